@@ -1,0 +1,73 @@
+"""Learning from streams whose target drifts: the Sword algorithms, their engine, and what proves them.
+
+>>> import swordplay as sp
+>>> learner = sp.Sword(sp.Ball(dim=2))
+>>> learner.observe(sp.SquaredLoss([1.0, 0.5], target=0.8))
+>>> learner.decision.shape
+(2,)
+"""
+
+from swordplay import metas, pools, rates, streams
+from swordplay.domains import Ball, Box, Simplex
+from swordplay.game import Round, play, rounds
+from swordplay.learners import OEGD, OGD, Ader, Sword, SwordBest, SwordSmall, SwordVar
+from swordplay.losses import FunctionLoss, HuberLoss, LogisticLoss, QuadraticLoss, SquaredLoss
+from swordplay.regret import (
+    Ledger,
+    Quantity,
+    bounds,
+    comparator_loss,
+    empirical_gradient_variation,
+    function_variation,
+    gradient_variation,
+    hindsight,
+    path_length,
+    squared_gradients,
+    squared_path_length,
+)
+from swordplay.streams import LinearStream, PlantedStream
+from swordplay.types import Domain, Learner, Loss, Stream
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "OEGD",
+    "OGD",
+    "Ader",
+    "Ball",
+    "Box",
+    "Domain",
+    "FunctionLoss",
+    "HuberLoss",
+    "Learner",
+    "Ledger",
+    "LinearStream",
+    "LogisticLoss",
+    "Loss",
+    "PlantedStream",
+    "QuadraticLoss",
+    "Quantity",
+    "Round",
+    "Simplex",
+    "SquaredLoss",
+    "Stream",
+    "Sword",
+    "SwordBest",
+    "SwordSmall",
+    "SwordVar",
+    "bounds",
+    "comparator_loss",
+    "empirical_gradient_variation",
+    "function_variation",
+    "gradient_variation",
+    "hindsight",
+    "metas",
+    "path_length",
+    "play",
+    "pools",
+    "rates",
+    "rounds",
+    "squared_gradients",
+    "squared_path_length",
+    "streams",
+]

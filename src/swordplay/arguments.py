@@ -1,0 +1,135 @@
+"""What callers hand in, made clean or refused in words.
+
+Every error names the argument, the value received and the remedy.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+from swordplay.types import Array, Domain, Gradient, Vector
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """A short form of a value for a message."""
+    text = repr(value).replace("\n", " ")
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def real(name: str, value: Any) -> float:
+    """A finite real number."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a real number, got {shown(value)} ({type(value).__name__}).")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}. Give a number such as 1.0.")
+    return number
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above zero."""
+    number = real(name, value)
+    if number <= 0:
+        raise ValueError(f"{name} must be greater than 0, got {number}. Give a positive number.")
+    return number
+
+
+def nonnegative(name: str, value: Any) -> float:
+    """A finite number, zero or above."""
+    number = real(name, value)
+    if number < 0:
+        raise ValueError(f"{name} must be at least 0, got {number}. Give 0 or a positive number.")
+    return number
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """A whole number of at least ``least``."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # 1e5 is how people write a horizon
+        else:
+            raise TypeError(f"{name} must be a whole number, got {shown(value)} ({type(value).__name__}).")
+    number = int(value)
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}.")
+    return number
+
+
+def array(name: str, value: Any, ndim: int | None = None) -> Array:
+    """A finite array of doubles, copied only when it has to be."""
+    raw = np.asarray(value)
+    if raw.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {raw.dtype} in {shown(value)}. Convert it to float first.")
+    clean = np.asarray(raw, dtype=np.float64)
+    if ndim is not None and clean.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension(s), got shape {clean.shape}. Reshape it to {ndim}-d.")
+    require_finite(name, clean)
+    return clean
+
+
+def require_finite(name: str, clean: Array) -> None:
+    """Refuse NaN and infinity, and say where the first one stands."""
+    finite = np.isfinite(clean)
+    if not finite.all():
+        where = tuple(int(i) for i in np.argwhere(~finite)[0])
+        place = f" at index {where if len(where) != 1 else where[0]}" if where else ""
+        raise ValueError(f"{name} must be finite, got {clean[where]}{place}. Drop or repair that entry.")
+
+
+def vector(name: str, value: Any, dim: int | None = None) -> Vector:
+    """A finite one-dimensional array, of length ``dim`` where that is known."""
+    clean = array(name, value, ndim=1)
+    if dim is not None and clean.shape != (dim,):
+        raise ValueError(f"{name} must have length {dim}, got length {len(clean)}. Give one number per coordinate.")
+    if clean.size == 0:
+        raise ValueError(f"{name} must not be empty.")
+    return clean
+
+
+def step_sizes(name: str, value: Any) -> Vector:
+    """A pool: one or more positive finite step sizes."""
+    clean = vector(name, np.atleast_1d(np.asarray(value)))
+    if (clean <= 0).any():
+        bad = float(clean[clean <= 0][0])
+        raise ValueError(f"{name} must be greater than 0, got {bad}. Every step size has to be positive.")
+    return clean
+
+
+def points(name: str, value: Any, dim: int) -> Array:
+    """Points with any leading axes and ``dim`` coordinates each."""
+    clean = np.asarray(value, dtype=np.float64) if not isinstance(value, np.ndarray) else value
+    if clean.dtype != np.float64:
+        clean = array(name, clean)
+    if clean.ndim == 0 or clean.shape[-1] != dim:
+        raise ValueError(f"{name} must have shape (..., {dim}), got {clean.shape}. The last axis holds the {dim} coordinate(s).")
+    return clean
+
+
+def domain(value: Any) -> Domain:
+    """Anything that behaves like a domain."""
+    if not isinstance(value, Domain):
+        raise TypeError(f"domain must be a domain such as sp.Ball(dim=3), got {shown(value)} ({type(value).__name__}).")
+    return value
+
+
+def checked_gradient(gradient: Gradient) -> Gradient:
+    """The same gradient field, refusing an answer of the wrong shape or one that is not finite."""
+
+    def ask(where: Array) -> Array:
+        answer = np.asarray(gradient(where), dtype=np.float64)
+        if answer.shape != where.shape:
+            raise ValueError(
+                f"loss.gradient returned shape {answer.shape} for points of shape {where.shape}. "
+                "It must return one gradient per point: the same shape."
+            )
+        if not np.isfinite(answer).all():
+            require_finite("loss.gradient's answer", answer)
+        return answer
+
+    return ask

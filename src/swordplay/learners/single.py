@@ -1,0 +1,79 @@
+"""Learners with one step size: the experts on their own."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import numpy as np
+
+from swordplay import arguments
+from swordplay.experts import Constant, Experts, ExpertState, OEGDExperts, OGDExperts
+from swordplay.learners import certificate
+from swordplay.learners.learner import StatefulLearner, frozen
+from swordplay.types import Domain, Gradient, Vector
+
+
+class SingleState(NamedTuple):
+    """One expert and its certificate."""
+
+    rounds: int
+    expert: ExpertState
+    certificate: certificate.CertificateState
+
+
+class SingleExpert(StatefulLearner[SingleState]):
+    """A learner that is one expert."""
+
+    def __init__(self, domain: Domain, expert: Experts) -> None:
+        self._expert = expert
+        super().__init__(domain)
+
+    @property
+    def step_sizes(self) -> Vector:
+        """The one step size, shape ``(1,)``."""
+        return frozen(self._expert.step_sizes(self._state.expert))
+
+    def _start(self) -> SingleState:
+        return SingleState(0, self._expert.start(), certificate.start(experts=1))
+
+    def _step(self, state_: SingleState, gradient: Gradient) -> SingleState:
+        moved, move = self._expert.step(state_.expert, gradient)
+        sums = certificate.step(state_.certificate, np.zeros(1), move)
+        return SingleState(state_.rounds + 1, moved, sums)
+
+    def _decide(self, state_: SingleState) -> Vector:
+        return state_.expert.points[0].copy()
+
+
+@final
+class OGD(SingleExpert):
+    """Online gradient descent with a step size that you choose.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    step_size
+        How far to go along the negative gradient, greater than 0.
+    """
+
+    def __init__(self, domain: Domain, step_size: float) -> None:
+        steps = Constant([arguments.positive("step_size", step_size)])
+        super().__init__(domain, OGDExperts(arguments.domain(domain), steps))
+
+
+@final
+class OEGD(SingleExpert):
+    """Online extra-gradient descent with a step size that you choose.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    step_size
+        How far to go along the negative gradient, greater than 0.
+    """
+
+    def __init__(self, domain: Domain, step_size: float) -> None:
+        steps = Constant([arguments.positive("step_size", step_size)])
+        super().__init__(domain, OEGDExperts(arguments.domain(domain), steps))

@@ -1,0 +1,1 @@
+"""What would have been best, seen from the end."""

@@ -1,0 +1,85 @@
+"""The quantities that regret bounds are made of: path lengths, variations, cumulative losses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from swordplay import arguments
+from swordplay.streams import LinearStream
+from swordplay.types import Loss, Matrix, Vector
+
+
+class Quantity(float):
+    """A number that says whether it is exact or a certified upper bound."""
+
+    exact: bool
+
+    def __new__(cls, value: float, exact: bool) -> Quantity:
+        number = super().__new__(cls, value)
+        number.exact = exact
+        return number
+
+    def __repr__(self) -> str:
+        return f"Quantity({float(self)!r}, exact={self.exact})"
+
+
+def path_length(comparators: Any) -> float:
+    r""":math:`P_T = \sum_{t \ge 2} \|u_t - u_{t-1}\|` of comparators of shape ``(T, d)``."""
+    return float(np.linalg.norm(_steps(comparators), axis=1).sum())
+
+
+def squared_path_length(comparators: Any) -> float:
+    r""":math:`S_T = \sum_{t \ge 2} \|u_t - u_{t-1}\|^2` of comparators of shape ``(T, d)``."""
+    return float(np.square(_steps(comparators)).sum())
+
+
+def comparator_loss(stream: Iterable[Loss], comparators: Any, rounds: int | None = None) -> float:
+    r""":math:`F_T = \sum_t f_t(u_t)`.
+
+    Parameters
+    ----------
+    stream
+        The losses; something that can be looped over again.
+    comparators
+        u_t, shape ``(T, d)``, or one point ``(d,)`` for all rounds.
+    rounds
+        How many rounds of the stream count; all unless given.
+    """
+    points = arguments.array("comparators", comparators)
+    if points.ndim not in (1, 2):
+        raise ValueError(f"comparators must have shape (T, d) or (d,), got {points.shape}.")
+    if isinstance(stream, LinearStream):
+        part = stream if rounds is None or rounds == len(stream) else stream[:rounds]
+        _same_length(points, len(part))
+        return float(part.values(points).sum())
+    losses = list(islice(stream, rounds))
+    _same_length(points, len(losses))
+    each = np.broadcast_to(points, (len(losses), points.shape[-1]))
+    return float(sum(float(loss.value(point)) for loss, point in zip(losses, each, strict=True)))
+
+
+def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
+    r""":math:`\bar F_T = \sum_t \|\nabla f_t(x_t)\|^2` at decisions of shape ``(T, d)``."""
+    points = arguments.array("decisions", decisions, ndim=2)
+    return float(sum(np.square(loss.gradient(x)).sum() for loss, x in zip(stream, points, strict=True)))
+
+
+def _steps(comparators: Any) -> Matrix:
+    points = arguments.array("comparators", comparators)
+    if points.ndim != 2:
+        raise ValueError(f"comparators must have shape (T, d), got {points.shape}. Give one row per round.")
+    return np.asarray(np.diff(points, axis=0))
+
+
+def _same_length(points: Vector | Matrix, rounds: int) -> None:
+    if points.ndim == 2 and len(points) != rounds:
+        raise ValueError(f"comparators must have one row per round ({rounds}), got {len(points)}.")
+
+
+def gradient_variation(*a: Any) -> Quantity: ...
+def function_variation(*a: Any) -> Quantity: ...
+def empirical_gradient_variation(*a: Any) -> float: ...

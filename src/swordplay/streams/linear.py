@@ -1,0 +1,129 @@
+"""Losses of a linear prediction, from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+
+from swordplay import arguments
+from swordplay.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
+from swordplay.types import Array, Domain, Matrix, Vector
+
+LossName = Literal["squared", "logistic", "huber"]
+
+_FAMILIES: dict[str, type[LinearLoss]] = {"squared": SquaredLoss, "logistic": LogisticLoss, "huber": HuberLoss}
+
+
+class LinearStream:
+    r"""A table as a stream: row t is the loss :math:`f_t(x) = \varphi(\langle a_t, x \rangle, y_t)`.
+
+    Parameters
+    ----------
+    features
+        :math:`a_t` as rows, shape ``(T, d)``: a dense array (any order, any real dtype) or a scipy sparse matrix.
+    targets
+        :math:`y_t`, shape ``(T,)``.
+    loss
+        ``"squared"``, ``"logistic"`` (targets 0 or 1) or ``"huber"``.
+    threshold
+        Where the Huber loss turns linear.
+
+    Examples
+    --------
+    >>> stream = LinearStream([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
+    >>> [float(loss.value([0.0, 0.0])) for loss in stream]
+    [0.5, 0.5]
+    """
+
+    def __init__(self, features: Any, targets: Any, loss: LossName = "squared", *, threshold: float = 1.0) -> None:
+        if loss not in _FAMILIES:
+            raise ValueError(f"loss must be one of {sorted(_FAMILIES)}, got {arguments.shown(loss)}.")
+        self.loss: LossName = loss
+        self.sparse = hasattr(features, "tocsr")
+        """Whether ``features`` is a scipy CSR matrix."""
+        if self.sparse:
+            self.features: Any = features.tocsr()
+            arguments.array("features", self.features.data)
+            if len(self.features.shape) != 2:
+                raise ValueError(f"features must have shape (T, d), got {self.features.shape}.")
+        else:
+            self.features = arguments.array("features", features, ndim=2)
+        self.targets: Vector = arguments.array("targets", targets, ndim=1)
+        rows, self.dim = self.features.shape
+        if rows != len(self.targets):
+            raise ValueError(f"targets must have one entry per row of features ({rows}), got {len(self.targets)}.")
+        if self.dim == 0:
+            raise ValueError("features must have at least one column, got none.")
+        self.threshold = arguments.positive("threshold", threshold)
+        self._settings = {"threshold": self.threshold} if loss == "huber" else {}
+        if loss == "logistic" and not np.isin(self.targets, (0.0, 1.0)).all():
+            row = int(np.flatnonzero(~np.isin(self.targets, (0.0, 1.0)))[0])
+            raise ValueError(
+                f"targets must be 0 or 1 for the logistic loss, got {self.targets[row]} in row {row}. "
+                "Encode the two labels as 0 and 1."
+            )
+
+    def __repr__(self) -> str:
+        return f"LinearStream(rounds={len(self)}, dim={self.dim}, loss={self.loss!r})"
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __iter__(self) -> Iterator[LinearLoss]:
+        make = self.family.trusted
+        for t, target in enumerate(self.targets.tolist()):
+            yield make(self._row(t), target, **self._settings)
+
+    def __getitem__(self, rows: slice) -> LinearStream:
+        """Some of the rounds, in order."""
+        if not isinstance(rows, slice):
+            raise TypeError(f"rows must be a slice such as stream[100:200], got {arguments.shown(rows)}.")
+        return LinearStream(self.features[rows], self.targets[rows], self.loss, threshold=self.threshold)
+
+    @property
+    def family(self) -> type[LinearLoss]:
+        """The class of the losses."""
+        return _FAMILIES[self.loss]
+
+    @property
+    def smoothness(self) -> float:
+        """Smallest L that serves every round."""
+        return self.family.curvature * float(self._squared_norms().max(initial=0.0))
+
+    def gradient_bound(self, domain: Domain) -> float:
+        r"""Smallest G that serves every round: :math:`\max_t \|a_t\| \max_{x \in X} |\varphi'(\langle a_t, x \rangle, y_t)|`.
+
+        Exact: a convex φ has its steepest slopes at the ends of the range of predictions, which the domain's
+        support function gives.
+        """
+        rows = self.features.toarray() if self.sparse else self.features
+        low, high = -domain.support(-rows), domain.support(rows)
+        steepest = np.maximum(np.abs(self._each("slope", low)), np.abs(self._each("slope", high)))
+        return float((steepest * np.sqrt(self._squared_norms())).max(initial=0.0))
+
+    def values(self, decisions: Matrix) -> Vector:
+        """f_t(x_t) for decisions of shape ``(T, d)``, or one decision ``(d,)`` for all rounds."""
+        if decisions.ndim == 1:
+            predictions = np.asarray(self.features @ decisions)
+        elif self.sparse:
+            predictions = np.asarray(self.features.multiply(decisions).sum(axis=1)).ravel()
+        else:
+            predictions = np.einsum("ij,ij->i", self.features, decisions)
+        return self._each("phi", predictions)
+
+    def _each(self, what: Literal["phi", "slope"], predictions: Array) -> Vector:
+        """φ or its slope, each round with its own target."""
+        # The losses are elementwise in prediction and target, so one loss with all targets is all losses at once.
+        every = self.family.trusted(np.ones(1), self.targets, **self._settings)  # type: ignore[arg-type]
+        function: Callable[[Array], Array] = getattr(every, what)
+        return function(predictions)
+
+    def _row(self, t: int) -> Vector:
+        return self.features[[t]].toarray()[0].astype(np.float64) if self.sparse else self.features[t]
+
+    def _squared_norms(self) -> Vector:
+        if self.sparse:
+            return np.asarray(self.features.multiply(self.features).sum(axis=1), dtype=np.float64).ravel()
+        return np.asarray(np.einsum("ij,ij->i", self.features, self.features))
