@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from swordplay import arguments
+from swordplay.engine import NotCompilable, twin
 from swordplay.regret.ledger import Ledger
-from swordplay.types import Array, Learner, Loss, Vector
+from swordplay.streams import LinearStream
+from swordplay.types import Learner, Loss, Vector
 
 Kept = Literal["losses", "decisions", "weights"]
 KEEPABLE = ("losses", "decisions", "weights")
+KEPT_NUMBERS = 1 << 24
+"""Decisions are kept without being asked for up to so many numbers (128 MB)."""
 
 
 class Round(NamedTuple):
@@ -48,7 +52,7 @@ def play(
     stream: Iterable[Loss],
     engine: Literal["auto", "python", "compiled"] = "auto",
     *,
-    keep: Collection[Kept] = ("losses", "decisions"),
+    keep: Collection[Kept] | None = None,
     max_rounds: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Ledger:
@@ -61,14 +65,16 @@ def play(
     stream
         Losses in their order in time: a list, a :class:`LinearStream`, an endless generator.
     engine
-        ``"python"`` for the readable loop, ``"compiled"`` for the engine, ``"auto"`` for the engine where it can.
+        ``"python"`` for the readable loop, ``"compiled"`` for the engine, ``"auto"`` for the engine where it can: a
+        ``LinearStream`` and a learner made of parts that the engine knows.
     keep
         What to write down each round, of ``"losses"``, ``"decisions"`` and ``"weights"``; the total is always kept.
-        With ``keep=()`` memory does not grow.
+        Unless given: losses, and the decisions of a dense stream if they are not too many. With ``keep=()`` memory does
+        not grow.
     max_rounds
         Stop after so many rounds, for streams without an end.
     progress
-        Called after every round with its number.
+        Called every so often with the number of rounds played.
 
     Examples
     --------
@@ -78,12 +84,56 @@ def play(
     >>> round(ledger.regret(stream.comparators), 2)
     2.53
     """
-    if unknown := sorted(set(keep) - set(KEEPABLE)):
-        raise ValueError(f"keep must be among {list(KEEPABLE)}, got {unknown}.")
     if engine not in ("auto", "python", "compiled"):
         raise ValueError(f"engine must be 'auto', 'python' or 'compiled', got {arguments.shown(engine)}.")
+    if keep is not None and (unknown := sorted(set(keep) - set(KEEPABLE))):
+        raise ValueError(f"keep must be among {list(KEEPABLE)}, got {unknown}.")
     limit = None if max_rounds is None else arguments.whole("max_rounds", max_rounds)
-    return _readable(learner, stream, keep, limit, progress)
+    wanted = _usual(stream) if keep is None else keep
+    if engine != "python":
+        try:
+            return _compiled(learner, stream, wanted, limit, progress)
+        except NotCompilable as reason:
+            if engine == "compiled":
+                raise NotCompilable(f"{reason} Use engine='python'.") from None
+    return _readable(learner, stream, wanted, limit, progress)
+
+
+def _usual(stream: Iterable[Loss]) -> tuple[Kept, ...]:
+    """What is kept if nobody says so."""
+    if isinstance(stream, LinearStream) and (stream.sparse or len(stream) * stream.dim > KEPT_NUMBERS):
+        return ("losses",)
+    return ("losses", "decisions")
+
+
+def _compiled(
+    learner: Any,
+    stream: Iterable[Loss],
+    keep: Collection[Kept],
+    limit: int | None,
+    progress: Callable[[int], None] | None,
+) -> Ledger:
+    if not isinstance(stream, LinearStream):
+        raise NotCompilable("the engine plays a LinearStream; this stream is something else.")
+    if stream.dim != learner.domain.dim:
+        raise ValueError(f"stream has {stream.dim} feature(s), but the learner's domain has {learner.domain.dim}. Make them agree.")
+    part = stream if limit is None or limit >= len(stream) else stream[:limit]
+    compiled = twin(learner, stream.loss, threshold=stream.threshold)
+    played = compiled.play(
+        part.features,
+        part.targets,
+        keep_decisions="decisions" in keep,
+        keep_weights="weights" in keep,
+        progress=progress,
+    )
+    return Ledger(
+        rounds=len(part),
+        total_loss=float(played.losses.sum()),
+        losses=played.losses if "losses" in keep else None,
+        decisions=played.decisions,
+        weights=played.weights,
+        stream=stream,
+    )
 
 
 def _readable(
@@ -97,25 +147,32 @@ def _readable(
     losses: list[float] = []
     decisions: list[Vector] = []
     weights: list[Vector] = []
+    keeps_losses, keeps_decisions, keeps_weights = (kind in keep for kind in KEEPABLE)
+    before = _weights(learner) if keeps_weights else None
     for number, decision, _, value in rounds(learner, islice(stream, limit)):
         total, count = total + value, number
-        if "losses" in keep:
+        if keeps_losses:
             losses.append(value)
-        if "decisions" in keep:
+        if keeps_decisions:
             decisions.append(decision)
-        if "weights" in keep:
-            weights.append(learner.weights)  # type: ignore[attr-defined]  # because only meta-experts have them
+        if before is not None:
+            weights.append(before)
+            before = _weights(learner)
         if progress is not None:
             progress(number)
     return Ledger(
         rounds=count,
         total_loss=total,
-        losses=np.array(losses) if "losses" in keep else None,
-        decisions=_table(decisions, len(learner.decision)) if "decisions" in keep else None,
-        weights=weights if "weights" in keep else None,
+        losses=np.array(losses) if keeps_losses else None,
+        decisions=np.array(decisions).reshape(count, len(learner.decision)) if keeps_decisions else None,
+        weights=weights if keeps_weights else None,
         stream=stream,
     )
 
 
-def _table(rows: list[Vector], width: int) -> Array:
-    return np.array(rows) if rows else np.empty((0, width))
+def _weights(learner: Any) -> Vector:
+    try:
+        weights: Vector = learner.weights
+    except AttributeError:
+        raise ValueError(f"keep asks for weights, but a {type(learner).__name__} has none. Leave 'weights' out.") from None
+    return weights

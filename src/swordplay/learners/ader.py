@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, final
 
-import numpy as np
-
 from swordplay import arguments, pools, rates
 from swordplay.experts import Constant, OGDExperts
 from swordplay.learners.ensemble import Ensemble
 from swordplay.metas import NullOptimism, OptimisticHedge, telescoping
-from swordplay.types import Array, Domain, Gradient, Setting, Vector
+from swordplay.types import Domain, Setting
 
 
 @final
@@ -38,6 +36,8 @@ class Ader(Ensemble):
     Zhang, Lu, Zhou (2018), "Adaptive online learning in dynamic environments", the version with surrogate losses.
     """
 
+    shared = True  # the surrogate loss <g_t, x> has the same gradient everywhere
+
     def __init__(
         self,
         domain: Domain,
@@ -58,11 +58,3 @@ class Ader(Ensemble):
             hedge=OptimisticHedge(rate, Setting(D, G)),
             optimism=NullOptimism(),
         )
-
-    def _field(self, gradient: Gradient, observed: Vector) -> Gradient:
-        """The surrogate loss <g_t, x> has the same gradient everywhere."""
-
-        def shared(points: Array) -> Array:
-            return np.broadcast_to(observed, points.shape)
-
-        return shared

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from swordplay.experts import Experts, ExpertState, Move
 from swordplay.learners import certificate
 from swordplay.learners.learner import StatefulLearner, frozen
-from swordplay.metas import HedgeState, Optimism, OptimismState, OptimisticHedge
+from swordplay.metas import HedgeState, Optimism, OptimismState, OptimisticHedge, Parts
 from swordplay.types import Domain, Gradient, Matrix, Vector
 
 
@@ -44,6 +44,11 @@ class Ensemble(StatefulLearner[EnsembleState]):
         The rule that guesses the coming gradient.
     """
 
+    shared: ClassVar[bool] = False
+    """Whether all experts descend along the gradient at the decision."""
+    grows: ClassVar[bool] = False
+    """Whether experts are forked as rounds go by."""
+
     def __init__(
         self, domain: Domain, experts: Sequence[Experts], prior: Vector, hedge: OptimisticHedge, optimism: Optimism
     ) -> None:
@@ -52,6 +57,14 @@ class Ensemble(StatefulLearner[EnsembleState]):
         self._hedge = hedge
         self._optimism = optimism
         super().__init__(domain)
+
+    @property
+    def parts(self) -> Parts:
+        """What this learner is made of."""
+        hedge = self._hedge
+        return Parts(
+            self.domain, self._experts, self._prior, hedge.rate, hedge.setting, self._optimism, self.shared, self.grows
+        )
 
     @property
     def weights(self) -> Vector:
@@ -117,8 +130,8 @@ class Ensemble(StatefulLearner[EnsembleState]):
         return moved, Move(*(np.concatenate(parts) for parts in zip(*moves, strict=True)))
 
     def _field(self, gradient: Gradient, observed: Vector) -> Gradient:
-        """What the experts descend along: the loss's own gradients at their own points."""
-        return gradient
+        """What the experts descend along: the loss's gradients at their own points, or the one that all share."""
+        return (lambda points: np.broadcast_to(observed, points.shape)) if self.shared else gradient
 
     def _grow(self, state_: EnsembleState) -> EnsembleState:
         """Room for more experts; most learners keep the ones they have."""

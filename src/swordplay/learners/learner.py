@@ -23,19 +23,32 @@ class LearnerState(Protocol):
     def certificate(self) -> certificate.CertificateState: ...
 
 
+class Keeper(Protocol):
+    """Somebody who goes on playing for a learner and has its state, such as the compiled engine."""
+
+    @property
+    def rounds(self) -> int: ...
+
+    def state(self) -> State: ...
+
+
 S = TypeVar("S", bound=LearnerState)
 
 
 class StatefulLearner(ABC, Generic[S]):
     """A learner whose round is a function from state to state.
 
-    A subclass says how to start, how to step, and where the decision lies in a state.
+    A subclass says how to start, how to step, and where the decision lies in a state. The state is made when it is first
+    asked for: a learner that only the engine plays never has to write out its points.
     """
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         """X, where the decisions live."""
-        self._take(self._start())
+        self.keeper: Keeper | None = None
+        """Who has the state at present, if not the learner itself."""
+        self._own: S | None = None
+        self._decision: Vector | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, rounds={self.rounds})"
@@ -43,12 +56,17 @@ class StatefulLearner(ABC, Generic[S]):
     @property
     def decision(self) -> Vector:
         """x_t of the coming round, shape ``(d,)``."""
+        current = self._state
+        if self._decision is None:
+            self._decision = frozen(self._decide(current))
         return self._decision
 
     @property
     def rounds(self) -> int:
         """How many losses were observed."""
-        return self._state.rounds
+        if self.keeper is not None:
+            return self.keeper.rounds
+        return 0 if self._own is None else self._own.rounds
 
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
@@ -71,14 +89,25 @@ class StatefulLearner(ABC, Generic[S]):
             raise TypeError(f"state must be the dictionary that state() returned, got {type(state_).__name__}.")
         self._take(state.restore(self._template(state_), state_))
 
+    def hand_over(self, keeper: Keeper) -> None:
+        """Leave the state with a keeper until somebody asks the learner for it."""
+        self._own, self._decision, self.keeper = None, None, keeper
+
+    @property
+    def _state(self) -> S:
+        if self._own is None or self._own.rounds != self.rounds:
+            saved = None if self.keeper is None else self.keeper.state()
+            self._own = self._start() if saved is None else state.restore(self._template(saved), saved)
+            self._decision = None
+        return self._own
+
     def _take(self, new: S) -> None:
-        decision = self._decide(new)
-        decision.flags.writeable = False
-        self._state, self._decision = new, decision
+        """A new state, all at once; a keeper's would be of the past from now on."""
+        self._own, self._decision, self.keeper = new, None, None
 
     def _template(self, saved: Mapping[str, Any]) -> S:
         """A state of the shape that ``saved`` must have."""
-        return self._state
+        return self._start()
 
     @abstractmethod
     def _start(self) -> S:

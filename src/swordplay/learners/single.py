@@ -10,14 +10,16 @@ from swordplay import arguments
 from swordplay.experts import Constant, Experts, ExpertState, OEGDExperts, OGDExperts
 from swordplay.learners import certificate
 from swordplay.learners.learner import StatefulLearner, frozen
-from swordplay.types import Domain, Gradient, Vector
+from swordplay.metas import NullOptimism, Parts, uniform
+from swordplay.rates import Fixed
+from swordplay.types import Domain, Gradient, Setting, Vector
 
 
 class SingleState(NamedTuple):
     """One expert and its certificate."""
 
     rounds: int
-    expert: ExpertState
+    experts: tuple[ExpertState]
     certificate: certificate.CertificateState
 
 
@@ -29,20 +31,27 @@ class SingleExpert(StatefulLearner[SingleState]):
         super().__init__(domain)
 
     @property
+    def parts(self) -> Parts:
+        """What this learner is made of."""
+        nothing_to_weigh = Fixed(1.0)
+        setting = Setting(self.domain.diameter)
+        return Parts(self.domain, (self._expert,), uniform(1), nothing_to_weigh, setting, NullOptimism())
+
+    @property
     def step_sizes(self) -> Vector:
         """The one step size, shape ``(1,)``."""
-        return frozen(self._expert.step_sizes(self._state.expert))
+        return frozen(self._expert.step_sizes(self._state.experts[0]))
 
     def _start(self) -> SingleState:
-        return SingleState(0, self._expert.start(), certificate.start(experts=1))
+        return SingleState(0, (self._expert.start(),), certificate.start(experts=1))
 
     def _step(self, state_: SingleState, gradient: Gradient) -> SingleState:
-        moved, move = self._expert.step(state_.expert, gradient)
+        moved, move = self._expert.step(state_.experts[0], gradient)
         sums = certificate.step(state_.certificate, np.zeros(1), move)
-        return SingleState(state_.rounds + 1, moved, sums)
+        return SingleState(state_.rounds + 1, (moved,), sums)
 
     def _decide(self, state_: SingleState) -> Vector:
-        return state_.expert.points[0].copy()
+        return state_.experts[0].points[0].copy()
 
 
 @final

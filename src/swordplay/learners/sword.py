@@ -15,13 +15,16 @@ from swordplay.learners.ensemble import Ensemble, EnsembleState
 from swordplay.metas import LearnedOptimism, OptimisticHedge, telescoping_with_tail
 from swordplay.types import Domain, Setting, Vector
 
+FLOOR = 1e-4
+"""Of the rate: leaders that differ by less than this, relative to the largest surprise, are as good as tied."""
+
 
 @final
 class Sword(Ensemble):
     r"""Track any moving target, given only where decisions live.
 
     Both kinds of experts of Sword_best, with steps that measure the gradients themselves
-    (:math:`\eta = c D / \sqrt{\sum q_s}`), a rate that starts at infinity and follows the leader until the losses say
+    (:math:`\eta = c D / \sqrt{\sum q_s}`), a rate that all but follows the leader until the losses say
     otherwise, and optimism that follows the better of its two guesses. A pool that has become too short for the
     rounds played forks its fastest expert and doubles the copy's multiplier c.
 
@@ -43,13 +46,15 @@ class Sword(Ensemble):
     0.5
     """
 
+    grows = True
+
     def __init__(self, domain: Domain) -> None:
         steps = AdaGradNorm(arguments.domain(domain).diameter)
         super().__init__(
             domain,
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
             prior=_prior(1),
-            hedge=OptimisticHedge(rates.SelfConfident(offset=0.0), Setting(domain.diameter)),
+            hedge=OptimisticHedge(rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter)),
             optimism=LearnedOptimism(math.inf),
         )
 

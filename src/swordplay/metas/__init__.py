@@ -2,6 +2,7 @@
 
 from swordplay.metas.hedge import HedgeState, OptimisticHedge
 from swordplay.metas.optimism import LearnedOptimism, NullOptimism, Optimism, OptimismState, VariationOptimism
+from swordplay.metas.parts import Parts
 from swordplay.metas.priors import telescoping, telescoping_with_tail, uniform
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Optimism",
     "OptimismState",
     "OptimisticHedge",
+    "Parts",
     "VariationOptimism",
     "telescoping",
     "telescoping_with_tail",

@@ -6,12 +6,11 @@ from swordplay.regret.quantities import (
     Quantity,
     comparator_loss,
     empirical_gradient_variation,
-    function_variation,
-    gradient_variation,
     path_length,
     squared_gradients,
     squared_path_length,
 )
+from swordplay.regret.variation import function_variation, gradient_variation
 
 __all__ = [
     "Ledger",

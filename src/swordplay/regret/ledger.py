@@ -23,7 +23,7 @@ class Ledger:
     decisions
         x_t, shape ``(T, d)``, or None if they were not kept.
     weights
-        The weights after each round, or None if they were not kept; their number may grow.
+        p_t of each round, or None if they were not kept; their number may grow.
     """
 
     def __init__(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 
 from swordplay import arguments
+from swordplay.regret.linear_change import LinearChange
+from swordplay.regret.rows import Rows, inner
 from swordplay.streams import LinearStream
 from swordplay.types import Loss, Matrix, Vector
 
@@ -19,6 +21,7 @@ class Quantity(float):
     exact: bool
 
     def __new__(cls, value: float, exact: bool) -> Quantity:
+        """A float with a flag; arithmetic on it gives plain floats, which claim nothing."""
         number = super().__new__(cls, value)
         number.exact = exact
         return number
@@ -54,10 +57,10 @@ def comparator_loss(stream: Iterable[Loss], comparators: Any, rounds: int | None
         raise ValueError(f"comparators must have shape (T, d) or (d,), got {points.shape}.")
     if isinstance(stream, LinearStream):
         part = stream if rounds is None or rounds == len(stream) else stream[:rounds]
-        _same_length(points, len(part))
+        _fits("comparators", points, len(part), part.dim)
         return float(part.values(points).sum())
     losses = list(islice(stream, rounds))
-    _same_length(points, len(losses))
+    _fits("comparators", points, len(losses))
     each = np.broadcast_to(points, (len(losses), points.shape[-1]))
     return float(sum(float(loss.value(point)) for loss, point in zip(losses, each, strict=True)))
 
@@ -65,7 +68,37 @@ def comparator_loss(stream: Iterable[Loss], comparators: Any, rounds: int | None
 def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
     r""":math:`\bar F_T = \sum_t \|\nabla f_t(x_t)\|^2` at decisions of shape ``(T, d)``."""
     points = arguments.array("decisions", decisions, ndim=2)
-    return float(sum(np.square(loss.gradient(x)).sum() for loss, x in zip(stream, points, strict=True)))
+    if isinstance(stream, LinearStream):
+        _fits("decisions", points, len(stream), stream.dim)
+        if not len(stream):
+            return 0.0
+        rows = Rows.of_stream(stream)
+        return float(np.square(rows.slopes(rows.predictions(points))) @ inner(rows.features, rows.features))
+    losses = list(stream)
+    _fits("decisions", points, len(losses))
+    return float(sum(np.square(loss.gradient(x)).sum() for loss, x in zip(losses, points, strict=True)))
+
+
+def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> float:
+    r"""Gradient variation where the learner stood: no supremum, any loss, any domain.
+
+    .. math:: \hat V_T = \sum_{t \ge 2} \|\nabla f_t(x_t) - \nabla f_{t-1}(x_t)\|^2 \le V_T
+
+    Parameters
+    ----------
+    stream
+        The losses; a finite one.
+    decisions
+        x_t, shape ``(T, d)``.
+    """
+    points = arguments.array("decisions", decisions, ndim=2)
+    if isinstance(stream, LinearStream):
+        _fits("decisions", points, len(stream), stream.dim)
+        return float(LinearChange(Rows.of_stream(stream)).squared_gradients(points[1:]).sum()) if len(stream) > 1 else 0.0
+    losses = list(stream)
+    _fits("decisions", points, len(losses))
+    pairs = zip(pairwise(losses), points[1:], strict=True) if losses else ()
+    return float(sum(np.square(now.gradient(x) - before.gradient(x)).sum() for (before, now), x in pairs))
 
 
 def _steps(comparators: Any) -> Matrix:
@@ -75,11 +108,9 @@ def _steps(comparators: Any) -> Matrix:
     return np.asarray(np.diff(points, axis=0))
 
 
-def _same_length(points: Vector | Matrix, rounds: int) -> None:
+def _fits(name: str, points: Vector | Matrix, rounds: int, dim: int | None = None) -> None:
+    """Refuse points that are not one per round, or of another width than the stream's where that is known."""
     if points.ndim == 2 and len(points) != rounds:
-        raise ValueError(f"comparators must have one row per round ({rounds}), got {len(points)}.")
-
-
-def gradient_variation(*a: Any) -> Quantity: ...
-def function_variation(*a: Any) -> Quantity: ...
-def empirical_gradient_variation(*a: Any) -> float: ...
+        raise ValueError(f"{name} must have one row per round ({rounds}), got {len(points)}.")
+    if dim is not None and points.shape[-1] != dim:
+        raise ValueError(f"{name} must have the stream's {dim} coordinate(s), got {points.shape[-1]}.")

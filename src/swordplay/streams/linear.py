@@ -49,7 +49,7 @@ class LinearStream:
             if len(self.features.shape) != 2:
                 raise ValueError(f"features must have shape (T, d), got {self.features.shape}.")
         else:
-            self.features = arguments.array("features", features, ndim=2)
+            self.features = _as_it_is("features", features)
         self.targets: Vector = arguments.array("targets", targets, ndim=1)
         rows, self.dim = self.features.shape
         if rows != len(self.targets):
@@ -121,9 +121,20 @@ class LinearStream:
         return function(predictions)
 
     def _row(self, t: int) -> Vector:
-        return self.features[[t]].toarray()[0].astype(np.float64) if self.sparse else self.features[t]
+        row = self.features[[t]].toarray()[0] if self.sparse else self.features[t]
+        return np.asarray(row, dtype=np.float64)
 
     def _squared_norms(self) -> Vector:
         if self.sparse:
             return np.asarray(self.features.multiply(self.features).sum(axis=1), dtype=np.float64).ravel()
         return np.asarray(np.einsum("ij,ij->i", self.features, self.features))
+
+
+def _as_it_is(name: str, value: Any) -> Any:
+    """A finite two-dimensional array in its own order, and in single precision if it came so: nothing is copied."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float32:
+        if value.ndim != 2:
+            raise ValueError(f"{name} must have 2 dimension(s), got shape {value.shape}. Reshape it to 2-d.")
+        arguments.require_finite(name, value)
+        return value
+    return arguments.array(name, value, ndim=2)

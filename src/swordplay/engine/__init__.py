@@ -1,0 +1,108 @@
+"""The same learners compiled, for losses of a linear prediction: a whole Sword for the price of one SGD.
+
+``play`` uses the engine by itself. Here are the other two ways to drive it: one row at a time, and many streams at once.
+numba is imported when the first engine is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from swordplay.engine.recipe import NotCompilable
+from swordplay.metas import Parts
+from swordplay.types import Matrix, State
+
+if TYPE_CHECKING:
+    from swordplay.engine.driver import Engine
+
+__all__ = ["Assembled", "NotCompilable", "online", "play_many", "twin"]
+
+
+@runtime_checkable
+class Assembled(Protocol):
+    """A learner that can say what it is made of and leave its state with an engine."""
+
+    keeper: Any
+
+    @property
+    def parts(self) -> Parts: ...
+
+    @property
+    def rounds(self) -> int: ...
+
+    def state(self) -> State: ...
+
+    def hand_over(self, keeper: Any) -> None: ...
+
+
+def twin(learner: Any, loss: str, *, threshold: float = 1.0, dtype: Any = "float64") -> Engine:
+    """The engine that plays for a learner: the one it has, or a new one that goes on from its state.
+
+    Raises
+    ------
+    NotCompilable
+        If the engine does not know one of the learner's parts.
+    """
+    from swordplay.engine.driver import Engine
+
+    if not isinstance(learner, Assembled):
+        raise NotCompilable(f"a learner of type {type(learner).__name__} does not say what it is made of (no .parts).")
+    keeper = learner.keeper
+    if isinstance(keeper, Engine) and (keeper.loss, keeper.threshold, keeper.dtype) == (loss, threshold, dtype):
+        return keeper
+    state = learner.state() if learner.rounds else None
+    engine = Engine(learner.parts, loss, threshold=threshold, state=state, dtype=dtype)
+    learner.hand_over(engine)
+    return engine
+
+
+def online(
+    learner: Any,
+    loss: Literal["squared", "logistic", "huber"] = "squared",
+    *,
+    threshold: float = 1.0,
+    dtype: Literal["float64", "float32"] = "float64",
+) -> Engine:
+    """Drive a learner one row at a time: ``predict(features)``, then ``learn(features, target)``.
+
+    The learner follows: its decision, weights and certificate are those of the rows learned so far.
+
+    Examples
+    --------
+    >>> import swordplay as sp
+    >>> model = sp.engine.online(sp.Sword(sp.Ball(dim=2, radius=3.0)))
+    >>> for _ in range(100):
+    ...     _ = model.learn([1.0, 0.5], target=2.0)
+    >>> round(model.predict([1.0, 0.5]), 3)
+    2.0
+    """
+    return twin(learner, loss, threshold=threshold, dtype=dtype)
+
+
+def play_many(
+    learners: Sequence[Any],
+    features: Any,
+    targets: Any,
+    *,
+    loss: Literal["squared", "logistic", "huber"] = "squared",
+    threshold: float = 1.0,
+    threads: int | None = None,
+) -> Matrix:
+    """Let K learners of one make play a stream each, over the cores; returns their losses, shape ``(K, T)``.
+
+    Parameters
+    ----------
+    learners
+        K learners made with the same settings, on a ball. They go on from where they are.
+    features, targets
+        Shapes ``(K, T, d)`` and ``(K, T)``.
+    loss, threshold
+        As in :class:`LinearStream`.
+    threads
+        How many to run at once; one per core unless given.
+    """
+    from swordplay.engine.fleet import Fleet
+
+    engines = [twin(learner, loss, threshold=threshold) for learner in learners]
+    return Fleet(engines).play(features, targets, threads=threads)[1]

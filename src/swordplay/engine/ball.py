@@ -1,0 +1,340 @@
+"""Experts on a ball, where a projection is a scaling: a whole round in one pass over the coordinates.
+
+Coordinates are relative to the ball's centre. With a the features of the round, a' those of the round before:
+
+- xhat = s (W + c a'), the scale s lazy, the rank-one change c a' pending: it is applied by the next round's pass;
+- x = alpha xhat - gamma a', because x = Proj[xhat - eta m a'] scales by alpha and gamma = alpha eta m;
+- norm(x - k a)^2 = norm(x)^2 - 2 k <a, x> + k^2 norm(a)^2, so that no projection needs a pass of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from swordplay.engine._jit import lanes, part
+from swordplay.engine.layout import (
+    AHEAD,
+    ALPHA,
+    AT_BASE,
+    CENTER,
+    COEFFICIENT,
+    CONFIG,
+    ENERGY,
+    ETA,
+    EXTRA,
+    GAMMA,
+    LAST,
+    LEAD,
+    LIVE,
+    NORM,
+    PLAYED,
+    REPLAY,
+    SCALE,
+    SLOPE,
+    STEP,
+    SURPRISE,
+    UNDER_WAY,
+    WEIGHT,
+)
+from swordplay.engine.meta import adaptive_step, dot
+from swordplay.engine.scalar import slope
+from swordplay.types import Matrix, Vector
+
+
+@part
+def sweep(coords: Any, rows: Matrix, vectors: Matrix, features: Vector) -> None:
+    """Apply the pending change W += c a' and form <a, xhat> for every expert: one read and one write of W."""
+    products, last = rows[AT_BASE], vectors[LAST]
+    dim, columns = coords.shape
+    products[:columns] = 0.0
+    paired = dim - dim % 2
+    for j in range(0, paired, 2):
+        sweep_two(
+            columns, coords[j], coords[j + 1], rows[COEFFICIENT], last[j], last[j + 1], features[j], features[j + 1], products
+        )
+    if paired < dim:
+        sweep_one(columns, coords[paired], rows[COEFFICIENT], last[paired], features[paired], products)
+    finish_sweep(columns, rows[SCALE], products, rows[COEFFICIENT])
+
+
+@lanes
+def sweep_two(
+    columns: int, line: Any, next_: Any, change: Vector, b: float, next_b: float, a: float, next_a: float, products: Vector
+) -> None:
+    """Two coordinates at a time, so that the products are loaded and stored half as often."""
+    for i in range(columns):
+        w = line[i] + change[i] * b
+        v = next_[i] + change[i] * next_b
+        line[i] = w
+        next_[i] = v
+        products[i] += w * a + v * next_a
+
+
+@lanes
+def sweep_one(columns: int, line: Any, change: Vector, before: float, a: float, products: Vector) -> None:
+    """The coordinate that is left over."""
+    for i in range(columns):
+        w = line[i] + change[i] * before
+        line[i] = w
+        products[i] += w * a
+
+
+@lanes
+def finish_sweep(columns: int, scale: Vector, products: Vector, change: Vector) -> None:
+    """Nothing is pending any more, and products are those of the scaled points."""
+    for i in range(columns):
+        products[i] *= scale[i]
+        change[i] = 0.0
+
+
+@part
+def sweep_sparse(coords: Any, rows: Matrix, values: Vector, indices: Any) -> None:
+    """<a, xhat> from the rows of W that the features touch; sparse rounds leave no pending change."""
+    products = rows[AT_BASE]
+    columns = coords.shape[1]
+    products[:columns] = 0.0
+    for position in range(len(indices)):
+        add_scaled(columns, products, coords[indices[position]], values[position])
+    finish_sweep(columns, rows[SCALE], products, rows[COEFFICIENT])
+
+
+@part
+def scatter(coords: Any, rows: Matrix, values: Vector, indices: Any) -> None:
+    """Apply the round's own change W += c a at once, while its rows of W are still near."""
+    columns = coords.shape[1]
+    for position in range(len(indices)):
+        add_scaled(columns, coords[indices[position]], rows[COEFFICIENT], values[position])
+    rows[COEFFICIENT, :columns] = 0.0
+
+
+@lanes
+def add_scaled(columns: int, total: Any, more: Any, factor: float) -> None:
+    """total += factor * more."""
+    for i in range(columns):
+        total[i] += factor * more[i]
+
+
+@part
+def measure(live: Vector, config: Vector, vectors: Matrix, features: Vector) -> None:
+    """Norms and products of the features with the last ones and with the centre."""
+    norm, cross, turn, gap = compare(features, vectors[LAST])
+    live[LIVE.norm], live[LIVE.cross], live[LIVE.turn], live[LIVE.gap] = norm, cross, turn, gap
+    if config[CONFIG.centered] == 1.0:
+        live[LIVE.offset] = dot(len(features), features, vectors[CENTER])
+
+
+@part
+def compare(features: Vector, last: Vector) -> tuple[float, float, float, float]:
+    """norm(a)^2, <a, a'>, <a, a - a'> and norm(a - a')^2."""
+    norm = cross = turn = gap = 0.0
+    for j in range(len(features)):
+        a = features[j]
+        before = last[j]
+        step = a - before
+        norm += a * a
+        cross += a * before
+        turn += a * step
+        gap += step * step
+    return norm, cross, turn, gap
+
+
+@part
+def measure_sparse(live: Vector, config: Vector, vectors: Matrix, values: Vector, indices: Any) -> None:
+    """The same for sparse features; the last ones lie dense in ``vectors``."""
+    norm = cross = offset = 0.0
+    for position in range(len(indices)):
+        a, j = values[position], indices[position]
+        norm += a * a
+        cross += a * vectors[LAST, j]
+        if config[CONFIG.centered] == 1.0:
+            offset += a * vectors[CENTER, j]
+    live[LIVE.norm], live[LIVE.cross], live[LIVE.offset] = norm, cross, offset
+    live[LIVE.turn] = norm - cross
+    live[LIVE.gap] = max(norm - 2.0 * cross + live[LIVE.last_norm], 0.0)
+
+
+@part
+def predict(rows: Matrix, live: Vector) -> None:
+    """<a, x_i> = alpha <a, xhat_i> - gamma <a, a'>, and their weighted sum."""
+    n = int(live[LIVE.experts])
+    live[LIVE.prediction] = mix(
+        n, rows[ALPHA], rows[AT_BASE], rows[GAMMA], live[LIVE.cross], rows[WEIGHT], rows[PLAYED]
+    )
+
+
+@lanes
+def mix(
+    n: int, alpha: Vector, at_base: Vector, gamma: Vector, cross: float, weight: Vector, played: Vector
+) -> float:
+    """The products with the played points; returns their weighted sum."""
+    total = 0.0
+    for i in range(n):
+        played[i] = alpha[i] * at_base[i] - gamma[i] * cross
+        total += weight[i] * played[i]
+    return total
+
+
+@part
+def move(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
+    """Both projected steps of every expert, in numbers. Returns the smallest scale."""
+    n = int(live[LIVE.experts])
+    smallest = step_base(
+        n,
+        config[CONFIG.size],
+        live[LIVE.norm],
+        rows[ETA],
+        rows[SLOPE],
+        rows[AT_BASE],
+        rows[NORM],
+        rows[SCALE],
+        rows[COEFFICIENT],
+    )
+    look_ahead(rows, 0, n, live, config, target)
+    return smallest
+
+
+@lanes
+def step_base(
+    n: int,
+    radius: float,
+    norm: float,
+    eta: Vector,
+    slope_: Vector,
+    at_base: Vector,
+    base_norm: Vector,
+    scale: Vector,
+    change: Vector,
+) -> float:
+    """xhat <- Proj[xhat - eta k a]; returns the smallest scale."""
+    limit = radius * radius
+    smallest = math.inf
+    for i in range(n):
+        stride = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
+        reached = max(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
+        shrink = radius / math.sqrt(max(reached, limit))  # exactly 1 inside the ball
+        change[i] = -stride / scale[i]
+        scale[i] *= shrink
+        base_norm[i] = min(reached, limit)
+        at_base[i] = shrink * (at_base[i] - stride * norm)
+        smallest = min(smallest, scale[i])
+    return smallest
+
+
+@part
+def look_ahead(rows: Matrix, first: int, stop: int, live: Vector, config: Vector, target: float) -> None:
+    """x = Proj[xhat - eta m a] of some experts, for the field m a replayed at xhat; gradient descent stays at xhat."""
+    loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
+    replays(first, stop, loss, threshold, rows[EXTRA], rows[AT_BASE], live[LIVE.offset], target, rows[REPLAY])
+    if config[CONFIG.adaptive] == 1.0:
+        # The step of the coming round stands in the row of steps until judge() uses it: the same for both halves of a round.
+        for i in range(first, stop):
+            rows[ETA, i] = adaptive_step(rows[STEP, i], config[CONFIG.diameter], rows[ENERGY, i])
+    step_ahead(
+        first,
+        stop,
+        config[CONFIG.size],
+        live[LIVE.norm],
+        rows[ETA],
+        rows[REPLAY],
+        rows[AT_BASE],
+        rows[NORM],
+        rows[ALPHA],
+        rows[GAMMA],
+        rows[AHEAD],
+        rows[LEAD],
+    )
+
+
+@lanes
+def replays(
+    first: int, stop: int, loss: int, threshold: float, extra: Vector, at: Vector, offset: float, target: float, answer: Vector
+) -> None:
+    """Slope of the loss at every extra-gradient expert's base point, 0 for the others."""
+    for i in range(first, stop):
+        answer[i] = extra[i] * slope(loss, threshold, at[i] + offset, target)
+
+
+@lanes
+def step_ahead(
+    first: int,
+    stop: int,
+    radius: float,
+    norm: float,
+    eta: Vector,
+    replay: Vector,
+    at_base: Vector,
+    base_norm: Vector,
+    alpha: Vector,
+    gamma: Vector,
+    ahead: Vector,
+    lead: Vector,
+) -> None:
+    """alpha, gamma, <a, x> and norm(x - xhat)^2 = norm((alpha - 1) xhat - gamma a)^2."""
+    limit = radius * radius
+    for i in range(first, stop):
+        stride = eta[i] * replay[i] if eta[i] < math.inf else 0.0
+        reached = base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm
+        shrink = radius / math.sqrt(max(reached, limit))  # exactly 1 inside the ball
+        gone = shrink * stride
+        back = shrink - 1.0
+        alpha[i] = shrink
+        gamma[i] = gone
+        ahead[i] = shrink * at_base[i] - gone * norm
+        lead[i] = max(back * back * base_norm[i] - 2.0 * back * gone * at_base[i] + gone * gone * norm, 0.0)
+
+
+@part
+def flush(coords: Any, rows: Matrix, vectors: Matrix, experts: int) -> None:
+    """Apply what is pending and bring every scale back to 1, and measure the norms afresh: rounding adds up in both."""
+    last = vectors[LAST]
+    rows[NORM, :experts] = 0.0
+    for j in range(coords.shape[0]):
+        for i in range(experts):
+            w = rows[SCALE, i] * (coords[j, i] + rows[COEFFICIENT, i] * last[j])
+            coords[j, i] = w
+            rows[NORM, i] += w * w
+    rows[COEFFICIENT, :experts] = 0.0
+    rows[SCALE, :experts] = 1.0
+
+
+@part
+def decide(coords: Any, rows: Matrix, vectors: Matrix, experts: int, decision: Vector) -> None:
+    """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a')."""
+    share = rows[SURPRISE]  # scratch between rounds
+    pending = 0.0
+    for i in range(experts):
+        share[i] = rows[WEIGHT, i] * rows[ALPHA, i] * rows[SCALE, i]
+        pending += share[i] * rows[COEFFICIENT, i] - rows[WEIGHT, i] * rows[GAMMA, i]
+    for j in range(coords.shape[0]):
+        coordinate = vectors[CENTER, j] + pending * vectors[LAST, j]
+        for i in range(experts):
+            coordinate += share[i] * coords[j, i]
+        decision[j] = coordinate
+
+
+@part
+def keep_features(live: Vector, vectors: Matrix, features: Vector) -> None:
+    """The features become the last ones."""
+    last = vectors[LAST]
+    for j in range(len(features)):
+        last[j] = features[j]
+    live[LIVE.last_norm] = live[LIVE.norm]
+
+
+@part
+def take_under_way(vectors: Matrix, features: Vector) -> None:
+    """Remember the features that products were made for."""
+    kept = vectors[UNDER_WAY]
+    for j in range(len(features)):
+        kept[j] = features[j]
+
+
+@part
+def same_as_under_way(vectors: Matrix, features: Vector) -> bool:
+    """Whether the products in the scratch rows belong to these features."""
+    kept = vectors[UNDER_WAY]
+    for j in range(len(features)):
+        if kept[j] != features[j]:
+            return False
+    return True

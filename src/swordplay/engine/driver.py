@@ -1,0 +1,247 @@
+"""One learner, compiled: whole arrays or one row at a time."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay import arguments
+from swordplay.engine import layout
+from swordplay.engine.layout import CONFIG, LIVE
+from swordplay.engine.memory import Memory
+from swordplay.engine.recipe import NotCompilable, recipe
+from swordplay.metas import Parts
+from swordplay.types import Matrix, State, Vector
+
+CHUNK = 1 << 14
+"""Rows per compiled call: a few milliseconds, so that Ctrl-C and progress are prompt."""
+CHUNK_NUMBERS = 1 << 21
+"""Entries per chunk of wide rows, for the same reason."""
+PATIENCE = 0.7
+"""Seconds after which a call that is still compiling says so."""
+
+_called: set[str] = set()
+
+
+class Played(NamedTuple):
+    """What a run over arrays wrote down."""
+
+    predictions: Vector
+    losses: Vector
+    decisions: Matrix | None
+    weights: list[Vector] | None
+
+
+class Engine:
+    """The compiled twin of a learner for losses of a linear prediction.
+
+    Parameters
+    ----------
+    parts
+        What the learner is made of.
+    loss
+        ``"squared"``, ``"logistic"`` or ``"huber"``.
+    threshold
+        Where the Huber loss turns linear.
+    state
+        The readable state to go on from; a fresh start unless given.
+    dtype
+        Of the coordinates: ``float64``, or ``float32`` at half the memory.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        loss: str = "squared",
+        *,
+        threshold: float = 1.0,
+        state: Mapping[str, Any] | None = None,
+        dtype: Any = np.float64,
+    ) -> None:
+        self.loss, self.threshold, self.dtype = loss, threshold, np.dtype(dtype).name
+        self.dim = parts.domain.dim
+        self.memory = Memory(recipe(parts, loss, threshold, dtype), dtype)
+        if state is not None:
+            self.memory.load(state)
+        from swordplay.engine import rounds  # numba is imported with the first engine, not with the package
+
+        self._kernels = rounds
+        self._predict = self._learn = None
+        self._room = 0
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return self.memory.rounds
+
+    @property
+    def decision(self) -> Vector:
+        """x_t of the coming round, shape ``(d,)``; formed when asked for."""
+        return self.memory.decision()
+
+    @property
+    def weights(self) -> Vector:
+        """p_t of the coming round, in the readable learner's order."""
+        return self.memory.rows[layout.WEIGHT, self.memory.order]
+
+    def state(self) -> State:
+        """The readable learner's state."""
+        return self.memory.state()
+
+    def play(
+        self,
+        features: Any,
+        targets: Vector,
+        *,
+        keep_decisions: bool = False,
+        keep_weights: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> Played:
+        """Play rows in their order, each predicted before it is learned.
+
+        Parameters
+        ----------
+        features
+            Finite rows, dense ``(T, d)`` of any order and real dtype, or scipy CSR.
+        targets
+            Finite targets, shape ``(T,)``.
+        keep_decisions, keep_weights
+            Whether to write them down each round.
+        progress
+            Called with the number of rows played, after each chunk.
+        """
+        count = len(targets)
+        predictions, losses = np.empty(count), np.empty(count)
+        decisions = np.empty((count if keep_decisions else 0, self.dim))
+        weights: list[Vector] | None = [] if keep_weights else None
+        size = max(1, min(CHUNK, CHUNK_NUMBERS // self.dim)) if not _is_sparse(features) else CHUNK
+        for first in range(0, count, size):
+            rows = slice(first, min(first + size, count))
+            self.memory.reserve_rounds(rows.stop - first)
+            kept = np.zeros((rows.stop - first if keep_weights else 0, self.memory.rows.shape[1]))
+            done = self._chunk(features, rows, targets, predictions, losses, decisions, kept)
+            if weights is not None:
+                weights.extend(self._readable_weights(kept[:done]))
+            if first + done < rows.stop:
+                raise ValueError(
+                    f"row {first + done} would overflow: its features or target are too large for the loss. "
+                    f"Rescale or drop it. The {first + done} row(s) before it are learned."
+                )
+            if progress is not None:
+                progress(rows.stop)
+        return Played(predictions, losses, decisions if keep_decisions else None, weights)
+
+    def _chunk(
+        self,
+        features: Any,
+        rows: slice,
+        targets: Vector,
+        predictions: Vector,
+        losses: Vector,
+        decisions: Matrix,
+        kept: Matrix,
+    ) -> int:
+        """One compiled call."""
+        outputs = (predictions[rows], losses[rows], decisions[rows], kept)
+        wanted = np.ascontiguousarray(targets[rows], dtype=np.float64)
+        if not _is_sparse(features):
+            part = np.ascontiguousarray(features[rows], dtype=np.float64)
+            kernel = self._kernels.play_dense if self.memory.recipe.on_ball else self._kernels.play_points
+            return int(patiently(kernel, *self.memory.arrays, part, wanted, *outputs))
+        if not self.memory.recipe.on_ball:
+            return int(patiently(self._kernels.play_points, *self.memory.arrays, features[rows].toarray(), wanted, *outputs))
+        part = features[rows]
+        part.sum_duplicates()
+        self._flush_for_sparse()
+        values = np.ascontiguousarray(part.data, dtype=np.float64)
+        indices, starts = part.indices.astype(np.int64), part.indptr.astype(np.int64)
+        last = np.flatnonzero(self.memory.vectors[layout.LAST])
+        done = patiently(
+            self._kernels.play_sparse, *self.memory.arrays, values, indices, starts, last, wanted, *outputs
+        )
+        return int(done)
+
+    def _flush_for_sparse(self) -> None:
+        """Sparse rounds expect nothing pending, and a refresh that costs no more than the rounds between two of them."""
+        memory = self.memory
+        memory.config[CONFIG.refresh] = max(memory.config[CONFIG.refresh], 8 * self.dim)
+        pending = memory.rows[layout.COEFFICIENT]
+        if pending.any():
+            touched = np.flatnonzero(memory.vectors[layout.LAST])
+            memory.coords[touched] += np.multiply.outer(memory.vectors[layout.LAST, touched], pending)
+            pending[:] = 0.0
+
+    def _readable_weights(self, kept: Matrix) -> list[Vector]:
+        """Rows of weights as long as there were experts, in the readable order."""
+        if not self.memory.config[CONFIG.grows]:
+            return list(kept[:, : self.memory.experts])
+        counts = (kept > 0).sum(axis=1)
+        return [np.concatenate([row[0:n:2], row[1:n:2]]) for row, n in zip(kept, counts.tolist(), strict=True)]
+
+    def predict(self, features: Any) -> float:
+        """<a, x_t>: the prediction for a row of shape ``(d,)``."""
+        row = self._row(features)
+        if self._predict is None:
+            self._prepare_single()
+        answer = self._predict(*self._arrays, row)  # type: ignore[misc]
+        if answer - answer != 0.0:
+            arguments.vector("features", features, self.dim)
+            raise ValueError("features are too large: their prediction overflows. Rescale them.")
+        return answer  # type: ignore[no-any-return]
+
+    def learn(self, features: Any, target: float) -> float:
+        """Learn from a row of shape ``(d,)`` and its target; returns the loss of its prediction."""
+        row = self._row(features)
+        if self._learn is None or self.memory.rounds >= self._room:
+            self._prepare_single()
+        loss = self._learn(*self._arrays, row, self._target(target))  # type: ignore[misc]
+        if loss != loss:
+            arguments.vector("features", features, self.dim)
+            raise ValueError(f"features or target ({target}) are too large: the loss overflows. Rescale them.")
+        return loss  # type: ignore[no-any-return]
+
+    def _row(self, features: Any) -> Vector:
+        if type(features) is np.ndarray and features.dtype == np.float64 and features.shape == (self.dim,):
+            return features if features.flags.c_contiguous else features.copy()
+        return arguments.vector("features", features, self.dim)
+
+    def _target(self, target: Any) -> float:
+        if type(target) is not float or target - target != 0.0:
+            target = arguments.real("target", float(target) if isinstance(target, bool | np.bool_) else target)
+        if self.loss == "logistic" and target not in (0.0, 1.0):
+            raise ValueError(f"target must be 0 or 1 for the logistic loss, got {target}. Encode the two labels as 0 and 1.")
+        return target  # type: ignore[no-any-return]
+
+    def _prepare_single(self) -> None:
+        """Room for the experts of many rounds to come, and the kernels at hand."""
+        if not self.memory.recipe.on_ball:
+            raise NotCompilable("one row at a time the engine plays on a Ball. Use play on arrays, or the readable learner.")
+        ahead = 3 * self.memory.rounds + 16
+        self.memory.reserve_rounds(ahead)
+        self._room = self.memory.rounds + ahead if self.memory.config[CONFIG.grows] else sys.maxsize
+        self._arrays = self.memory.arrays
+        self._predict, self._learn = self._kernels.predict_one, self._kernels.learn_one
+
+
+def patiently(kernel: Callable[..., Any], *arguments_: Any) -> Any:
+    """Call a kernel; if it takes long because it is being compiled, say so on a terminal."""
+    name = getattr(kernel, "__qualname__", repr(kernel))
+    if name in _called or not sys.stderr.isatty():
+        return kernel(*arguments_)
+    _called.add(name)
+    message = "swordplay: compiling the engine (once; kept on disk for the next time) ..."
+    timer = threading.Timer(PATIENCE, print, args=(message,), kwargs={"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        return kernel(*arguments_)
+    finally:
+        timer.cancel()
+
+
+def _is_sparse(features: Any) -> bool:
+    return hasattr(features, "indptr")

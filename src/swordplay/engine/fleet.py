@@ -1,0 +1,135 @@
+"""Many independent streams at once: the same learner K times, over the cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from swordplay import arguments
+from swordplay.engine.driver import Engine, patiently
+from swordplay.engine.memory import Memory
+from swordplay.engine.recipe import NotCompilable
+from swordplay.types import Array, Matrix
+
+CHUNK = 256
+"""Rounds that every stream plays per compiled call."""
+
+
+class Fleet:
+    """K learners of one make in one block of memory, each with a stream of its own.
+
+    Parameters
+    ----------
+    engines
+        The learners, all made of the same parts, on a ball.
+    """
+
+    def __init__(self, engines: Sequence[Engine]) -> None:
+        if not engines:
+            raise ValueError("learners must not be empty. Give at least one.")
+        self._memories = [engine.memory for engine in engines]
+        first = self._memories[0]
+        if not first.recipe.on_ball:
+            raise NotCompilable("many streams at once are played on a Ball. Play each by itself.")
+        for number, memory in enumerate(self._memories):
+            if not _alike(first, memory):
+                raise ValueError(f"learners must be of one make, got another in place {number}. Make groups of equal ones.")
+        self.dim = engines[0].dim
+        self.loss = engines[0].loss
+
+    def play(self, features: Any, targets: Any, *, threads: int | None = None) -> tuple[Matrix, Matrix]:
+        """Play every stream, each row predicted before it is learned.
+
+        Parameters
+        ----------
+        features
+            Shape ``(K, T, d)``, finite.
+        targets
+            Shape ``(K, T)``, finite.
+        threads
+            How many to run at once; one per core unless given. The numbers do not depend on it.
+
+        Returns
+        -------
+        predictions, losses
+            Shapes ``(K, T)``.
+        """
+        count, dim = len(self._memories), self.dim
+        rows, wanted = arguments.array("features", features, ndim=3), arguments.array("targets", targets, ndim=2)
+        if rows.shape != (count, wanted.shape[1], dim) or len(wanted) != count:
+            raise ValueError(
+                f"features must have shape ({count}, T, {dim}) and targets ({count}, T), got {rows.shape} and {wanted.shape}."
+            )
+        if self.loss == "logistic" and not np.isin(wanted, (0.0, 1.0)).all():
+            raise ValueError("targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1.")
+        workers = min(count, arguments.whole("threads", os.cpu_count() or 1 if threads is None else threads))
+        predictions, losses = np.empty(wanted.shape), np.empty(wanted.shape)
+        edges = np.linspace(0, count, workers + 1).astype(int).tolist()
+        with ThreadPoolExecutor(workers) as pool:
+            for start in range(0, wanted.shape[1], CHUNK):
+                part = slice(start, start + CHUNK)
+                self._chunk(pool, edges, rows[:, part], wanted[:, part], predictions[:, part], losses[:, part], start)
+        return predictions, losses
+
+    def _chunk(
+        self,
+        pool: ThreadPoolExecutor,
+        edges: list[int],
+        features: Array,
+        targets: Matrix,
+        predictions: Matrix,
+        losses: Matrix,
+        start: int,
+    ) -> None:
+        """Some rounds of every stream, the streams divided among the workers."""
+        from swordplay.engine import rounds  # numba is imported with the first engine, not with the package
+
+        for memory in self._memories:
+            memory.reserve_rounds(targets.shape[1])
+        widest = max(memory.rows.shape[1] for memory in self._memories)
+        for memory in self._memories:
+            memory.reserve(widest)
+        self._bind()
+        played = np.zeros(len(self._memories), dtype=np.int64)
+        arrays = (self._coords, self._rows, self._vectors, self._live, self._memories[0].config)
+        rest = (features, targets, predictions, losses, played)
+        patiently(rounds.play_fleet, *arrays, *rest, 0, 0)  # compiles once, before the workers start
+        jobs = [
+            pool.submit(rounds.play_fleet, *arrays, *rest, first, stop)
+            for first, stop in zip(edges, edges[1:], strict=False)
+        ]
+        for job in jobs:
+            job.result()
+        if (played < targets.shape[1]).any():
+            k = int((played < targets.shape[1]).argmax())
+            raise ValueError(
+                f"row {start + int(played[k])} of stream {k} would overflow: its features or target are too large for the loss. "
+                "Rescale or drop it; the rows before it are learned."
+            )
+
+    def _bind(self) -> None:
+        """One block for all learners, of which each keeps its own slice."""
+        memories = self._memories
+        if getattr(memories[0].rows, "base", None) is not None and memories[0].rows.base is getattr(self, "_rows", None):
+            return
+        self._coords = np.stack([memory.coords for memory in memories])
+        self._rows = np.stack([memory.rows for memory in memories])
+        self._vectors = np.stack([memory.vectors for memory in memories])
+        self._live = np.stack([memory.live for memory in memories])
+        for k, memory in enumerate(memories):
+            memory.coords, memory.rows, memory.vectors = self._coords[k], self._rows[k], self._vectors[k]
+            memory.live = self._live[k]
+
+
+def _alike(one: Memory, other: Memory) -> bool:
+    return (
+        one.config.tobytes() == other.config.tobytes()
+        and np.array_equal(one.recipe.steps, other.recipe.steps)
+        and np.array_equal(one.recipe.extra, other.recipe.extra)
+        and one.coords.dtype == other.coords.dtype
+        and one.vectors.shape == other.vectors.shape
+    )

@@ -1,0 +1,119 @@
+"""How a learner lies in memory: five arrays of doubles.
+
+======== ============== =====================================================================================
+array    shape          what
+======== ============== =====================================================================================
+coords   ``(d, C)``     base points of the experts, a column each; on a ball relative to its centre and unscaled
+rows     ``(ROWS, C)``  numbers of each expert, a row per kind of number (the constants below)
+vectors  ``(4, d)``     centre (or lower corner), last features, features under way, upper corner
+live     ``(LIVE,)``    numbers that change each round
+config   ``(CONFIG,)``  numbers that never change
+======== ============== =====================================================================================
+
+C is the number of experts, padded so that whole vector registers can be used; padded columns are zero and are never
+looked at. Few arrays because each one costs a tenth of a microsecond whenever Python calls a kernel, and plain doubles
+because anything else costs more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# The meta's view of each expert.
+STEP = 0  # step size, or the multiplier c of an adaptive one
+EXTRA = 1  # 1 for extra-gradient experts, 0 for gradient descent
+LOG_PRIOR = 2
+WEIGHT = 3  # p_t
+CUMULATIVE = 4  # sum of losses, up to a number common to all
+GUESS = 5  # m_t
+# The expert's own memory.
+ENERGY = 6  # sum of squared surprises
+REPLAY = 7  # M_t = REPLAY * last features
+LEAD = 8  # norm(x_t - xhat_t)^2
+ETA = 9  # step used in the last round; a constant step is always here
+# The certificate's sums.
+ADVANTAGE = 10
+DRIFT = 11
+INVERSE = 12
+GROWTH = 13
+LARGEST = 14
+# The ball's lazy coordinates: xhat = SCALE * (coords + COEFFICIENT * last features), x = ALPHA xhat - GAMMA * last features.
+SCALE = 15
+COEFFICIENT = 16
+NORM = 17  # norm(xhat)^2
+ALPHA = 18
+GAMMA = 19
+# Scratch of the round under way.
+AT_BASE = 20  # <a, xhat_t>, then <a, xhat_{t+1}>
+PLAYED = 21  # <a, x_t>
+SLOPE = 22  # g_{t,i} = SLOPE * a
+SURPRISE = 23
+AHEAD = 24  # <a, x_{t+1}>
+ROWS = 25
+
+CENTER = 0
+LAST = 1
+UNDER_WAY = 2
+UPPER = 3
+VECTORS = 4
+
+SQUARED, LOGISTIC, HUBER = 0, 1, 2
+FIXED, SELF_CONFIDENT, DOUBLING = 0, 1, 2
+NO_OPTIMISM, REPLAYED, LEARNED = 0, 1, 2
+SIMPLEX, BOX = 0, 1
+
+
+class _Config(NamedTuple):
+    loss: int = 0
+    threshold: int = 1  # of the Huber loss
+    domain: int = 2  # where points are explicit: SIMPLEX or BOX
+    size: int = 3  # radius of the ball, total of the simplex, farthest corner of the box
+    diameter: int = 4
+    centered: int = 5  # 1 if the ball's centre is not the origin
+    adaptive: int = 6  # 1 if steps are c D / sqrt(energy)
+    shared: int = 7  # 1 if all experts descend along the gradient at the decision
+    grows: int = 8  # 1 if the fastest experts are forked as rounds go by
+    rate: int = 9
+    cap: int = 10
+    offset: int = 11
+    factor: int = 12
+    floor: int = 13
+    optimism: int = 14
+    kappa: int = 15
+    refresh: int = 16  # rounds between two recomputations of the norms
+    smallest_scale: int = 17  # columns are rescaled before they get here
+
+
+class _Live(NamedTuple):
+    rounds: int = 0
+    experts: int = 1  # columns in use
+    prepared: int = 2  # 1 if the round's products are in the scratch rows already
+    last_norm: int = 3  # squared norm of the last features
+    candidate: int = 4  # replayed gradient = candidate * last features
+    difference: int = 5
+    trust: int = 6
+    total: int = 7
+    level: int = 8
+    rate: int = 9
+    smallest: int = 10  # smallest cumulative loss, to be taken off all of them
+    norm: int = 11  # of the features under way: squared norm,
+    cross: int = 12  # product with the last ones,
+    turn: int = 13  # product with their difference from the last ones,
+    gap: int = 14  # squared distance from the last ones,
+    offset: int = 15  # product with the centre
+    prediction: int = 16  # product with the decision, less the offset
+    refresh_at: int = 17  # round after which the norms are recomputed
+
+
+CONFIG = _Config()
+"""Places in the array ``config``: ``config[CONFIG.size]``."""
+LIVE = _Live()
+"""Places in the array ``live``: ``live[LIVE.rate]``."""
+
+PADDING = 4
+"""Experts per vector register of 256 bits."""
+
+
+def padded(experts: int) -> int:
+    """Columns to allocate for so many experts."""
+    return -(-experts // PADDING) * PADDING

@@ -1,0 +1,266 @@
+"""A learner in the engine's memory, and its way from and to the readable state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from swordplay.engine import layout
+from swordplay.engine.layout import CONFIG, LIVE
+from swordplay.engine.recipe import NotCompilable, Recipe
+from swordplay.types import Matrix, State, Vector
+
+COLLINEAR = 1e-9
+"""Replayed gradients of a linear prediction are multiples of one row; beyond this relative error they are not."""
+
+CERTIFICATE = {
+    "advantage": layout.ADVANTAGE,
+    "drift": layout.DRIFT,
+    "inverse_step": layout.INVERSE,
+    "inverse_growth": layout.GROWTH,
+    "inverse_largest": layout.LARGEST,
+}
+HEDGE = {"log_prior": layout.LOG_PRIOR, "cumulative": layout.CUMULATIVE, "guesses": layout.GUESS, "weights": layout.WEIGHT}
+RATE = ("total", "level")
+
+
+class Memory:
+    """The five arrays of one learner (see ``layout``).
+
+    Parameters
+    ----------
+    recipe
+        What the learner is made of.
+    dtype
+        Of the coordinates: doubles, or single precision at half the memory.
+    """
+
+    def __init__(self, recipe: Recipe, dtype: Any = np.float64) -> None:
+        self.recipe = recipe
+        self.config = recipe.config
+        experts, dim = len(recipe.steps), recipe.frame.shape[1]
+        self.live: Vector = np.zeros(len(LIVE))
+        self.rows: Matrix = np.zeros((layout.ROWS, layout.padded(experts)))
+        self.coords: Any = np.zeros(self._shape(layout.padded(experts), dim), dtype)
+        self.vectors: Matrix = np.zeros((layout.VECTORS, dim))
+        self.vectors[layout.CENTER], self.vectors[layout.UPPER] = recipe.frame
+        self._begin(experts)
+
+    @property
+    def arrays(self) -> tuple[Any, Matrix, Matrix, Vector, Vector]:
+        """What every kernel takes first."""
+        return self.coords, self.rows, self.vectors, self.live, self.config
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return int(self.live[LIVE.rounds])
+
+    @property
+    def experts(self) -> int:
+        """How many experts there are."""
+        return int(self.live[LIVE.experts])
+
+    @property
+    def order(self) -> Any:
+        """The column of each expert of the readable learner, which stacks the kinds where a growing pool alternates."""
+        columns = np.arange(self.experts)
+        return np.concatenate([columns[0::2], columns[1::2]]) if self.config[CONFIG.grows] else columns
+
+    def reserve(self, experts: int) -> None:
+        """Make room for so many experts."""
+        old, new = self.rows.shape[1], layout.padded(experts)
+        if new <= old:
+            return
+        rows = np.zeros((layout.ROWS, new))
+        rows[:, :old] = self.rows
+        coords = np.zeros(self._shape(new, self.vectors.shape[1]), self.coords.dtype)
+        if self.recipe.on_ball:
+            coords[:, :old] = self.coords
+        else:
+            coords[:old], coords[new : new + old] = self.coords[:old], self.coords[old:]
+        self.rows, self.coords = rows, coords
+
+    def reserve_rounds(self, rounds: int) -> None:
+        """Make room for the experts that a growing pool will have after so many more rounds."""
+        if self.config[CONFIG.grows]:
+            count = self.experts // 2
+            while 1 + 2 * (self.rounds + rounds) > 4 ** (count - 1):
+                count += 1
+            self.reserve(2 * count)
+
+    def _shape(self, columns: int, dim: int) -> tuple[int, int]:
+        return (dim, columns) if self.recipe.on_ball else (2 * columns, dim)
+
+    def _begin(self, experts: int) -> None:
+        """The state before the first round: everyone at the centre."""
+        recipe, rows, now = self.recipe, self.rows, self.live
+        now[LIVE.refresh_at] = self.config[CONFIG.refresh]
+        now[LIVE.experts], now[LIVE.rate], now[LIVE.level], now[LIVE.trust] = experts, recipe.rate, recipe.level, recipe.trust
+        rows[layout.STEP, :experts] = recipe.steps
+        rows[layout.EXTRA, :experts] = recipe.extra
+        rows[layout.LOG_PRIOR, :experts] = np.log(recipe.prior)
+        rows[layout.WEIGHT, :experts] = recipe.prior
+        rows[layout.ETA, :experts] = recipe.steps
+        rows[layout.SCALE, :experts] = 1.0
+        rows[layout.ALPHA, :experts] = 1.0
+        if not recipe.on_ball:
+            self.coords[:] = self._start()
+
+    def _start(self) -> Vector:
+        box = self.config[CONFIG.domain] == layout.BOX
+        return np.asarray(self.vectors[[layout.CENTER, layout.UPPER]].mean(axis=0)) if box else self.vectors[layout.CENTER]
+
+    # ------------------------------------------------------------------ to the readable state
+
+    def state(self) -> State:
+        """The same as ``Learner.state()`` of the readable twin after the same rounds."""
+        now, rows, order = self.live, self.rows, self.order
+        base, points = self._base()[order], self._points()[order]
+        last = self.vectors[layout.LAST]
+        replay = np.multiply.outer(rows[layout.REPLAY, order], last)
+        flat: State = {"rounds": self.rounds}
+        for k, kind in enumerate(self._kinds()):
+            flat |= {
+                f"experts.{k}.points": points[kind],
+                f"experts.{k}.base": base[kind],
+                f"experts.{k}.replay": replay[kind],
+                f"experts.{k}.energy": rows[layout.ENERGY, order][kind],
+            }
+        flat |= {f"certificate.{name}": rows[row, order] for name, row in CERTIFICATE.items()}
+        if self._is_single:
+            return flat
+        flat |= {f"hedge.{name}": rows[row, order] for name, row in HEDGE.items()}
+        flat["hedge.cumulative"] = flat["hedge.cumulative"] - flat["hedge.cumulative"].min()
+        flat["hedge.guesses"] = flat["hedge.guesses"] + self._shift(last)
+        flat |= {f"hedge.rate.{name}": float(now[getattr(LIVE, name)]) for name in RATE} | {"hedge.rate.value": float(now[LIVE.rate])}
+        candidate = now[LIVE.candidate] * last if now[LIVE.rounds] else np.zeros_like(last)
+        return flat | {
+            "optimism.candidate": candidate,
+            "optimism.difference": float(now[LIVE.difference]),
+            "optimism.trust": float(now[LIVE.trust]),
+        }
+
+    def _shift(self, last: Vector) -> float:
+        """What guesses relative to a ball's centre lack: <M_t, centre>."""
+        now = self.live
+        return float(now[LIVE.trust] * now[LIVE.candidate] * (last @ self.vectors[layout.CENTER])) if self.recipe.on_ball else 0.0
+
+    def _kinds(self) -> list[slice]:
+        """Where each kind of experts lies in the readable order."""
+        extra = self.rows[layout.EXTRA, self.order]
+        turns = np.flatnonzero(np.diff(extra)) + 1
+        edges = [0, *turns.tolist(), len(extra)]
+        return [slice(first, stop) for first, stop in zip(edges, edges[1:], strict=False)]
+
+    @property
+    def _is_single(self) -> bool:
+        return len(self.recipe.steps) == 1 and not self.config[CONFIG.grows]
+
+    def _base(self) -> Matrix:
+        """xhat, shape ``(columns, d)``."""
+        columns = self.rows.shape[1]
+        if not self.recipe.on_ball:
+            return np.asarray(self.coords[:columns])
+        rows, last = self.rows, self.vectors[layout.LAST]
+        pending = np.multiply.outer(rows[layout.COEFFICIENT], last)
+        return self.vectors[layout.CENTER] + rows[layout.SCALE][:, None] * (self.coords.T + pending)
+
+    def _points(self) -> Matrix:
+        """x, shape ``(columns, d)``."""
+        if not self.recipe.on_ball:
+            return np.asarray(self.coords[self.rows.shape[1] :])
+        rows, center = self.rows, self.vectors[layout.CENTER]
+        ahead = np.multiply.outer(rows[layout.GAMMA], self.vectors[layout.LAST])
+        return center + rows[layout.ALPHA][:, None] * (self._base() - center) - ahead
+
+    def decision(self) -> Vector:
+        """x_t, shape ``(d,)``."""
+        n = self.experts
+        return np.asarray(self.rows[layout.WEIGHT, :n] @ self._points()[:n])
+
+    # ------------------------------------------------------------------ from the readable state
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Go on from a readable state.
+
+        Raises
+        ------
+        NotCompilable
+            If the last loss was not one of a linear prediction, so that the replayed gradients are not multiples of a row.
+        """
+        kinds = [key.split(".")[1] for key in state if key.endswith(".energy")]
+        stacked = {
+            name: np.concatenate([state[f"experts.{k}.{name}"] for k in kinds])
+            for name in ("points", "base", "replay", "energy")
+        }
+        experts = len(stacked["energy"])
+        self.reserve(experts)
+        now, rows = self.live, self.rows
+        candidate = state.get("optimism.candidate", np.zeros(stacked["base"].shape[1]))
+        last, multiples = _common_row(np.vstack([stacked["replay"], candidate]))
+        now[LIVE.experts], now[LIVE.rounds], now[LIVE.prepared], now[LIVE.smallest] = experts, state["rounds"], 0.0, 0.0
+        now[LIVE.refresh_at] = now[LIVE.rounds] + self.config[CONFIG.refresh]
+        now[LIVE.last_norm], now[LIVE.candidate] = float(last @ last), multiples[-1]
+        order = self.order
+        if self.config[CONFIG.grows]:
+            rows[layout.STEP, order] = np.tile(0.5 * 2.0 ** np.arange(experts // 2), 2)
+            rows[layout.EXTRA, order] = np.repeat([1.0, 0.0], experts // 2)
+        rows[layout.ENERGY, order], rows[layout.REPLAY, order] = stacked["energy"], multiples[:-1]
+        lead = stacked["points"] - stacked["base"]
+        rows[layout.LEAD, order] = np.einsum("ij,ij->i", lead, lead)
+        for name, row in CERTIFICATE.items():
+            rows[row, order] = state[f"certificate.{name}"]
+        if not self._is_single:
+            for name, row in HEDGE.items():
+                rows[row, order] = state[f"hedge.{name}"]
+            now[LIVE.total], now[LIVE.level], now[LIVE.rate] = (float(state[f"hedge.rate.{name}"]) for name in (*RATE, "value"))
+            now[LIVE.difference], now[LIVE.trust] = float(state["optimism.difference"]), float(state["optimism.trust"])
+        self.vectors[layout.LAST] = last
+        rows[layout.GUESS, order] -= self._shift(last)
+        self._place(stacked["base"], stacked["points"], order)
+
+    def _place(self, base: Matrix, points: Matrix, order: Any) -> None:
+        """Write the points of the experts."""
+        rows = self.rows
+        if not self.recipe.on_ball:
+            self.coords[order], self.coords[rows.shape[1] + order] = base, points
+            return
+        center = self.vectors[layout.CENTER]
+        offset, ahead = base - center, points - center
+        self.coords[:, order] = offset.T
+        rows[layout.SCALE, order], rows[layout.COEFFICIENT, order] = 1.0, 0.0
+        rows[layout.NORM, order] = np.einsum("ij,ij->i", offset, offset)
+        alpha, gamma = self._lookahead(rows[layout.NORM, order], offset, order)
+        rows[layout.ALPHA, order], rows[layout.GAMMA, order] = alpha, gamma
+        error = np.abs(alpha[:, None] * offset - np.multiply.outer(gamma, self.vectors[layout.LAST]) - ahead).max()
+        if error > COLLINEAR * self.config[CONFIG.size]:
+            raise NotCompilable("the learner's points do not follow from its base points: its state was edited.")
+
+    def _lookahead(self, norm: Vector, offset: Matrix, order: Any) -> tuple[Vector, Vector]:
+        """alpha and gamma of x = Proj[xhat - eta m a'] = alpha xhat - gamma a'."""
+        now, config, rows = self.live, self.config, self.rows
+        eta = rows[layout.STEP, order]
+        if config[CONFIG.adaptive]:
+            with np.errstate(divide="ignore"):
+                eta = eta * config[CONFIG.diameter] / np.sqrt(rows[layout.ENERGY, order])
+        stride = np.where(np.isinf(eta), 0.0, eta) * rows[layout.REPLAY, order]
+        reached = norm - 2 * stride * (offset @ self.vectors[layout.LAST]) + stride**2 * now[LIVE.last_norm]
+        outside = (stride != 0) & (reached > config[CONFIG.size]**2)
+        alpha = np.where(outside, config[CONFIG.size] / np.sqrt(np.where(outside, reached, 1.0)), 1.0)
+        return alpha, alpha * stride
+
+
+def _common_row(vectors: Matrix) -> tuple[Vector, Vector]:
+    """A row a' and the numbers v with ``vectors = v a'``."""
+    norms = np.einsum("ij,ij->i", vectors, vectors)
+    longest = int(norms.argmax())
+    last = vectors[longest].copy()
+    if norms[longest] == 0.0:
+        return last, np.zeros(len(vectors))
+    multiples = vectors @ last / norms[longest]
+    if np.abs(vectors - np.multiply.outer(multiples, last)).max() > COLLINEAR * np.sqrt(norms[longest]):
+        raise NotCompilable("the learner's last loss was not one of a linear prediction, so the engine cannot go on from it.")
+    return last, multiples

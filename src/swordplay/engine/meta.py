@@ -1,0 +1,291 @@
+"""The meta in numbers: rates, trust, weights and the certificate, over rows of the layout.
+
+Twins of ``rates``, ``metas.optimism``, ``metas.hedge`` and ``learners.certificate``. All gradients of a round are multiples
+of its features a, so vectors become numbers: g_t = h a, M_t = w a', with a' the features of the round before.
+"""
+
+from __future__ import annotations
+
+import math
+
+from swordplay.engine._jit import lanes, part
+from swordplay.engine.layout import (
+    ADVANTAGE,
+    AHEAD,
+    CONFIG,
+    CUMULATIVE,
+    DOUBLING,
+    DRIFT,
+    ENERGY,
+    ETA,
+    EXTRA,
+    FIXED,
+    GROWTH,
+    GUESS,
+    INVERSE,
+    LARGEST,
+    LEAD,
+    LEARNED,
+    LIVE,
+    LOG_PRIOR,
+    NO_OPTIMISM,
+    PLAYED,
+    REPLAY,
+    SLOPE,
+    STEP,
+    SURPRISE,
+    WEIGHT,
+)
+from swordplay.engine.scalar import fading, slope
+from swordplay.types import Matrix, Vector
+
+SMALLEST_WEIGHT = 2.2250738585072014e-308
+"""As in ``metas.hedge``."""
+
+
+@part
+def distance(now: float, before: float, norm: float, turn: float, gap: float) -> float:
+    """norm(now * a - before * a')^2.
+
+    now a - before a' = (now - before) a + before (a - a'), which loses nothing when a = a' and now = before:
+    expanding the square of the left side instead would cancel.
+    """
+    change = now - before
+    return max(change * change * norm + 2.0 * change * before * turn + before * before * gap, 0.0)
+
+
+@part
+def adaptive_step(multiplier: float, diameter: float, energy: float) -> float:
+    """c D / sqrt(energy), infinite as long as no gradient was met."""
+    return multiplier * diameter / math.sqrt(energy) if energy > 0.0 else math.inf
+
+
+@part
+def judge(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
+    """Slopes, surprises and steps of every expert, and the certificate's sums. Returns h, with g_t = h a."""
+    n = int(live[LIVE.experts])
+    loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
+    offset, prediction = live[LIVE.offset], live[LIVE.prediction]
+    h = slope(loss, threshold, prediction + offset, target)
+    if config[CONFIG.shared] == 1.0:
+        rows[SLOPE, :n] = h
+    else:
+        slopes(n, loss, threshold, rows[PLAYED], offset, target, rows[SLOPE])
+    surprises(n, rows[SLOPE], rows[REPLAY], live[LIVE.norm], live[LIVE.turn], live[LIVE.gap], rows[SURPRISE])
+    if config[CONFIG.adaptive] == 1.0:
+        adapt(n, rows[STEP], rows[EXTRA], rows[ENERGY], rows[SURPRISE], config[CONFIG.diameter], rows[ETA])
+    if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
+        follow_steps(n, rows[ETA], rows[INVERSE], rows[GROWTH], rows[LARGEST])
+    certify(n, h, prediction, rows[PLAYED], rows[ETA], rows[INVERSE], rows[SURPRISE], rows[LEAD], rows[ADVANTAGE], rows[DRIFT])
+    add(n, rows[ENERGY], rows[SURPRISE])
+    return h
+
+
+@lanes
+def slopes(n: int, loss: int, threshold: float, at: Vector, offset: float, target: float, answer: Vector) -> None:
+    """Derivative of the loss at every expert's prediction."""
+    for i in range(n):
+        answer[i] = slope(loss, threshold, at[i] + offset, target)
+
+
+@lanes
+def surprises(n: int, slope_: Vector, replay: Vector, norm: float, turn: float, gap: float, answer: Vector) -> None:
+    """norm(g_i - M_i)^2 of every expert."""
+    for i in range(n):
+        answer[i] = distance(slope_[i], replay[i], norm, turn, gap)
+
+
+@lanes
+def adapt(
+    n: int, multiplier: Vector, extra: Vector, energy: Vector, surprise: Vector, diameter: float, eta: Vector
+) -> None:
+    """Adaptive steps of this round."""
+    for i in range(n):
+        # Extra-gradient experts step with what they knew before the round, unless they knew nothing.
+        known = energy[i] + (1.0 - extra[i]) * surprise[i]
+        eta[i] = adaptive_step(multiplier[i], diameter, known if known > 0.0 else energy[i] + surprise[i])
+
+
+@lanes
+def follow_steps(n: int, eta: Vector, inverse: Vector, growth: Vector, largest: Vector) -> None:
+    """The certificate's account of 1/eta: its increases and its largest value."""
+    for i in range(n):
+        now = 1.0 / eta[i]
+        growth[i] += max(now - inverse[i], 0.0)
+        largest[i] = max(largest[i], now)
+        inverse[i] = now
+
+
+@lanes
+def certify(
+    n: int,
+    h: float,
+    prediction: float,
+    played: Vector,
+    eta: Vector,
+    inverse: Vector,
+    surprise: Vector,
+    lead: Vector,
+    advantage: Vector,
+    drift: Vector,
+) -> None:
+    """The certificate's two sums: <g_t, x_t - x_i>, and eta/2 surprise - lead/(2 eta)."""
+    for i in range(n):
+        advantage[i] += h * (prediction - played[i])
+        price = eta[i] * surprise[i] if surprise[i] > 0.0 else 0.0  # an infinite step has met no gradient
+        drift[i] += 0.5 * (price - inverse[i] * lead[i])
+
+
+@lanes
+def add(n: int, total: Vector, more: Vector) -> None:
+    """total += more."""
+    for i in range(n):
+        total[i] += more[i]
+
+
+@part
+def learn(rows: Matrix, live: Vector, config: Vector, h: float) -> None:
+    """Take in the losses l_i = <g_t, x_i> = h <a, x_i>, and retune the rate."""
+    n = int(live[LIVE.experts])
+    spread, smallest = accumulate(n, h, rows[PLAYED], rows[GUESS], live[LIVE.smallest], rows[CUMULATIVE])
+    live[LIVE.smallest] = smallest
+    guess = live[LIVE.trust] * live[LIVE.candidate]
+    surprise = distance(h, guess, live[LIVE.norm], live[LIVE.turn], live[LIVE.gap])
+    if retune(rows, live, config, 0.25 * spread * spread, surprise):
+        rows[CUMULATIVE, :n] = 0.0
+        live[LIVE.smallest] = 0.0
+
+
+@lanes
+def accumulate(
+    n: int, h: float, played: Vector, guess: Vector, off: float, cumulative: Vector
+) -> tuple[float, float]:
+    """Add the losses, less what was the smallest sum; returns the range of loss - guess and the smallest sum now."""
+    highest, lowest, smallest = -math.inf, math.inf, math.inf
+    for i in range(n):
+        loss = h * played[i]
+        wrong = loss - guess[i]
+        highest = max(highest, wrong)
+        lowest = min(lowest, wrong)
+        total = cumulative[i] + (loss - off)
+        cumulative[i] = total
+        smallest = min(smallest, total)
+    return highest - lowest, smallest
+
+
+@part
+def entropy(rows: Matrix, experts: int) -> float:
+    """ln(1 / smallest prior)."""
+    smallest = 0.0
+    for i in range(experts):
+        smallest = min(smallest, rows[LOG_PRIOR, i])
+    return -smallest
+
+
+@part
+def retune(rows: Matrix, live: Vector, config: Vector, mismatch: float, surprise: float) -> bool:
+    """One step of ``rates.Fixed``, ``SelfConfident`` or ``Doubling``; True if the meta has to start afresh."""
+    if config[CONFIG.rate] == FIXED:
+        return False
+    lam = entropy(rows, int(live[LIVE.experts]))
+    diameter = config[CONFIG.diameter]
+    if config[CONFIG.rate] == DOUBLING:
+        live[LIVE.total] += surprise
+        if live[LIVE.total] <= live[LIVE.level]:
+            return False
+        live[LIVE.level] *= 2.0 ** math.ceil(math.log2(live[LIVE.total] / live[LIVE.level]))
+        live[LIVE.rate] = min(config[CONFIG.cap], math.sqrt((2.0 + lam) / (diameter * diameter * live[LIVE.level])))
+        return True
+    live[LIVE.total] += mismatch
+    live[LIVE.level] = max(live[LIVE.level], surprise)
+    blur = config[CONFIG.floor] * diameter
+    denominator = config[CONFIG.offset] + live[LIVE.total] + blur * blur * live[LIVE.level]
+    if denominator > 0.0:
+        live[LIVE.rate] = min(live[LIVE.rate], math.sqrt(config[CONFIG.factor] * lam / denominator))
+    return False
+
+
+@part
+def look_back(live: Vector, config: Vector, h: float) -> None:
+    """Judge the replayed gradient v a' against a guess of 0, and set the trust for the next one."""
+    if config[CONFIG.optimism] == LEARNED:
+        # norm(h a - v a')^2 - norm(h a)^2
+        v = live[LIVE.candidate]
+        live[LIVE.difference] += v * v * live[LIVE.last_norm] - 2.0 * h * v * live[LIVE.cross]
+        live[LIVE.trust] = trust(config[CONFIG.kappa], live[LIVE.difference])
+
+
+@part
+def trust(kappa: float, difference: float) -> float:
+    """1 / (1 + exp(kappa * difference)), 1/2 on a tie."""
+    if difference == 0.0:
+        return 0.5
+    score = kappa * difference
+    if score >= 0.0:
+        small = math.exp(-score)
+        return small / (1.0 + small)
+    return 1.0 / (1.0 + math.exp(score))
+
+
+@part
+def weigh(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
+    """Replay the field at old weights and new points, then weigh the experts for the coming round."""
+    n = int(live[LIVE.experts])
+    guess = 0.0
+    if config[CONFIG.optimism] != NO_OPTIMISM:
+        mean = dot(n, rows[WEIGHT], rows[AHEAD])
+        live[LIVE.candidate] = slope(int(config[CONFIG.loss]), config[CONFIG.threshold], mean + live[LIVE.offset], target)
+        guess = live[LIVE.trust] * live[LIVE.candidate]
+    smallest = guess_losses(n, guess, rows[AHEAD], rows[CUMULATIVE], rows[GUESS])
+    highest = score(n, rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], smallest, live[LIVE.rate], rows[WEIGHT])
+    normalise(n, rows[WEIGHT], exponentials(n, highest, rows[WEIGHT]))
+
+
+@lanes
+def dot(n: int, left: Vector, right: Vector) -> float:
+    """<left, right>."""
+    total = 0.0
+    for i in range(n):
+        total += left[i] * right[i]
+    return total
+
+
+@lanes
+def guess_losses(n: int, guess: float, ahead: Vector, cumulative: Vector, answer: Vector) -> float:
+    """m_i = <M, x_i> = w <a, x_i>; returns the smallest cumulative loss with its guess."""
+    smallest = math.inf
+    for i in range(n):
+        answer[i] = guess * ahead[i]
+        smallest = min(smallest, cumulative[i] + answer[i])
+    return smallest
+
+
+@lanes
+def score(
+    n: int, log_prior: Vector, cumulative: Vector, guess: Vector, smallest: float, rate: float, answer: Vector
+) -> float:
+    """ln prior - rate * (loss so far + guess), the leader's loss being 0; returns the highest."""
+    highest = -math.inf
+    for i in range(n):
+        behind = cumulative[i] + guess[i] - smallest
+        answer[i] = log_prior[i] - (rate * behind if behind > 0.0 else 0.0)  # inf * 0 is no penalty
+        highest = max(highest, answer[i])
+    return highest
+
+
+@lanes
+def exponentials(n: int, highest: float, values: Vector) -> float:
+    """exp(v - highest) in place; returns their sum."""
+    total = 0.0
+    for i in range(n):
+        values[i] = fading(values[i] - highest)
+        total += values[i]
+    return total
+
+
+@lanes
+def normalise(n: int, weights: Vector, total: float) -> None:
+    """Weights with a sum of 1, none of them 0."""
+    share = 1.0 / total
+    for i in range(n):
+        weights[i] = max(weights[i] * share, SMALLEST_WEIGHT)

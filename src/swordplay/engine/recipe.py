@@ -1,0 +1,181 @@
+"""From the parts of a learner to the numbers of the engine, or a reason why not."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay.arguments import shown
+from swordplay.domains import Ball, Box, Simplex
+from swordplay.engine import layout
+from swordplay.engine.layout import CONFIG
+from swordplay.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
+from swordplay.metas import LearnedOptimism, NullOptimism, Parts, VariationOptimism
+from swordplay.rates import Doubling, Fixed, SelfConfident
+from swordplay.types import Matrix, Vector
+
+LOSSES = {"squared": layout.SQUARED, "logistic": layout.LOGISTIC, "huber": layout.HUBER}
+
+LARGEST_STEP = 1e60
+"""Step sizes beyond this would overflow the engine's squares."""
+REFRESH = 1024
+"""Rounds after which the norms, updated by differences, are measured afresh: their error stays near 1e-13."""
+SMALLEST_SCALE = {np.dtype(np.float64): 1e-60, np.dtype(np.float32): 1e-12}
+"""Lazy scales are renewed below this: entries grow as 1/scale, and their squares must not overflow."""
+LARGEST_EXPLICIT = 64
+"""On a simplex or a box each expert's point is projected by itself: quicker than numpy up to about here."""
+
+
+class NotCompilable(ValueError):
+    """The engine cannot play this learner; the readable one can."""
+
+
+class Recipe(NamedTuple):
+    """All that the engine needs to know of a learner."""
+
+    config: Vector
+    """The numbers of ``layout.CONFIG``."""
+    steps: Vector
+    """Step sizes or multipliers of the experts that start, in the learner's order, shape ``(N,)``."""
+    extra: Vector
+    """1 for extra-gradient experts, 0 for gradient descent, shape ``(N,)``."""
+    prior: Vector
+    frame: Matrix
+    """The centre and, for a box, the upper corner, shape ``(2, d)``."""
+    on_ball: bool
+    rate: float
+    """The meta's first rate."""
+    level: float
+    """Its first guess, where it guesses."""
+    trust: float
+    """The optimism's first trust."""
+
+
+def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.float64) -> Recipe:
+    """Translate the parts of a learner.
+
+    Raises
+    ------
+    NotCompilable
+        If a part is not one that the engine knows.
+    """
+    if loss not in LOSSES:
+        raise NotCompilable(f"loss must be one of {sorted(LOSSES)} for the engine, got {shown(loss)}.")
+    config = np.zeros(len(CONFIG))
+    config[CONFIG.loss], config[CONFIG.threshold] = LOSSES[loss], threshold
+    config[CONFIG.diameter] = parts.domain.diameter
+    config[CONFIG.shared], config[CONFIG.grows] = parts.shared, parts.grows
+    config[CONFIG.refresh], config[CONFIG.smallest_scale] = REFRESH, SMALLEST_SCALE[np.dtype(dtype)]
+    frame, on_ball = _frame(parts.domain, config)
+    steps, extra = _experts(parts, config)
+    rate = parts.rate.start(parts.setting, float(-np.log(parts.prior.min())))
+    _rate(parts.rate, config, parts)
+    _optimism(parts.optimism, config)
+    trust = parts.optimism.start(1).trust
+    return Recipe(config, steps, extra, parts.prior, frame, on_ball, rate.value, rate.level, trust)
+
+
+def _experts(parts: Parts, config: Vector) -> tuple[Vector, Vector]:
+    steps, extra = [], []
+    for kind in parts.experts:
+        if not isinstance(kind, OGDExperts | OEGDExperts):
+            raise NotCompilable(f"experts of type {type(kind).__name__} are not known to the engine.")
+        sizes = _steps(kind.steps, config)
+        steps.append(sizes)
+        extra.append(np.full(len(sizes), float(isinstance(kind, OEGDExperts))))
+    return np.concatenate(steps), np.concatenate(extra)
+
+
+@singledispatch
+def _frame(domain: Any, config: Vector) -> tuple[Matrix, bool]:
+    raise NotCompilable(f"a domain of type {type(domain).__name__} is not known to the engine: it plays on Ball, Simplex and Box.")
+
+
+@_frame.register
+def _(domain: Ball, config: Vector) -> tuple[Matrix, bool]:
+    config[CONFIG.size], config[CONFIG.centered] = domain.radius, domain.center.any()
+    return np.stack([domain.center, domain.center]), True
+
+
+@_frame.register
+def _(domain: Simplex, config: Vector) -> tuple[Matrix, bool]:
+    _require_few(domain.dim)
+    config[CONFIG.domain], config[CONFIG.size] = layout.SIMPLEX, domain.total
+    return np.stack([domain.center, domain.center]), False
+
+
+@_frame.register
+def _(domain: Box, config: Vector) -> tuple[Matrix, bool]:
+    _require_few(domain.dim)
+    config[CONFIG.domain], config[CONFIG.size] = layout.BOX, float(np.linalg.norm(np.maximum(abs(domain.lower), abs(domain.upper))))
+    return np.stack([domain.lower, domain.upper]), False
+
+
+def _require_few(dim: int) -> None:
+    if dim > LARGEST_EXPLICIT:
+        raise NotCompilable(f"domain has {dim} coordinates; off the ball the engine takes at most {LARGEST_EXPLICIT}.")
+
+
+@singledispatch
+def _steps(steps: Any, config: Vector) -> Vector:
+    raise NotCompilable(f"steps of type {type(steps).__name__} are not known to the engine.")
+
+
+@_steps.register
+def _(steps: Constant, config: Vector) -> Vector:
+    if steps.step_sizes.max() > LARGEST_STEP:
+        raise NotCompilable(f"a step size of {steps.step_sizes.max()} is beyond what the engine's squares can hold.")
+    return steps.step_sizes
+
+
+@_steps.register
+def _(steps: AdaGradNorm, config: Vector) -> Vector:
+    config[CONFIG.adaptive] = 1
+    return np.full(1, 0.5)
+
+
+@singledispatch
+def _rate(rate: Any, config: Vector, parts: Parts) -> None:
+    raise NotCompilable(f"a learning rate of type {type(rate).__name__} is not known to the engine.")
+
+
+@_rate.register
+def _(rate: Fixed, config: Vector, parts: Parts) -> None:
+    config[CONFIG.rate] = layout.FIXED
+
+
+@_rate.register
+def _(rate: SelfConfident, config: Vector, parts: Parts) -> None:
+    config[CONFIG.rate], config[CONFIG.factor], config[CONFIG.floor] = layout.SELF_CONFIDENT, rate.factor, rate.floor
+    if rate.offset is None:
+        config[CONFIG.offset] = (parts.setting.diameter * float(parts.setting.gradient_bound or 0.0)) ** 2
+    else:
+        config[CONFIG.offset] = rate.offset
+
+
+@_rate.register
+def _(rate: Doubling, config: Vector, parts: Parts) -> None:
+    config[CONFIG.rate], config[CONFIG.cap] = layout.DOUBLING, math.inf if rate.cap is None else rate.cap
+
+
+@singledispatch
+def _optimism(optimism: Any, config: Vector) -> None:
+    raise NotCompilable(f"optimism of type {type(optimism).__name__} is not known to the engine.")
+
+
+@_optimism.register
+def _(optimism: NullOptimism, config: Vector) -> None:
+    config[CONFIG.optimism] = layout.NO_OPTIMISM
+
+
+@_optimism.register
+def _(optimism: VariationOptimism, config: Vector) -> None:
+    config[CONFIG.optimism] = layout.REPLAYED
+
+
+@_optimism.register
+def _(optimism: LearnedOptimism, config: Vector) -> None:
+    config[CONFIG.optimism], config[CONFIG.kappa] = layout.LEARNED, optimism.rate

@@ -1,0 +1,280 @@
+"""Whole rounds: the kernels that Python calls.
+
+Each returns how many rounds it played. Fewer than it was given means that the next one would have overflowed; that round
+has changed nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from swordplay.engine import ball, points
+from swordplay.engine._jit import kernel, part
+from swordplay.engine.layout import CONFIG, ETA, LAST, LIVE, LOG_PRIOR, ROWS, STEP, WEIGHT
+from swordplay.engine.meta import judge, learn, look_back, weigh
+from swordplay.engine.scalar import phi
+from swordplay.types import Matrix, Vector
+
+LARGEST_SQUARE = 1e150
+"""A squared gradient beyond this could overflow once steps multiply it; losses of that size are mistakes."""
+
+
+@part
+def overflows(live: Vector, config: Vector, target: float) -> bool:
+    """Whether some expert's squared gradient could pass what double precision can hold (or is NaN)."""
+    reach = abs(target) + abs(live[LIVE.offset]) + config[CONFIG.size] * math.sqrt(live[LIVE.norm])
+    return not reach * reach * live[LIVE.norm] < LARGEST_SQUARE
+
+
+@part
+def is_growing(live: Vector, config: Vector) -> bool:
+    """Whether the fastest multiplier is too slow for a comparator that moved in every round."""
+    # 4 ** (n - 1) = 2 ** (experts - 2), as there are two experts for every multiplier.
+    return config[CONFIG.grows] == 1.0 and 1.0 + 2.0 * live[LIVE.rounds] > 2.0 ** (live[LIVE.experts] - 2.0)
+
+
+@part
+def fork_numbers(rows: Matrix, live: Vector) -> None:
+    """Copy the last expert of either kind, double the copies' multipliers and share the weight by the new priors.
+
+    Columns take turns: extra-gradient, descent, extra-gradient, ... so that a fork appends two columns.
+    """
+    experts = int(live[LIVE.experts])
+    count = experts // 2
+    for kind in range(2):
+        parent, child = experts - 2 + kind, experts + kind
+        for row in range(ROWS):
+            rows[row, child] = rows[row, parent]
+        rows[STEP, child] = 2.0 * rows[STEP, parent]
+        rows[ETA, child] = 2.0 * rows[ETA, parent]
+        # The last prior 1/n splits into 1/(n (n + 1)) and 1/(n + 1), half of each for either kind.
+        rows[LOG_PRIOR, parent] = -math.log(2.0 * count * (count + 1.0))
+        rows[LOG_PRIOR, child] = -math.log(2.0 * (count + 1.0))
+        rows[WEIGHT, child] = rows[WEIGHT, parent] * (count / (count + 1.0))
+        rows[WEIGHT, parent] /= count + 1.0
+    live[LIVE.experts] = experts + 2.0
+
+
+@part
+def end_on_ball(coords: Matrix, rows: Matrix, live: Vector, config: Vector, target: float) -> float:
+    """The part of a round after the prediction, for products that are in place. Returns the smallest scale."""
+    h = judge(rows, live, config, target)
+    learn(rows, live, config, h)
+    smallest = ball.move(rows, live, config, target)
+    live[LIVE.rounds] += 1.0
+    while is_growing(live, config):
+        fork_numbers(rows, live)
+        experts = int(live[LIVE.experts])
+        for j in range(coords.shape[0]):
+            for child in range(experts - 2, experts):
+                coords[j, child] = coords[j, child - 2]
+        ball.look_ahead(rows, experts - 2, experts, live, config, target)
+    look_back(live, config, h)
+    weigh(rows, live, config, target)
+    live[LIVE.prepared] = 0.0
+    return smallest
+
+
+@part
+def tidy(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, smallest: float) -> None:
+    """Rescale before a scale gets too small, and measure the norms afresh every so often."""
+    if smallest < config[CONFIG.smallest_scale] or live[LIVE.rounds] >= live[LIVE.refresh_at]:
+        ball.flush(coords, rows, vectors, int(live[LIVE.experts]))
+        live[LIVE.refresh_at] = live[LIVE.rounds] + config[CONFIG.refresh]
+
+
+@part
+def begin_on_ball(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector) -> None:
+    """All products of a round, and its prediction."""
+    ball.measure(live, config, vectors, features)
+    ball.sweep(coords, rows, vectors, features)
+    ball.predict(rows, live)
+
+
+@kernel
+def play_dense(
+    coords: Matrix,
+    rows: Matrix,
+    vectors: Matrix,
+    live: Vector,
+    config: Vector,
+    features: Matrix,
+    targets: Vector,
+    predictions: Vector,
+    losses: Vector,
+    decisions: Matrix,
+    weights: Matrix,
+) -> int:
+    """Dense rows on a ball. ``decisions`` and ``weights`` are filled as far as they have rows."""
+    for t in range(len(targets)):
+        if t < len(decisions):
+            ball.decide(coords, rows, vectors, int(live[LIVE.experts]), decisions[t])
+        write_weights(rows, live, weights, t)
+        begin_on_ball(coords, rows, vectors, live, config, features[t])
+        if overflows(live, config, targets[t]):
+            return t
+        predictions[t] = live[LIVE.prediction] + live[LIVE.offset]
+        losses[t] = phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
+        smallest = end_on_ball(coords, rows, live, config, targets[t])
+        ball.keep_features(live, vectors, features[t])
+        tidy(coords, rows, vectors, live, config, smallest)
+    return len(targets)
+
+
+@kernel
+def play_sparse(
+    coords: Matrix,
+    rows: Matrix,
+    vectors: Matrix,
+    live: Vector,
+    config: Vector,
+    values: Vector,
+    indices: Any,
+    starts: Any,
+    last_indices: Any,
+    targets: Vector,
+    predictions: Vector,
+    losses: Vector,
+    decisions: Matrix,
+    weights: Matrix,
+) -> int:
+    """Sparse rows on a ball: cost in proportion to their non-zeros. ``last_indices`` says where the last features lie."""
+    for t in range(len(targets)):
+        if t < len(decisions):
+            ball.decide(coords, rows, vectors, int(live[LIVE.experts]), decisions[t])
+        write_weights(rows, live, weights, t)
+        here = indices[starts[t] : starts[t + 1]]
+        entries = values[starts[t] : starts[t + 1]]
+        ball.measure_sparse(live, config, vectors, entries, here)
+        ball.sweep_sparse(coords, rows, entries, here)
+        ball.predict(rows, live)
+        if overflows(live, config, targets[t]):
+            return t
+        predictions[t] = live[LIVE.prediction] + live[LIVE.offset]
+        losses[t] = phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
+        smallest = end_on_ball(coords, rows, live, config, targets[t])
+        ball.scatter(coords, rows, entries, here)
+        before = last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
+        for position in range(len(before)):
+            vectors[LAST, before[position]] = 0.0
+        for position in range(len(here)):
+            vectors[LAST, here[position]] = entries[position]
+        live[LIVE.last_norm] = live[LIVE.norm]
+        tidy(coords, rows, vectors, live, config, smallest)
+    return len(targets)
+
+
+@kernel
+def play_points(
+    coords: Matrix,
+    rows: Matrix,
+    vectors: Matrix,
+    live: Vector,
+    config: Vector,
+    features: Matrix,
+    targets: Vector,
+    predictions: Vector,
+    losses: Vector,
+    decisions: Matrix,
+    weights: Matrix,
+) -> int:
+    """Dense rows on a simplex or a box."""
+    for t in range(len(targets)):
+        if t < len(decisions):
+            points.decide(coords, rows, int(live[LIVE.experts]), decisions[t])
+        write_weights(rows, live, weights, t)
+        ball.measure(live, config, vectors, features[t])
+        points.predict(coords, rows, live, features[t])
+        if overflows(live, config, targets[t]):
+            return t
+        predictions[t] = live[LIVE.prediction]
+        losses[t] = phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
+        end_on_points(coords, rows, vectors, live, config, features[t], targets[t])
+    return len(targets)
+
+
+@part
+def end_on_points(
+    coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector, target: float
+) -> None:
+    """The part of a round after the prediction, where points are written out."""
+    h = judge(rows, live, config, target)
+    learn(rows, live, config, h)
+    points.move(coords, rows, vectors, live, config, features, target)
+    live[LIVE.rounds] += 1.0
+    capacity = coords.shape[0] // 2
+    while is_growing(live, config):
+        fork_numbers(rows, live)
+        experts = int(live[LIVE.experts])
+        for child in range(experts - 2, experts):
+            coords[child] = coords[child - 2]
+            coords[capacity + child] = coords[capacity + child - 2]
+            points.look_ahead(coords, rows, vectors, child, live, config, features, target)
+    look_back(live, config, h)
+    weigh(rows, live, config, target)
+    ball.keep_features(live, vectors, features)
+    live[LIVE.prepared] = 0.0
+
+
+@part
+def write_weights(rows: Matrix, live: Vector, weights: Matrix, t: int) -> None:
+    """Keep the weights of a round if there is room for them; what is not an expert yet stays at 0."""
+    if t < len(weights):
+        for i in range(int(live[LIVE.experts])):
+            weights[t, i] = rows[WEIGHT, i]
+
+
+@kernel
+def predict_one(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector) -> float:
+    """The prediction for one row on a ball; its products are kept for the row's lesson."""
+    begin_on_ball(coords, rows, vectors, live, config, features)
+    ball.take_under_way(vectors, features)
+    live[LIVE.prepared] = 1.0
+    return live[LIVE.prediction] + live[LIVE.offset]
+
+
+@kernel
+def learn_one(
+    coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector, target: float
+) -> float:
+    """One round on a ball; NaN if the row would overflow, and then nothing has changed. Returns the loss."""
+    if live[LIVE.prepared] == 0.0 or not ball.same_as_under_way(vectors, features):
+        begin_on_ball(coords, rows, vectors, live, config, features)
+    if overflows(live, config, target):
+        live[LIVE.prepared] = 0.0
+        return math.nan
+    loss = phi(int(config[CONFIG.loss]), config[CONFIG.threshold], live[LIVE.prediction] + live[LIVE.offset], target)
+    smallest = end_on_ball(coords, rows, live, config, target)
+    ball.keep_features(live, vectors, features)
+    tidy(coords, rows, vectors, live, config, smallest)
+    return loss
+
+
+@kernel
+def play_fleet(
+    coords: Any,
+    rows: Any,
+    vectors: Any,
+    lives: Matrix,
+    config: Vector,
+    features: Any,
+    targets: Matrix,
+    predictions: Matrix,
+    losses: Matrix,
+    played: Any,
+    first: int,
+    stop: int,
+) -> None:
+    """Learners ``first`` to ``stop`` of a fleet, each on its own rows, on a ball; ``played`` counts their rounds."""
+    for k in range(first, stop):
+        for t in range(targets.shape[1]):
+            begin_on_ball(coords[k], rows[k], vectors[k], lives[k], config, features[k, t])
+            if overflows(lives[k], config, targets[k, t]):
+                break
+            predictions[k, t] = lives[k, LIVE.prediction] + lives[k, LIVE.offset]
+            losses[k, t] = phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[k, t], targets[k, t])
+            smallest = end_on_ball(coords[k], rows[k], lives[k], config, targets[k, t])
+            ball.keep_features(lives[k], vectors[k], features[k, t])
+            tidy(coords[k], rows[k], vectors[k], lives[k], config, smallest)
+            played[k] = t + 1

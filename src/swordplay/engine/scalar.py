@@ -1,0 +1,71 @@
+"""The losses of a linear prediction, and an exponential, as functions of numbers."""
+
+from __future__ import annotations
+
+import math
+
+from swordplay.engine._jit import bits_of, exact, number_of, part
+from swordplay.engine.layout import HUBER, SQUARED
+
+SHIFTER = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number and leaves that in the low bits
+LOG2_E = 1.4426950408889634
+LN2_HIGH = 0.693147180369123816490  # ln 2 in two pieces, the first with trailing zeros: k * LN2_HIGH is exact
+LN2_LOW = 1.90821492927058770002e-10
+SMALLEST_EXPONENT = -700.0
+
+
+@part
+def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
+    """φ(z, y) of ``losses.SquaredLoss``, ``HuberLoss`` or ``LogisticLoss``."""
+    residual = prediction - target
+    if loss == SQUARED:
+        return 0.5 * residual * residual
+    if loss == HUBER:
+        clipped = min(max(residual, -threshold), threshold)
+        return clipped * (residual - 0.5 * clipped)
+    margin = (2.0 * target - 1.0) * prediction
+    # log(1 + exp(-m)) without overflow: the larger exponent is taken out first.
+    return max(-margin, 0.0) + math.log1p(math.exp(-abs(margin)))
+
+
+@part
+def slope(loss: int, threshold: float, prediction: float, target: float) -> float:
+    """Derivative of φ in the prediction."""
+    residual = prediction - target
+    if loss == SQUARED:
+        return residual
+    if loss == HUBER:
+        return min(max(residual, -threshold), threshold)
+    # -s / (1 + exp(m)); for m > 0 written with exp(-m), so that it fades to 0 instead of overflowing.
+    sign = 2.0 * target - 1.0
+    margin = sign * prediction
+    small = fading(-abs(margin))
+    return -sign * (small if margin > 0.0 else 1.0) / (1.0 + small)
+
+
+@exact
+def fading(exponent: float) -> float:
+    """exp of a number that is not positive, to the last bit or two, in a form that vector instructions can hold.
+
+    exp(x) = 2^k exp(r) with k = round(x / ln 2) and |r| <= ln(2)/2, where a Taylor polynomial of degree 13 is exact to
+    rounding. 2^k is written straight into the exponent bits. Below -700 the answer stays at exp(-700), about 1e-304.
+    """
+    x = max(exponent, SMALLEST_EXPONENT)
+    shifted = x * LOG2_E + SHIFTER
+    k = shifted - SHIFTER
+    r = (x - k * LN2_HIGH) - k * LN2_LOW
+    series = 1.0 / 6227020800.0
+    series = series * r + 1.0 / 479001600.0
+    series = series * r + 1.0 / 39916800.0
+    series = series * r + 1.0 / 3628800.0
+    series = series * r + 1.0 / 362880.0
+    series = series * r + 1.0 / 40320.0
+    series = series * r + 1.0 / 5040.0
+    series = series * r + 1.0 / 720.0
+    series = series * r + 1.0 / 120.0
+    series = series * r + 1.0 / 24.0
+    series = series * r + 1.0 / 6.0
+    series = series * r + 0.5
+    series = series * r + 1.0
+    series = series * r + 1.0
+    return series * number_of((bits_of(shifted) + 1023) << 52)

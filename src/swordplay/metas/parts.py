@@ -1,0 +1,27 @@
+"""What a learner is made of, for those who build the same learner another way."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from swordplay.experts import Experts
+from swordplay.metas.optimism import Optimism
+from swordplay.rates import Rate
+from swordplay.types import Domain, Setting, Vector
+
+
+class Parts(NamedTuple):
+    """The parts of a learner; a learner with one expert has a meta with nothing to decide."""
+
+    domain: Domain
+    experts: tuple[Experts, ...]
+    """Kinds of experts, in the order in which their points are stacked."""
+    prior: Vector
+    """Weights before the first round, shape ``(N,)``."""
+    rate: Rate
+    setting: Setting
+    optimism: Optimism
+    shared: bool = False
+    """Whether all experts descend along the gradient at the decision."""
+    grows: bool = False
+    """Whether the fastest expert of each kind is forked as rounds go by."""
