@@ -2,3 +2,51 @@
 
 ROUNDING = 1e-12
 """Relative error of a handful of double-precision operations, with room for sums of a few thousand terms."""
+
+PROJECTION = 1e-12
+"""Error of a projection relative to the numbers that enter it: one norm or one sort and cumulative sum of a few terms."""
+
+SHIFTED_HEDGE = 1e-9
+"""Weights after 1e6 was added to every loss: 1e6 costs ten of sixteen digits, times rates and sums of order 1 to 10."""
+
+WEIGHT_SUM = 1e-12
+"""Distance of a sum of weights from 1: a division and a sum over at most a few dozen experts."""
+
+TWIN = 1e-10
+"""Library against plain loops: the same formulas in another order of additions, over at most a few hundred rounds."""
+
+RESCALED = 1e-8
+"""Decisions after every loss was multiplied by 1e-6 or 1e6: each product rounds afresh and a few hundred rounds carry it on."""
+
+MOVED = 1e-7
+"""Decisions after domain and losses were moved by up to a hundred diameters: two digits are lost to the move, in each round."""
+
+SPEC_FIGURES = 5e-4
+"""Relative difference from figures that the design gives to three or more digits."""
+
+THEOREM = 1e-9
+"""Relative rounding of regrets and certificates: differences of sums of some hundred losses, each exact to about 1e-15."""
+
+UNIT_OF_LOSS = 1e-7
+"""Decisions after a thousand rounds of losses in another unit: the square root of the unit rounds each row afresh."""
+
+MEASURED_REGRET = 0.1
+"""Relative distance from the regrets measured on the paper's instances: known to two digits, and they need a fixed point."""
+
+SPHERE_GRID = 1e-6
+"""Relative gap between a smooth maximum on a circle and its best of 20,000 samples: the square of half their spacing."""
+
+CLIMB = 1e-6
+"""Relative gap left by a few hundred steps of gradient ascent to a maximum over a domain, from forty starts."""
+
+JUDGE = 1e-6
+"""What scipy's SLSQP leaves in a smooth problem of a few coordinates at ftol 1e-14."""
+
+CLOSED_GAP = 2e-9
+"""Hindsight's tolerance of 1e-9, relative to what the losses can change by, and as much again for rounding."""
+
+FLAT_MINIMUM = 1e-3
+"""Distance between two points within 1e-9 of the same minimum: the square root of it, over a curvature of a few percent."""
+
+THIRD_IMPLEMENTATION = 1e-10
+"""SwordBest in C beside the readable learner over thousands of rounds, relative to the largest number; measured: 1e-13."""

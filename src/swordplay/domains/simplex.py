@@ -58,7 +58,7 @@ class Simplex:
         ranks = np.arange(1, self.dim + 1)
         kept = (descending - excess / ranks > 0).sum(axis=-1, keepdims=True)  # at least 1: the largest
         threshold = np.take_along_axis(excess, kept - 1, axis=-1) / kept
-        return np.maximum(shifted - threshold, 0.0)
+        return np.asarray(np.maximum(shifted - threshold, 0.0))
 
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether no coordinate is below ``-atol`` and the sum is within ``d * atol`` of the total."""

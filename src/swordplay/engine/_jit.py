@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import types
+from numba.core import config, types
 from numba.core.compiler import Compiler
 from numba.extending import intrinsic
 
@@ -30,11 +30,11 @@ _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _LIBERTIES = {"contract", "reassoc", "nsz"}
 
 
-class _Apart(Compiler):  # type: ignore[misc]  # because numba is untyped
+class _Apart(Compiler):
     """numba's usual compiler, told that no two arrays of a function overlap; the decorator has no word for it."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+        super().__init__(*arguments, **options)  # type: ignore[no-untyped-call]  # because numba is untyped
         self.state.flags.noalias = True
 
 
@@ -49,17 +49,17 @@ _DIGEST = _digest()
 
 def exact(function: F) -> F:
     """A piece that is computed in the order in which it is written; said aloud, as callers' liberties are inherited."""
-    return cast(F, numba.njit(fastmath={"contract"}, **_FLAGS)(function))
+    return cast(F, numba.njit(fastmath={"contract"}, forceinline=True, **_FLAGS)(function))
 
 
 def part(function: F) -> F:
     """A piece of a kernel: compiled into the kernels that use it."""
-    return cast(F, numba.njit(fastmath=_LIBERTIES, **_FLAGS)(function))
+    return cast(F, numba.njit(fastmath=_LIBERTIES, forceinline=True, **_FLAGS)(function))
 
 
 def lanes(function: F) -> F:
     """A loop over experts: arrays that do not overlap, numbers that are not NaN."""
-    return cast(F, numba.njit(fastmath=_LIBERTIES | {"nnan"}, pipeline_class=_Apart, **_FLAGS)(function))
+    return cast(F, numba.njit(fastmath=_LIBERTIES | {"nnan"}, pipeline_class=_Apart, forceinline=True, **_FLAGS)(function))
 
 
 def kernel(function: F) -> F:
@@ -76,7 +76,7 @@ def _number_of(bits: int) -> float:
     return float(struct.unpack("<d", struct.pack("<Q", bits & 0xFFFFFFFFFFFFFFFF))[0])
 
 
-if numba.config.DISABLE_JIT:
+if config.DISABLE_JIT:
     bits_of, number_of = _bits_of, _number_of
 else:
 

@@ -29,12 +29,15 @@ from swordplay.engine.layout import (
     LIVE,
     NORM,
     PLAYED,
+    REACHED,
     REPLAY,
     SCALE,
     SLOPE,
     STEP,
+    STRIDE,
     SURPRISE,
     UNDER_WAY,
+    UNSCALE,
     WEIGHT,
 )
 from swordplay.engine.meta import adaptive_step, dot
@@ -48,27 +51,38 @@ def sweep(coords: Any, rows: Matrix, vectors: Matrix, features: Vector) -> None:
     products, last = rows[AT_BASE], vectors[LAST]
     dim, columns = coords.shape
     products[:columns] = 0.0
-    paired = dim - dim % 2
-    for j in range(0, paired, 2):
-        sweep_two(
-            columns, coords[j], coords[j + 1], rows[COEFFICIENT], last[j], last[j + 1], features[j], features[j + 1], products
+    whole = dim - dim % 4
+    for j in range(0, whole, 4):
+        sweep_four(
+            columns,
+            coords[j],
+            coords[j + 1],
+            coords[j + 2],
+            coords[j + 3],
+            rows[COEFFICIENT],
+            last[j : j + 4],
+            features[j : j + 4],
+            products,
         )
-    if paired < dim:
-        sweep_one(columns, coords[paired], rows[COEFFICIENT], last[paired], features[paired], products)
+    for j in range(whole, dim):
+        sweep_one(columns, coords[j], rows[COEFFICIENT], last[j], features[j], products)
     finish_sweep(columns, rows[SCALE], products, rows[COEFFICIENT])
 
 
 @lanes
-def sweep_two(
-    columns: int, line: Any, next_: Any, change: Vector, b: float, next_b: float, a: float, next_a: float, products: Vector
+def sweep_four(
+    columns: int, u: Any, v: Any, w: Any, x: Any, change: Vector, before: Vector, a: Vector, products: Vector
 ) -> None:
-    """Two coordinates at a time, so that the products are loaded and stored half as often."""
+    """Four coordinates at a time, so that the products are loaded and stored a quarter as often."""
+    b0, b1, b2, b3 = before[0], before[1], before[2], before[3]
+    a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
     for i in range(columns):
-        w = line[i] + change[i] * b
-        v = next_[i] + change[i] * next_b
-        line[i] = w
-        next_[i] = v
-        products[i] += w * a + v * next_a
+        c = change[i]
+        u[i] += c * b0
+        v[i] += c * b1
+        w[i] += c * b2
+        x[i] += c * b3
+        products[i] += (u[i] * a0 + v[i] * a1) + (w[i] * a2 + x[i] * a3)
 
 
 @lanes
@@ -178,45 +192,69 @@ def mix(
 @part
 def move(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
     """Both projected steps of every expert, in numbers. Returns the smallest scale."""
-    n = int(live[LIVE.experts])
-    smallest = step_base(
-        n,
-        config[CONFIG.size],
-        live[LIVE.norm],
-        rows[ETA],
-        rows[SLOPE],
-        rows[AT_BASE],
-        rows[NORM],
-        rows[SCALE],
-        rows[COEFFICIENT],
-    )
+    n, radius, norm = int(live[LIVE.experts]), config[CONFIG.size], live[LIVE.norm]
+    farthest = reach(0, n, norm, rows[ETA], rows[SLOPE], rows[AT_BASE], rows[NORM], rows[STRIDE], rows[REACHED])
+    step_base(n, norm, rows[STRIDE], rows[REACHED], rows[UNSCALE], rows[COEFFICIENT], rows[AT_BASE], rows[NORM])
+    smallest = math.inf
+    if farthest > radius * radius:
+        smallest = shrink_base(n, radius, rows[REACHED], rows[SCALE], rows[UNSCALE], rows[AT_BASE], rows[NORM])
     look_ahead(rows, 0, n, live, config, target)
     return smallest
 
 
 @lanes
-def step_base(
-    n: int,
-    radius: float,
+def reach(
+    first: int,
+    stop: int,
     norm: float,
     eta: Vector,
     slope_: Vector,
     at_base: Vector,
     base_norm: Vector,
-    scale: Vector,
-    change: Vector,
+    stride: Vector,
+    reached: Vector,
 ) -> float:
-    """xhat <- Proj[xhat - eta k a]; returns the smallest scale."""
+    """Squared norms of xhat - eta k a, which need no pass over the coordinates; returns the largest."""
+    farthest = 0.0
+    for i in range(first, stop):
+        far = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
+        stride[i] = far
+        reached[i] = max(base_norm[i] - 2.0 * far * at_base[i] + far * far * norm, 0.0)
+        farthest = max(farthest, reached[i])
+    return farthest
+
+
+@lanes
+def step_base(
+    n: int,
+    norm: float,
+    stride: Vector,
+    reached: Vector,
+    unscale: Vector,
+    change: Vector,
+    at_base: Vector,
+    base_norm: Vector,
+) -> None:
+    """xhat - eta k a, before it is projected."""
+    for i in range(n):
+        change[i] = -stride[i] * unscale[i]
+        at_base[i] -= stride[i] * norm
+        base_norm[i] = reached[i]
+
+
+@lanes
+def shrink_base(
+    n: int, radius: float, reached: Vector, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector
+) -> float:
+    """Project on the ball whoever left it: a scaling. Returns the smallest scale."""
     limit = radius * radius
     smallest = math.inf
     for i in range(n):
-        stride = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
-        reached = max(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
-        shrink = radius / math.sqrt(max(reached, limit))  # exactly 1 inside the ball
-        change[i] = -stride / scale[i]
+        shrink = radius / math.sqrt(max(reached[i], limit))  # exactly 1 inside the ball
         scale[i] *= shrink
-        base_norm[i] = min(reached, limit)
-        at_base[i] = shrink * (at_base[i] - stride * norm)
+        unscale[i] = 1.0 / scale[i]
+        at_base[i] *= shrink
+        base_norm[i] = min(reached[i], limit)
         smallest = min(smallest, scale[i])
     return smallest
 
@@ -230,20 +268,26 @@ def look_ahead(rows: Matrix, first: int, stop: int, live: Vector, config: Vector
         # The step of the coming round stands in the row of steps until judge() uses it: the same for both halves of a round.
         for i in range(first, stop):
             rows[ETA, i] = adaptive_step(rows[STEP, i], config[CONFIG.diameter], rows[ENERGY, i])
-    step_ahead(
-        first,
-        stop,
-        config[CONFIG.size],
-        live[LIVE.norm],
-        rows[ETA],
-        rows[REPLAY],
-        rows[AT_BASE],
-        rows[NORM],
-        rows[ALPHA],
-        rows[GAMMA],
-        rows[AHEAD],
-        rows[LEAD],
+    norm, radius = live[LIVE.norm], config[CONFIG.size]
+    farthest = reach(
+        first, stop, norm, rows[ETA], rows[REPLAY], rows[AT_BASE], rows[NORM], rows[STRIDE], rows[REACHED]
     )
+    step_ahead(first, stop, norm, rows[STRIDE], rows[AT_BASE], rows[ALPHA], rows[GAMMA], rows[AHEAD], rows[LEAD])
+    if farthest > radius * radius:
+        shrink_ahead(
+            first,
+            stop,
+            radius,
+            norm,
+            rows[STRIDE],
+            rows[REACHED],
+            rows[AT_BASE],
+            rows[NORM],
+            rows[ALPHA],
+            rows[GAMMA],
+            rows[AHEAD],
+            rows[LEAD],
+        )
 
 
 @lanes
@@ -259,10 +303,30 @@ def replays(
 def step_ahead(
     first: int,
     stop: int,
+    norm: float,
+    stride: Vector,
+    at_base: Vector,
+    alpha: Vector,
+    gamma: Vector,
+    ahead: Vector,
+    lead: Vector,
+) -> None:
+    """alpha, gamma, <a, x> and norm(x - xhat)^2 for x = xhat - eta m a, before it is projected."""
+    for i in range(first, stop):
+        alpha[i] = 1.0
+        gamma[i] = stride[i]
+        ahead[i] = at_base[i] - stride[i] * norm
+        lead[i] = stride[i] * stride[i] * norm
+
+
+@lanes
+def shrink_ahead(
+    first: int,
+    stop: int,
     radius: float,
     norm: float,
-    eta: Vector,
-    replay: Vector,
+    stride: Vector,
+    reached: Vector,
     at_base: Vector,
     base_norm: Vector,
     alpha: Vector,
@@ -270,14 +334,13 @@ def step_ahead(
     ahead: Vector,
     lead: Vector,
 ) -> None:
-    """alpha, gamma, <a, x> and norm(x - xhat)^2 = norm((alpha - 1) xhat - gamma a)^2."""
+    """Project on the ball whoever left it; norm(x - xhat)^2 = norm((alpha - 1) xhat - gamma a)^2."""
     limit = radius * radius
     for i in range(first, stop):
-        stride = eta[i] * replay[i] if eta[i] < math.inf else 0.0
-        reached = base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm
-        shrink = radius / math.sqrt(max(reached, limit))  # exactly 1 inside the ball
-        gone = shrink * stride
-        back = shrink - 1.0
+        shrink = radius / math.sqrt(max(reached[i], limit))  # exactly 1 inside the ball
+        # A base point on the sphere may seem to be outside it by rounding; where nothing moved, nothing is projected.
+        shrink = shrink if stride[i] != 0.0 else 1.0
+        gone, back = shrink * stride[i], shrink - 1.0
         alpha[i] = shrink
         gamma[i] = gone
         ahead[i] = shrink * at_base[i] - gone * norm
@@ -296,6 +359,7 @@ def flush(coords: Any, rows: Matrix, vectors: Matrix, experts: int) -> None:
             rows[NORM, i] += w * w
     rows[COEFFICIENT, :experts] = 0.0
     rows[SCALE, :experts] = 1.0
+    rows[UNSCALE, :experts] = 1.0
 
 
 @part

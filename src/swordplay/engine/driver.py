@@ -70,7 +70,8 @@ class Engine:
         from swordplay.engine import rounds  # numba is imported with the first engine, not with the package
 
         self._kernels = rounds
-        self._predict = self._learn = None
+        self._predict: Callable[..., float] | None = None
+        self._learn: Callable[..., float] | None = None
         self._room = 0
 
     @property
@@ -86,7 +87,7 @@ class Engine:
     @property
     def weights(self) -> Vector:
         """p_t of the coming round, in the readable learner's order."""
-        return self.memory.rows[layout.WEIGHT, self.memory.order]
+        return np.asarray(self.memory.rows[layout.WEIGHT, self.memory.order])
 
     def state(self) -> State:
         """The readable learner's state."""
@@ -185,24 +186,24 @@ class Engine:
     def predict(self, features: Any) -> float:
         """<a, x_t>: the prediction for a row of shape ``(d,)``."""
         row = self._row(features)
-        if self._predict is None:
-            self._prepare_single()
-        answer = self._predict(*self._arrays, row)  # type: ignore[misc]
+        kernel = self._predict or self._prepare_single()[0]
+        answer = kernel(*self._arrays, row)
         if answer - answer != 0.0:
             arguments.vector("features", features, self.dim)
             raise ValueError("features are too large: their prediction overflows. Rescale them.")
-        return answer  # type: ignore[no-any-return]
+        return answer
 
     def learn(self, features: Any, target: float) -> float:
         """Learn from a row of shape ``(d,)`` and its target; returns the loss of its prediction."""
         row = self._row(features)
-        if self._learn is None or self.memory.rounds >= self._room:
-            self._prepare_single()
-        loss = self._learn(*self._arrays, row, self._target(target))  # type: ignore[misc]
+        kernel = self._learn
+        if kernel is None or self.memory.live[LIVE.rounds] >= self._room:
+            kernel = self._prepare_single()[1]
+        loss = kernel(*self._arrays, row, self._target(target))
         if loss != loss:
             arguments.vector("features", features, self.dim)
             raise ValueError(f"features or target ({target}) are too large: the loss overflows. Rescale them.")
-        return loss  # type: ignore[no-any-return]
+        return loss
 
     def _row(self, features: Any) -> Vector:
         if type(features) is np.ndarray and features.dtype == np.float64 and features.shape == (self.dim,):
@@ -216,7 +217,7 @@ class Engine:
             raise ValueError(f"target must be 0 or 1 for the logistic loss, got {target}. Encode the two labels as 0 and 1.")
         return target  # type: ignore[no-any-return]
 
-    def _prepare_single(self) -> None:
+    def _prepare_single(self) -> tuple[Callable[..., float], Callable[..., float]]:
         """Room for the experts of many rounds to come, and the kernels at hand."""
         if not self.memory.recipe.on_ball:
             raise NotCompilable("one row at a time the engine plays on a Ball. Use play on arrays, or the readable learner.")
@@ -225,6 +226,7 @@ class Engine:
         self._room = self.memory.rounds + ahead if self.memory.config[CONFIG.grows] else sys.maxsize
         self._arrays = self.memory.arrays
         self._predict, self._learn = self._kernels.predict_one, self._kernels.learn_one
+        return self._predict, self._learn
 
 
 def patiently(kernel: Callable[..., Any], *arguments_: Any) -> Any:

@@ -39,17 +39,20 @@ GROWTH = 13
 LARGEST = 14
 # The ball's lazy coordinates: xhat = SCALE * (coords + COEFFICIENT * last features), x = ALPHA xhat - GAMMA * last features.
 SCALE = 15
-COEFFICIENT = 16
-NORM = 17  # norm(xhat)^2
-ALPHA = 18
-GAMMA = 19
+UNSCALE = 16  # 1 / SCALE
+COEFFICIENT = 17
+NORM = 18  # norm(xhat)^2
+ALPHA = 19
+GAMMA = 20
 # Scratch of the round under way.
-AT_BASE = 20  # <a, xhat_t>, then <a, xhat_{t+1}>
-PLAYED = 21  # <a, x_t>
-SLOPE = 22  # g_{t,i} = SLOPE * a
-SURPRISE = 23
-AHEAD = 24  # <a, x_{t+1}>
-ROWS = 25
+AT_BASE = 21  # <a, xhat_t>, then <a, xhat_{t+1}>
+PLAYED = 22  # <a, x_t>
+SLOPE = 23  # g_{t,i} = SLOPE * a
+SURPRISE = 24
+AHEAD = 25  # <a, x_{t+1}>
+STRIDE = 26  # step size times slope
+REACHED = 27  # squared norm before a projection
+ROWS = 28
 
 CENTER = 0
 LAST = 1
@@ -103,6 +106,7 @@ class _Live(NamedTuple):
     offset: int = 15  # product with the centre
     prediction: int = 16  # product with the decision, less the offset
     refresh_at: int = 17  # round after which the norms are recomputed
+    entropy: int = 18  # ln(1 / smallest prior)
 
 
 CONFIG = _Config()

@@ -105,6 +105,8 @@ class Memory:
         rows[layout.WEIGHT, :experts] = recipe.prior
         rows[layout.ETA, :experts] = recipe.steps
         rows[layout.SCALE, :experts] = 1.0
+        rows[layout.UNSCALE, :experts] = 1.0
+        now[LIVE.entropy] = -np.log(recipe.prior.min())
         rows[layout.ALPHA, :experts] = 1.0
         if not recipe.on_ball:
             self.coords[:] = self._start()
@@ -166,7 +168,7 @@ class Memory:
             return np.asarray(self.coords[:columns])
         rows, last = self.rows, self.vectors[layout.LAST]
         pending = np.multiply.outer(rows[layout.COEFFICIENT], last)
-        return self.vectors[layout.CENTER] + rows[layout.SCALE][:, None] * (self.coords.T + pending)
+        return np.asarray(self.vectors[layout.CENTER] + rows[layout.SCALE][:, None] * (self.coords.T + pending))
 
     def _points(self) -> Matrix:
         """x, shape ``(columns, d)``."""
@@ -174,7 +176,7 @@ class Memory:
             return np.asarray(self.coords[self.rows.shape[1] :])
         rows, center = self.rows, self.vectors[layout.CENTER]
         ahead = np.multiply.outer(rows[layout.GAMMA], self.vectors[layout.LAST])
-        return center + rows[layout.ALPHA][:, None] * (self._base() - center) - ahead
+        return np.asarray(center + rows[layout.ALPHA][:, None] * (self._base() - center) - ahead)
 
     def decision(self) -> Vector:
         """x_t, shape ``(d,)``."""
@@ -216,6 +218,7 @@ class Memory:
         if not self._is_single:
             for name, row in HEDGE.items():
                 rows[row, order] = state[f"hedge.{name}"]
+            now[LIVE.entropy] = -np.min(state["hedge.log_prior"])
             now[LIVE.total], now[LIVE.level], now[LIVE.rate] = (float(state[f"hedge.rate.{name}"]) for name in (*RATE, "value"))
             now[LIVE.difference], now[LIVE.trust] = float(state["optimism.difference"]), float(state["optimism.trust"])
         self.vectors[layout.LAST] = last
@@ -231,7 +234,7 @@ class Memory:
         center = self.vectors[layout.CENTER]
         offset, ahead = base - center, points - center
         self.coords[:, order] = offset.T
-        rows[layout.SCALE, order], rows[layout.COEFFICIENT, order] = 1.0, 0.0
+        rows[layout.SCALE, order], rows[layout.UNSCALE, order], rows[layout.COEFFICIENT, order] = 1.0, 1.0, 0.0
         rows[layout.NORM, order] = np.einsum("ij,ij->i", offset, offset)
         alpha, gamma = self._lookahead(rows[layout.NORM, order], offset, order)
         rows[layout.ALPHA, order], rows[layout.GAMMA, order] = alpha, gamma

@@ -151,7 +151,7 @@ def learn(rows: Matrix, live: Vector, config: Vector, h: float) -> None:
     live[LIVE.smallest] = smallest
     guess = live[LIVE.trust] * live[LIVE.candidate]
     surprise = distance(h, guess, live[LIVE.norm], live[LIVE.turn], live[LIVE.gap])
-    if retune(rows, live, config, 0.25 * spread * spread, surprise):
+    if retune(live, config, 0.25 * spread * spread, surprise):
         rows[CUMULATIVE, :n] = 0.0
         live[LIVE.smallest] = 0.0
 
@@ -174,20 +174,11 @@ def accumulate(
 
 
 @part
-def entropy(rows: Matrix, experts: int) -> float:
-    """ln(1 / smallest prior)."""
-    smallest = 0.0
-    for i in range(experts):
-        smallest = min(smallest, rows[LOG_PRIOR, i])
-    return -smallest
-
-
-@part
-def retune(rows: Matrix, live: Vector, config: Vector, mismatch: float, surprise: float) -> bool:
+def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bool:
     """One step of ``rates.Fixed``, ``SelfConfident`` or ``Doubling``; True if the meta has to start afresh."""
     if config[CONFIG.rate] == FIXED:
         return False
-    lam = entropy(rows, int(live[LIVE.experts]))
+    lam = live[LIVE.entropy]
     diameter = config[CONFIG.diameter]
     if config[CONFIG.rate] == DOUBLING:
         live[LIVE.total] += surprise
@@ -236,8 +227,12 @@ def weigh(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
         mean = dot(n, rows[WEIGHT], rows[AHEAD])
         live[LIVE.candidate] = slope(int(config[CONFIG.loss]), config[CONFIG.threshold], mean + live[LIVE.offset], target)
         guess = live[LIVE.trust] * live[LIVE.candidate]
-    smallest = guess_losses(n, guess, rows[AHEAD], rows[CUMULATIVE], rows[GUESS])
-    highest = score(n, rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], smallest, live[LIVE.rate], rows[WEIGHT])
+    guess_losses(n, guess, rows[AHEAD], rows[GUESS])
+    rate = live[LIVE.rate]
+    if rate < math.inf:
+        highest = score(n, rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], rate, rows[WEIGHT])
+    else:
+        highest = score_leaders(n, rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], rows[WEIGHT])
     normalise(n, rows[WEIGHT], exponentials(n, highest, rows[WEIGHT]))
 
 
@@ -251,24 +246,30 @@ def dot(n: int, left: Vector, right: Vector) -> float:
 
 
 @lanes
-def guess_losses(n: int, guess: float, ahead: Vector, cumulative: Vector, answer: Vector) -> float:
-    """m_i = <M, x_i> = w <a, x_i>; returns the smallest cumulative loss with its guess."""
-    smallest = math.inf
+def guess_losses(n: int, guess: float, ahead: Vector, answer: Vector) -> None:
+    """m_i = <M, x_i> = w <a, x_i>."""
     for i in range(n):
         answer[i] = guess * ahead[i]
-        smallest = min(smallest, cumulative[i] + answer[i])
-    return smallest
 
 
 @lanes
-def score(
-    n: int, log_prior: Vector, cumulative: Vector, guess: Vector, smallest: float, rate: float, answer: Vector
-) -> float:
-    """ln prior - rate * (loss so far + guess), the leader's loss being 0; returns the highest."""
+def score(n: int, log_prior: Vector, cumulative: Vector, guess: Vector, rate: float, answer: Vector) -> float:
+    """ln prior - rate * (loss so far + guess); returns the highest."""
     highest = -math.inf
     for i in range(n):
-        behind = cumulative[i] + guess[i] - smallest
-        answer[i] = log_prior[i] - (rate * behind if behind > 0.0 else 0.0)  # inf * 0 is no penalty
+        answer[i] = log_prior[i] - rate * (cumulative[i] + guess[i])
+        highest = max(highest, answer[i])
+    return highest
+
+
+@lanes
+def score_leaders(n: int, log_prior: Vector, cumulative: Vector, guess: Vector, answer: Vector) -> float:
+    """The limit of an infinite rate: ln prior for those who lead, nothing for the rest; returns the highest."""
+    smallest, highest = math.inf, -math.inf
+    for i in range(n):
+        smallest = min(smallest, cumulative[i] + guess[i])
+    for i in range(n):
+        answer[i] = log_prior[i] if cumulative[i] + guess[i] <= smallest else -math.inf
         highest = max(highest, answer[i])
     return highest
 

@@ -31,7 +31,7 @@ def overflows(live: Vector, config: Vector, target: float) -> bool:
 def is_growing(live: Vector, config: Vector) -> bool:
     """Whether the fastest multiplier is too slow for a comparator that moved in every round."""
     # 4 ** (n - 1) = 2 ** (experts - 2), as there are two experts for every multiplier.
-    return config[CONFIG.grows] == 1.0 and 1.0 + 2.0 * live[LIVE.rounds] > 2.0 ** (live[LIVE.experts] - 2.0)
+    return bool(config[CONFIG.grows] == 1.0 and 1.0 + 2.0 * live[LIVE.rounds] > 2.0 ** (live[LIVE.experts] - 2.0))
 
 
 @part
@@ -54,6 +54,7 @@ def fork_numbers(rows: Matrix, live: Vector) -> None:
         rows[WEIGHT, child] = rows[WEIGHT, parent] * (count / (count + 1.0))
         rows[WEIGHT, parent] /= count + 1.0
     live[LIVE.experts] = experts + 2.0
+    live[LIVE.entropy] = math.log(2.0 * count * (count + 1.0))  # the smallest prior is the parent's
 
 
 @part
@@ -203,13 +204,12 @@ def end_on_points(
     learn(rows, live, config, h)
     points.move(coords, rows, vectors, live, config, features, target)
     live[LIVE.rounds] += 1.0
-    capacity = coords.shape[0] // 2
     while is_growing(live, config):
         fork_numbers(rows, live)
         experts = int(live[LIVE.experts])
         for child in range(experts - 2, experts):
-            coords[child] = coords[child - 2]
-            coords[capacity + child] = coords[capacity + child - 2]
+            for j in range(len(features)):
+                coords[child, j] = coords[child - 2, j]
             points.look_ahead(coords, rows, vectors, child, live, config, features, target)
     look_back(live, config, h)
     weigh(rows, live, config, target)
@@ -231,7 +231,7 @@ def predict_one(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, con
     begin_on_ball(coords, rows, vectors, live, config, features)
     ball.take_under_way(vectors, features)
     live[LIVE.prepared] = 1.0
-    return live[LIVE.prediction] + live[LIVE.offset]
+    return float(live[LIVE.prediction] + live[LIVE.offset])
 
 
 @kernel

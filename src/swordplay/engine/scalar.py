@@ -54,18 +54,12 @@ def fading(exponent: float) -> float:
     shifted = x * LOG2_E + SHIFTER
     k = shifted - SHIFTER
     r = (x - k * LN2_HIGH) - k * LN2_LOW
-    series = 1.0 / 6227020800.0
-    series = series * r + 1.0 / 479001600.0
-    series = series * r + 1.0 / 39916800.0
-    series = series * r + 1.0 / 3628800.0
-    series = series * r + 1.0 / 362880.0
-    series = series * r + 1.0 / 40320.0
-    series = series * r + 1.0 / 5040.0
-    series = series * r + 1.0 / 720.0
-    series = series * r + 1.0 / 120.0
-    series = series * r + 1.0 / 24.0
-    series = series * r + 1.0 / 6.0
-    series = series * r + 0.5
-    series = series * r + 1.0
-    series = series * r + 1.0
+    # Neighbouring terms are paired (Estrin's scheme): a chain of five multiplications instead of thirteen.
+    r2 = r * r
+    r4 = r2 * r2
+    low = (1.0 + r) + (0.5 + r * (1.0 / 6.0)) * r2
+    middle = (1.0 / 24.0 + r * (1.0 / 120.0)) + (1.0 / 720.0 + r * (1.0 / 5040.0)) * r2
+    high = (1.0 / 40320.0 + r * (1.0 / 362880.0)) + (1.0 / 3628800.0 + r * (1.0 / 39916800.0)) * r2
+    top = 1.0 / 479001600.0 + r * (1.0 / 6227020800.0)
+    series = low + r4 * (middle + r4 * (high + r4 * top))
     return series * number_of((bits_of(shifted) + 1023) << 52)

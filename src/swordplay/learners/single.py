@@ -51,7 +51,7 @@ class SingleExpert(StatefulLearner[SingleState]):
         return SingleState(state_.rounds + 1, (moved,), sums)
 
     def _decide(self, state_: SingleState) -> Vector:
-        return state_.experts[0].points[0].copy()
+        return np.array(state_.experts[0].points[0])
 
 
 @final

@@ -124,4 +124,4 @@ def exponential_weights(log_prior: Vector, losses: Vector, rate: float) -> Vecto
         penalty = np.where(gaps > 0, rate * gaps, 0.0)
     scores = log_prior - penalty
     weights = np.exp(scores - scores.max())
-    return np.maximum(weights / weights.sum(), SMALLEST_WEIGHT)
+    return np.asarray(np.maximum(weights / weights.sum(), SMALLEST_WEIGHT))

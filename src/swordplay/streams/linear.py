@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swordplay import arguments
 from swordplay.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
@@ -29,6 +30,9 @@ class LinearStream:
         ``"squared"``, ``"logistic"`` (targets 0 or 1) or ``"huber"``.
     threshold
         Where the Huber loss turns linear.
+    on_bad
+        What to do with a row that is not finite, or whose target is no label: ``"raise"`` names the first one and its
+        column, ``"skip"`` leaves them out and lists them in :attr:`skipped`.
 
     Examples
     --------
@@ -37,33 +41,38 @@ class LinearStream:
     [0.5, 0.5]
     """
 
-    def __init__(self, features: Any, targets: Any, loss: LossName = "squared", *, threshold: float = 1.0) -> None:
+    def __init__(
+        self,
+        features: Any,
+        targets: Any,
+        loss: LossName = "squared",
+        *,
+        threshold: float = 1.0,
+        on_bad: Literal["raise", "skip"] = "raise",
+    ) -> None:
         if loss not in _FAMILIES:
             raise ValueError(f"loss must be one of {sorted(_FAMILIES)}, got {arguments.shown(loss)}.")
+        if on_bad not in ("raise", "skip"):
+            raise ValueError(f"on_bad must be 'raise' or 'skip', got {arguments.shown(on_bad)}.")
         self.loss: LossName = loss
+        self.threshold = arguments.positive("threshold", threshold)
+        self._settings = {"threshold": self.threshold} if loss == "huber" else {}
         self.sparse = hasattr(features, "tocsr")
         """Whether ``features`` is a scipy CSR matrix."""
-        if self.sparse:
-            self.features: Any = features.tocsr()
-            arguments.array("features", self.features.data)
-            if len(self.features.shape) != 2:
-                raise ValueError(f"features must have shape (T, d), got {self.features.shape}.")
-        else:
-            self.features = _as_it_is("features", features)
-        self.targets: Vector = arguments.array("targets", targets, ndim=1)
-        rows, self.dim = self.features.shape
+        self.features: Any = features.tocsr() if self.sparse else _real_table(features)
+        self.targets: Vector = _real_column(targets)
+        rows, self.dim = _two(self.features.shape)
         if rows != len(self.targets):
             raise ValueError(f"targets must have one entry per row of features ({rows}), got {len(self.targets)}.")
         if self.dim == 0:
             raise ValueError("features must have at least one column, got none.")
-        self.threshold = arguments.positive("threshold", threshold)
-        self._settings = {"threshold": self.threshold} if loss == "huber" else {}
-        if loss == "logistic" and not np.isin(self.targets, (0.0, 1.0)).all():
-            row = int(np.flatnonzero(~np.isin(self.targets, (0.0, 1.0)))[0])
-            raise ValueError(
-                f"targets must be 0 or 1 for the logistic loss, got {self.targets[row]} in row {row}. "
-                "Encode the two labels as 0 and 1."
-            )
+        bad = self._bad_rows()
+        self.skipped: Any = np.flatnonzero(bad) if on_bad == "skip" else np.empty(0, dtype=np.int64)
+        """Numbers of the rows that were left out because something in them is not finite (or not a label)."""
+        if on_bad == "skip" and bad.any():
+            self.features, self.targets = self.features[~bad], self.targets[~bad]
+        elif bad.any():
+            raise ValueError(self._complaint(int(bad.argmax())))
 
     def __repr__(self) -> str:
         return f"LinearStream(rounds={len(self)}, dim={self.dim}, loss={self.loss!r})"
@@ -129,12 +138,50 @@ class LinearStream:
             return np.asarray(self.features.multiply(self.features).sum(axis=1), dtype=np.float64).ravel()
         return np.asarray(np.einsum("ij,ij->i", self.features, self.features))
 
+    def _bad_rows(self) -> NDArray[np.bool_]:
+        """Which rows cannot be played."""
+        bad = ~np.isfinite(self.targets)
+        if self.loss == "logistic":
+            bad |= ~np.isin(self.targets, (0.0, 1.0))
+        if not self.sparse:
+            return np.asarray(bad | ~np.isfinite(self.features).all(axis=1))
+        entries = np.repeat(np.arange(len(bad)), np.diff(self.features.indptr))
+        bad[entries[~np.isfinite(self.features.data)]] = True
+        return np.asarray(bad)
 
-def _as_it_is(name: str, value: Any) -> Any:
-    """A finite two-dimensional array in its own order, and in single precision if it came so: nothing is copied."""
-    if isinstance(value, np.ndarray) and value.dtype == np.float32:
-        if value.ndim != 2:
-            raise ValueError(f"{name} must have 2 dimension(s), got shape {value.shape}. Reshape it to 2-d.")
-        arguments.require_finite(name, value)
-        return value
-    return arguments.array(name, value, ndim=2)
+    def _complaint(self, row: int) -> str:
+        """What is wrong with a row."""
+        entries = self._row(row)
+        if not np.isfinite(entries).all():
+            column = int((~np.isfinite(entries)).argmax())
+            what = f"features must be finite, got {entries[column]} in row {row}, column {column}"
+        elif not np.isfinite(self.targets[row]):
+            what = f"targets must be finite, got {self.targets[row]} in row {row}"
+        else:
+            what = f"targets must be 0 or 1 for the logistic loss, got {self.targets[row]} in row {row}"
+        return f"{what}. Repair the row, or leave such rows out with on_bad='skip'."
+
+
+def _real_table(value: Any) -> Any:
+    """A two-dimensional array of real numbers in its own order, and in single precision if it came so: no copy."""
+    raw = np.asarray(value)
+    if raw.dtype.kind not in "fiub":
+        raise TypeError(f"features must hold real numbers, got dtype {raw.dtype}. Convert it to float first.")
+    return raw if raw.dtype == np.float32 else np.asarray(raw, dtype=np.float64)
+
+
+def _real_column(value: Any) -> Vector:
+    """A one-dimensional array of doubles."""
+    raw = np.asarray(value)
+    if raw.dtype.kind not in "fiub":
+        raise TypeError(f"targets must hold real numbers, got dtype {raw.dtype}. Convert it to float first.")
+    if raw.ndim != 1:
+        raise ValueError(f"targets must have 1 dimension(s), got shape {raw.shape}. Give one number per row.")
+    return np.asarray(raw, dtype=np.float64)
+
+
+def _two(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns of a table."""
+    if len(shape) != 2:
+        raise ValueError(f"features must have shape (T, d), got {shape}. Give one row per round.")
+    return shape[0], shape[1]

@@ -1,0 +1,63 @@
+"""What the engine is meant to reach, judged from the same run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.growth import Growth
+from benchmarks.many import Throughput
+from benchmarks.ours import ENGINE, FLOORS, EngineFromArrays, Online, Readable
+from benchmarks.peers.river_ml import RiverLinear
+from benchmarks.peers.scikit_learn import ScikitBatches
+from benchmarks.peers.vowpal_wabbit import NATIVE, NATIVE_DEFAULTS, VowpalText
+from benchmarks.report import Table, number
+from benchmarks.timing import Timing
+
+LINEAR_EXPONENT = 1.1
+"""A fitted exponent up to this is called linear: timings of a few turns wobble by some hundredths."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A ratio and the most it may be."""
+
+    what: str
+    ratio: float
+    most: float
+
+    def row(self) -> list[str]:
+        """As a row of a table."""
+        verdict = "not measured" if math.isnan(self.ratio) else "yes" if self.ratio <= self.most else "NO"
+        return [self.what, number(self.ratio), f"{self.most:.3g}", verdict]
+
+
+def judged(
+    dense: Mapping[int, Sequence[Timing]], one_by_one: Sequence[Timing], grown: Sequence[Growth], many: Sequence[Throughput]
+) -> Table:
+    """Every goal of the engine beside the figure of this run."""
+    goals = []
+    if 10 in dense:
+        at = {timing.name: timing.microseconds for timing in dense[10]}
+        ours = at[ENGINE]
+        # scikit-learn checks its arrays in every call, so it is met by the row that checks them too.
+        goals += [
+            Goal(
+                f"d = 10: engine with checks / {ScikitBatches.name}", at[EngineFromArrays.name] / at[ScikitBatches.name], 1 / 2
+            ),
+            *(Goal(f"d = 10: engine / {vw.name}", ours / at[vw.name], 1 / 4) for vw in (VowpalText(), NATIVE_DEFAULTS, NATIVE)),
+            Goal(f"d = 10: engine / {Readable.name}", ours / at[Readable.name], 1 / 250),
+        ]
+    for dim in (10, 100, 1000):
+        if dim in dense:
+            at = {timing.name: timing.microseconds for timing in dense[dim]}
+            for kind in ("plain loops", "vectors by hand"):
+                builds = [at[floor.name] for floor in FLOORS if kind in floor.name]
+                goals.append(Goal(f"d = {dim}: engine / C floor, {kind}, its faster build", at[ENGINE] / min(builds), 1.5))
+    single = {timing.name: timing.microseconds for timing in one_by_one}
+    goals.append(Goal(f"d = 10: one by one / {RiverLinear.name}", single[Online.name] / single[RiverLinear.name], 1.0))
+    goals += [Goal(f"exponent in {growth.axis}", growth.exponent, LINEAR_EXPONENT) for growth in grown]
+    if len(many) == 2:
+        goals.append(Goal("many streams: time on two threads / on one", many[1].microseconds / many[0].microseconds, 1 / 1.7))
+    return Table("Goals", ["ratio", "this run", "at most", "reached"], [goal.row() for goal in goals])

@@ -1,0 +1,139 @@
+"""Optimism: what is guessed, and how much a learned guess may cost."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from strategies import numbers
+from swordplay.metas import LearnedOptimism, NullOptimism, VariationOptimism
+from swordplay.metas.optimism import OptimismState
+from tolerances import ROUNDING, SPEC_FIGURES
+
+WEIGHTS = np.array([0.25, 0.75])
+POINTS = np.array([[1.0, 0.0], [0.0, 1.0]])
+
+
+def step(rule, state, observed, field):
+    return rule.step(state, observed, field, WEIGHTS, POINTS)
+
+
+def test_null_optimism_guesses_nothing_and_asks_nothing():
+    rule = NullOptimism()
+
+    def never(points):
+        raise AssertionError("no gradient was to be asked for")
+
+    state = step(rule, rule.start(2), np.ones(2), never)
+    np.testing.assert_array_equal(state.guess, [0.0, 0.0])
+
+
+def test_variation_optimism_replays_the_field_at_the_old_weights_on_the_new_points():
+    rule, asked = VariationOptimism(), []
+
+    def field(point):
+        asked.append(point)
+        return 2 * point
+
+    np.testing.assert_array_equal(rule.start(2).guess, [0.0, 0.0])
+    state = step(rule, rule.start(2), np.ones(2), field)
+    np.testing.assert_array_equal(asked, [[0.25, 0.75]])
+    np.testing.assert_array_equal(state.guess, [0.5, 1.5])
+
+
+@given(arrays(np.float64, (12, 2), elements=numbers(1.0)), st.floats(1e-2, 10.0))
+def test_learned_optimism_is_its_formula(gradients, kappa):
+    """Fields that are constant in space: Mv_s = g_{s-1}."""
+    rule = LearnedOptimism(kappa)
+    state = rule.start(2)
+    Dv = Ds = 0.0
+    for t, g in enumerate(gradients):
+        if t > 0:
+            Dv += float(np.square(g - gradients[t - 1]).sum())
+            Ds += float(np.square(g).sum())
+        state = step(rule, state, g, lambda points, g=g: np.broadcast_to(g, points.shape))
+        assert state.trust == pytest.approx(1 / (1 + math.exp(kappa * (Dv - Ds))), rel=1e-9)
+        np.testing.assert_allclose(state.guess, state.trust * g)
+
+
+@given(st.floats(-1e300, 1e300), st.floats(1e-300, 1e300) | st.just(math.inf))
+def test_trust_is_a_share_whatever_the_numbers(difference, kappa):
+    start = OptimismState(np.zeros(1), difference, 0.5)
+    state = LearnedOptimism(kappa).step(start, np.zeros(1), lambda x: np.zeros(1), np.ones(1), np.zeros((1, 1)))
+    assert 0.0 <= state.trust <= 1.0
+    assert (state.trust > 0.5) <= (difference < 0)
+
+
+FIRST_SLOPE = 0.7
+"""Of G, in round 1: keeps the two sums from ever being equal, so that the guess is wrong with full trust."""
+
+
+def excess(kappa: float, G: float, rounds: int = 5000) -> float:
+    """What learned optimism loses to its better guess when the slope flips whenever it is trusted.
+
+    f_t(x) = G s_t x + G on [-1, 1]; the sign s_t flips if beta_t >= 1/2, else it stays.
+    """
+    rule = LearnedOptimism(kappa)
+    state, sign = rule.start(1), 1.0
+    paid = Dv = Ds = 0.0
+    for t in range(rounds):
+        if t > 0 and state.trust >= 0.5:
+            sign = -sign
+        g = np.array([G * sign if t > 0 else FIRST_SLOPE * G])
+        if t > 0:
+            paid += float((g - state.guess) @ (g - state.guess))
+            Dv += float((g - state.candidate) @ (g - state.candidate))
+            Ds += float(g @ g)
+        state = rule.step(state, g, lambda x, g=g: g, np.ones(1), np.zeros((1, 1)))
+    return paid - min(Dv, Ds)
+
+
+@pytest.mark.parametrize(("G", "figure"), [(1.0, 1374.0), (10.0, 374_793.0)])
+def test_the_papers_rate_of_two_breaks_its_claim(G, figure):
+    """Claimed: at most ln(2)/2. The design's counterexample, to the digits it gives."""
+    assert excess(2.0, G) == pytest.approx(figure, rel=SPEC_FIGURES)
+
+
+@pytest.mark.parametrize("G", [0.25, 1.0, 10.0])
+def test_the_safe_rate_keeps_its_promise_there(G):
+    assert excess(1 / (8 * G * G), G) <= 8 * G * G * math.log(2) + ROUNDING
+
+
+def test_the_papers_rate_keeps_its_promise_up_to_a_quarter():
+    assert excess(2.0, 0.25) <= math.log(2) / 2 + ROUNDING
+
+
+gradients_and_guesses = st.integers(2, 40).flatmap(
+    lambda T: st.tuples(arrays(np.float64, (T, 2), elements=numbers(0.7)), arrays(np.float64, (T, 2), elements=numbers(0.7)))
+)
+
+
+@given(gradients_and_guesses, st.floats(0.1, 10.0), st.floats(1e-2, 1e2))
+def test_what_learned_optimism_may_lose(drawn, G, kappa):
+    """Safe rate: at most 8 G^2 ln 2 above the better guess. Any rate: 2 min + 3 G^2 + ln 2 / kappa."""
+    gradients, candidates = G * drawn[0], G * drawn[1]  # entries of at most 0.7: lengths of at most G
+
+    def play(rate):
+        rule = LearnedOptimism(rate)
+        state, paid, Dv, Ds = rule.start(2), 0.0, 0.0, 0.0
+        for t, g in enumerate(gradients):
+            if t > 0:
+                paid += float(np.square(g - state.guess).sum())
+                Dv += float(np.square(g - state.candidate).sum())
+                Ds += float(np.square(g).sum())
+            state = step(rule, state, g, lambda points, t=t: candidates[t])
+        return paid, min(Dv, Ds)
+
+    paid, best = play(1 / (8 * G * G))
+    assert paid <= best + 8 * G * G * math.log(2) + ROUNDING * (1 + paid)
+    paid, best = play(kappa / (G * G))
+    assert paid <= 2 * best + 3 * G * G + math.log(2) / (kappa / (G * G)) + ROUNDING * (1 + paid)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, math.nan])
+def test_bad_rates_are_refused(rate):
+    with pytest.raises(ValueError, match="rate must be greater than 0"):
+        LearnedOptimism(rate)

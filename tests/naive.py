@@ -1,0 +1,220 @@
+"""Plain Python twins, straight from the equations: lists, loops, math, nothing of the library.
+
+A loss is a function from a point (a list) to its gradient (a list). A projection maps a list to a list. Only
+``projection`` and ``fields`` know the library: they translate its domains and losses.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import swordplay as sp
+
+
+def projection(domain):
+    """Plain loops that project on the same set."""
+    match domain:
+        case sp.Ball():
+            return onto_ball(domain.center.tolist(), domain.radius)
+        case sp.Box():
+            return onto_box(domain.lower.tolist(), domain.upper.tolist())
+        case sp.Simplex():
+            return onto_simplex(domain.total)
+    raise TypeError(f"no plain projection on {domain!r}")
+
+
+def fields(losses):
+    """The gradients as functions from lists to lists."""
+    return [lambda x, f=f: f.gradient(np.array(x)).tolist() for f in losses]
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def minus(a, b):
+    return [x - y for x, y in zip(a, b, strict=True)]
+
+
+def step(x, eta, g):
+    """x - eta g."""
+    return [xj - eta * gj for xj, gj in zip(x, g, strict=True)]
+
+
+def mix(weights, points):
+    return [sum(p * x[j] for p, x in zip(weights, points, strict=True)) for j in range(len(points[0]))]
+
+
+def onto_ball(center, radius):
+    def project(x):
+        offset = minus(x, center)
+        norm = math.sqrt(dot(offset, offset))
+        return list(x) if norm <= radius else [c + radius * o / norm for c, o in zip(center, offset, strict=True)]
+
+    return project
+
+
+def onto_box(lower, upper):
+    return lambda x: [min(max(xj, lo), hi) for xj, lo, hi in zip(x, lower, upper, strict=True)]
+
+
+def onto_simplex(total):
+    """The threshold by bisection: slow, and nothing that a sort could get wrong."""
+
+    def project(x):
+        low, high = min(x) - total, max(x)
+        for _ in range(100):
+            theta = (low + high) / 2
+            if sum(max(xj - theta, 0.0) for xj in x) > total:
+                low = theta
+            else:
+                high = theta
+        return [max(xj - high, 0.0) for xj in x]
+
+    return project
+
+
+def ogd(gradients, center, project, eta):
+    """Decisions x_1 .. x_T, and the one after."""
+    x, decisions = list(center), []
+    for gradient in gradients:
+        decisions.append(x)
+        x = project(step(x, eta, gradient(x)))
+    return [*decisions, x]
+
+
+def oegd(gradients, center, project, eta):
+    x, hat, decisions = list(center), list(center), []
+    for gradient in gradients:
+        decisions.append(x)
+        hat = project(step(hat, eta, gradient(x)))
+        x = project(step(hat, eta, gradient(hat)))
+    return [*decisions, x]
+
+
+def exponential(log_prior, totals, rate):
+    """prior_i exp(-rate total_i), normalised; an infinite rate keeps the leaders only."""
+    best = min(totals)
+    scores = [lp - (rate * (v - best) if v > best else 0.0) for lp, v in zip(log_prior, totals, strict=True)]
+    top = max(scores)
+    raw = [math.exp(s - top) for s in scores]
+    return [r / sum(raw) for r in raw]
+
+
+def half_range(values):
+    return (max(values) - min(values)) / 2
+
+
+def hedge(losses, guesses, rate):
+    """Weights p_1 .. p_T of optimistic Hedge with a uniform prior; ``rate(t, A)`` gives eps_t, t from 1, A = A_{t-1}."""
+    N = len(losses[0])
+    log_prior, cumulative, A, history = [-math.log(N)] * N, [0.0] * N, 0.0, []
+    for t, (loss, guess) in enumerate(zip(losses, guesses, strict=True), start=1):
+        history.append(exponential(log_prior, [c + m for c, m in zip(cumulative, guess, strict=True)], rate(t, A)))
+        cumulative = [c + v for c, v in zip(cumulative, loss, strict=True)]
+        A += half_range(minus(loss, guess)) ** 2
+    return history
+
+
+def sword_best(gradients, center, project, *, D, G, L, T):
+    """SwordBest with the safe pool, the self-confident rate and kappa = 1/(8 G^2); decisions x_1 .. x_{T+1}."""
+    halvings = max(0, math.ceil(math.log2(G * math.sqrt(T) / (0.8 * L * D))))
+    pool = [2.0 ** -(halvings - i) / (2 * L) for i in range(halvings + 1)]
+    n = len(pool)
+    lam, kappa = math.log(2 * n), 1 / (8 * G * G)
+    hat = [list(center) for _ in pool]
+    points = [list(center) for _ in range(2 * n)]  # OEGD experts, then OGD experts
+    log_prior, cumulative = [-lam] * (2 * n), [0.0] * (2 * n)
+    p, guesses, A, rate = [1 / (2 * n)] * (2 * n), [0.0] * (2 * n), 0.0, math.inf
+    Mv, Dv, Ds = None, 0.0, 0.0
+    decisions = [mix(p, points)]
+    for gradient in gradients:
+        x = decisions[-1]
+        g = gradient(x)
+        losses = [dot(g, xi) for xi in points]
+        A += half_range(minus(losses, guesses)) ** 2
+        cumulative = [c + v for c, v in zip(cumulative, losses, strict=True)]
+        if Mv is not None:  # the sums of beta start with round 2
+            Dv += dot(minus(g, Mv), minus(g, Mv))
+            Ds += dot(g, g)
+        moved = []
+        for i, eta in enumerate(pool):
+            hat[i] = project(step(hat[i], eta, gradient(points[i])))
+            moved.append(project(step(hat[i], eta, gradient(hat[i]))))
+        for i, eta in enumerate(pool):
+            moved.append(project(step(points[n + i], eta, gradient(points[n + i]))))
+        points = moved
+        Mv = gradient(mix(p, points))
+        beta = 1 / (1 + math.exp(min(kappa * (Dv - Ds), 700.0)))
+        guesses = [beta * dot(Mv, xi) for xi in points]
+        rate = min(1 / (L * D * D), math.sqrt(lam / (2 * (D * D * G * G + A))))
+        p = exponential(log_prior, [c + m for c, m in zip(cumulative, guesses, strict=True)], rate)
+        decisions.append(mix(p, points))
+    return decisions
+
+
+def sword(gradients, center, project, *, D, floor=1e-4):
+    """Sword without settings: AdaGrad-norm steps, forks, follow-the-leader optimism; decisions x_1 .. x_{T+1}.
+
+    The rate is sqrt(lam / (2 (A + (floor D)^2 max |g - M|^2))): the design's, blurred so that ties are not told apart.
+    """
+    d = len(center)
+
+    def priors(count):
+        each = [1 / ((i + 1) * (i + 2)) for i in range(count - 1)] + [1 / count]
+        return [q / 2 for q in each] * 2
+
+    def eta(i, energy):
+        return 0.5 * 2**i * D / math.sqrt(energy) if energy > 0 else 0.0  # 0: stand still while nothing was met
+
+    # One list per kind: each expert is a dictionary of its own.
+    extra = [{"x": list(center), "hat": list(center), "M": [0.0] * d, "q": 0.0, "total": 0.0}]
+    plain = [{"x": list(center), "q": 0.0, "total": 0.0}]
+    p, guesses, A, largest, rate = [0.5, 0.5], [0.0, 0.0], 0.0, 0.0, math.inf
+    M, Mv, Dv, Ds = [0.0] * d, None, 0.0, 0.0
+    decisions = [mix(p, [extra[0]["x"], plain[0]["x"]])]
+    for t, gradient in enumerate(gradients, start=1):
+        x = decisions[-1]
+        g = gradient(x)
+        losses = [dot(g, expert["x"]) for expert in extra + plain]
+        A += half_range(minus(losses, guesses)) ** 2
+        largest = max(largest, dot(minus(g, M), minus(g, M)))
+        met = 2 * (A + (floor * D) ** 2 * largest)
+        # The entropy of the experts that played this round; a larger one must not raise the rate again.
+        rate = min(rate, math.sqrt(math.log(1 / min(priors(len(extra)))) / met) if met > 0 else math.inf)
+        for expert, loss in zip(extra + plain, losses, strict=True):
+            expert["total"] += loss
+        if Mv is not None:
+            Dv += dot(minus(g, Mv), minus(g, Mv))
+            Ds += dot(g, g)
+        for i, expert in enumerate(extra):
+            gi = gradient(expert["x"])
+            missed = minus(gi, expert["M"])
+            before, expert["q"] = expert["q"], expert["q"] + dot(missed, missed)
+            expert["hat"] = project(step(expert["hat"], eta(i, before if before > 0 else expert["q"]), gi))
+            expert["M"] = gradient(expert["hat"])
+            expert["x"] = project(step(expert["hat"], eta(i, expert["q"]), expert["M"]))
+        for i, expert in enumerate(plain):
+            gi = gradient(expert["x"])
+            expert["q"] += dot(gi, gi)
+            expert["x"] = project(step(expert["x"], eta(i, expert["q"]), gi))
+        while 1 + 2 * t > 4 ** (len(extra) - 1):
+            n = len(extra)
+            extra.append(dict(extra[-1]))
+            extra[-1]["x"] = project(step(extra[-1]["hat"], eta(n, extra[-1]["q"]), extra[-1]["M"]))
+            plain.append(dict(plain[-1]))
+            old, new = priors(n), priors(n + 1)
+            shares = [new[n - 1] / old[n - 1], new[n] / old[n - 1]]
+            p = [*p[: n - 1], p[n - 1] * shares[0], p[n - 1] * shares[1], *p[n:-1], p[-1] * shares[0], p[-1] * shares[1]]
+        points = [expert["x"] for expert in extra + plain]
+        prior = priors(len(extra))
+        Mv = gradient(mix(p, points))
+        beta = 0.5 if Dv == Ds else float(Dv < Ds)
+        M = [beta * m for m in Mv]
+        guesses = [dot(M, xi) for xi in points]
+        totals = [expert["total"] + m for expert, m in zip(extra + plain, guesses, strict=True)]
+        p = exponential([math.log(q) for q in prior], totals, rate)
+        decisions.append(mix(p, points))
+    return decisions

@@ -1,0 +1,283 @@
+"""One table: every domain, loss, kind of experts and learner of the package keeps its promises; liars are caught."""
+
+import numpy as np
+import pytest
+
+import swordplay as sp
+from swordplay import rates
+from swordplay.conformance import check_domain, check_expert, check_learner, check_loss, check_meta
+from swordplay.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
+from swordplay.streams import drift
+
+DOMAINS = [
+    sp.Ball(1),
+    sp.Ball(3, 2.0, [1.0, -5.0, 0.3]),
+    sp.Ball(2, 1e-3, [100.0, 200.0]),
+    sp.Box([0.0], [1.0]),
+    sp.Box([-1.0, 0.0, 5.0], [1.0, 0.0, 9.0]),
+    sp.Simplex(2, 100.0),
+    sp.Simplex(5),
+]
+every_domain = pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+
+
+def features(dim):
+    return np.linspace(-1.0, 1.5, dim)
+
+
+LOSSES = {
+    "SquaredLoss": lambda d: sp.SquaredLoss(features(d), 0.4),
+    "LogisticLoss": lambda d: sp.LogisticLoss(features(d), 1),
+    "HuberLoss": lambda d: sp.HuberLoss(features(d), 0.4, threshold=0.3),
+    "QuadraticLoss": lambda d: sp.QuadraticLoss(np.diag(np.arange(float(d))), features(d), 2.0),
+    "FunctionLoss": lambda d: sp.FunctionLoss(lambda x: np.exp(x / 300).sum(-1), lambda x: np.exp(x / 300) / 300),
+    "FunctionLoss, one by one": lambda d: sp.FunctionLoss(lambda x: float(x @ x), lambda x: 2 * x, 2.0, batched=False),
+    "a row of LinearStream": lambda d: next(iter(sp.LinearStream(features(d)[None], [0.3], "huber", threshold=0.1))),
+}
+EXPERTS = {
+    "OGD": lambda domain: OGDExperts(domain, Constant([0.01, 0.1, 1.0])),
+    "OEGD": lambda domain: OEGDExperts(domain, Constant([0.01, 0.1, 1.0])),
+    "OGD, adaptive": lambda domain: OGDExperts(domain, AdaGradNorm(domain.diameter)),
+    "OEGD, adaptive": lambda domain: OEGDExperts(domain, AdaGradNorm(domain.diameter)),
+}
+TOLD = {"horizon": 40, "gradient_bound": 5.0, "smoothness": 3.0}
+SINGLES = {"OGD": lambda domain: sp.OGD(domain, 0.1), "OEGD": lambda domain: sp.OEGD(domain, 0.1)}
+METAS = {
+    "Ader": lambda domain: sp.Ader(domain, horizon=40, gradient_bound=5.0),
+    "SwordVar": lambda domain: sp.SwordVar(domain, **TOLD),
+    "SwordSmall": lambda domain: sp.SwordSmall(domain, **TOLD),
+    "SwordBest": lambda domain: sp.SwordBest(domain, **TOLD),
+    "SwordBest, doubling": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Doubling()),
+    "SwordBest, fixed": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Fixed(0.2), optimism_rate=2.0),
+    "Sword": sp.Sword,
+}
+
+
+@every_domain
+def test_domains(domain):
+    check_domain(domain)
+
+
+@every_domain
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+def test_losses(loss, domain):
+    check_loss(loss(domain.dim), domain)
+
+
+@every_domain
+@pytest.mark.parametrize("experts", EXPERTS.values(), ids=EXPERTS.keys())
+def test_experts(experts, domain):
+    check_expert(experts, domain)
+
+
+@every_domain
+@pytest.mark.parametrize("learner", SINGLES.values(), ids=SINGLES.keys())
+def test_single_learners(learner, domain):
+    check_learner(learner, domain)
+
+
+@every_domain
+@pytest.mark.parametrize("learner", METAS.values(), ids=METAS.keys())
+def test_meta_learners(learner, domain):
+    check_meta(learner, domain)
+
+
+@pytest.mark.parametrize("learner", METAS.values(), ids=METAS.keys())
+def test_checks_play_the_losses_they_are_given(learner):
+    stream = drift.rotation(30, 2)
+    check_meta(learner, stream.domain, list(stream))
+
+
+class WrongBall(sp.Ball):
+    """A ball with one thing changed."""
+
+    def __init__(self, **changes):
+        super().__init__(2)
+        self.changes = changes
+
+    def project(self, points):
+        return self.changes.get("project", super().project)(points)
+
+    def contains(self, points, atol=1e-9):
+        return self.changes.get("contains", super().contains)(points, atol)
+
+    def support(self, directions):
+        return self.changes.get("support", super().support)(directions)
+
+    @property
+    def diameter(self):
+        return self.changes.get("diameter", 2.0)
+
+
+ball = sp.Ball(2)
+
+
+def radial(points):
+    """Onto a square, but along the ray to the origin: feasible and idempotent, yet not nearest."""
+    return points * np.minimum(1.0, 0.5 / np.abs(points).max(axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    ("domain", "promise"),
+    [
+        (WrongBall(project=lambda x: x), "a projection lies in the domain"),
+        (WrongBall(project=lambda x: 0.9 * ball.project(x)), "projecting twice is projecting once"),
+        (WrongBall(project=lambda x: np.clip(x, -np.sqrt(0.5), np.sqrt(0.5))), "what a projection moves is not contained"),
+        (
+            WrongBall(project=lambda x: np.clip(x, -0.5, 0.5), contains=lambda x, atol: (abs(x) <= 0.5 + atol).all(-1)),
+            "support",
+        ),
+        (
+            WrongBall(project=radial, contains=lambda x, atol: (abs(x) <= 0.5 + atol).all(-1)),
+            "variational inequality|non-expansive",
+        ),
+        (WrongBall(project=lambda x: ball.project(x - x.mean())), "batch|twice"),
+        (WrongBall(project=lambda x: ball.project(x)[..., :1]), "project has shape"),
+        (WrongBall(contains=lambda x, atol: np.ones(x.shape[:-1], bool)), "what a projection moves is not contained"),
+        (WrongBall(contains=lambda x, atol: np.zeros(x.shape[:-1], bool)), "center lies in the domain"),
+        (WrongBall(support=lambda a: ball.support(a) * 0.99), "support is at least every inner product"),
+        (WrongBall(support=lambda a: ball.support(a) * 1.01), "support is reached"),
+        (WrongBall(diameter=1.5), "no two points are further apart than the diameter"),
+        (WrongBall(diameter=0.0), "positive diameter"),
+    ],
+)
+def test_a_wrong_domain_is_caught(domain, promise):
+    with pytest.raises(AssertionError, match=promise):
+        check_domain(domain)
+
+
+def parabola(x):
+    return (x * x).sum(-1) / 2
+
+
+class Drifting:
+    """A loss whose batch is not its rows."""
+
+    smoothness = None
+
+    def value(self, points):
+        return parabola(points) + points.mean()
+
+    def gradient(self, points):
+        return points + 1 / points.size
+
+
+@pytest.mark.parametrize(
+    ("loss", "promise"),
+    [
+        (sp.FunctionLoss(parabola, lambda x: 1.001 * x), "slope|tangents"),
+        (sp.FunctionLoss(parabola, lambda x: x + 1e-6), "slope|tangents"),
+        (sp.FunctionLoss(parabola, lambda x: -x), "slope|tangents"),
+        (sp.FunctionLoss(lambda x: -parabola(x), lambda x: -x), "convex"),
+        (sp.FunctionLoss(lambda x: np.sin(3 * x).sum(-1), lambda x: 3 * np.cos(3 * x)), "convex"),
+        (sp.FunctionLoss(parabola, lambda x: x, smoothness=0.99), "smoothness = 0.99"),
+        (sp.FunctionLoss(lambda x: parabola(x) * np.nan, lambda x: x), "finite"),
+        (Drifting(), "batch"),
+    ],
+)
+def test_a_wrong_loss_is_caught(loss, promise):
+    with pytest.raises(AssertionError, match=promise):
+        check_loss(loss, sp.Ball(2))
+
+
+class WrongExperts(OGDExperts):
+    """Gradient descent with one thing changed."""
+
+    def __init__(self, domain, wrong):
+        super().__init__(domain, Constant([0.1, 0.5]))
+        self.wrong = wrong
+
+    def start(self):
+        state = super().start()
+        return state._replace(points=state.points + 0.01, base=state.points + 0.01) if self.wrong == "start" else state
+
+    def step(self, state, gradient):
+        if self.wrong == "outside":
+            gradient(3 * np.ones_like(state.points))
+        moved, move = super().step(state, gradient)
+        match self.wrong:
+            case "feasible":
+                moved = moved._replace(points=moved.points + 0.5)
+            case "writes":
+                state.energy[:] += 1.0
+            case "surprise":
+                move = move._replace(surprise=0.01 * move.surprise)
+            case "uphill":
+                uphill = self.domain.project(2 * state.points - moved.points)
+                moved = moved._replace(points=uphill, base=uphill)
+            case "negative":
+                move = move._replace(lead=-np.ones(2))
+        return moved, move
+
+
+@pytest.mark.parametrize(
+    ("wrong", "promise"),
+    [
+        ("start", "every expert starts at the centre"),
+        ("outside", "asked for in the domain only"),
+        ("feasible", "the points stay in the domain|asked for in the domain only"),
+        ("writes", "writes into no state"),
+        ("surprise", "regret stays below"),
+        ("uphill", "regret stays below"),
+        ("negative", "lead is never negative"),
+    ],
+)
+def test_wrong_experts_are_caught(wrong, promise):
+    with pytest.raises(AssertionError, match=promise):
+        check_expert(lambda domain: WrongExperts(domain, wrong), sp.Ball(2))
+    check_expert(lambda domain: WrongExperts(domain, None), sp.Ball(2))
+
+
+class WrongLearner:
+    """Gradient descent by hand with one thing changed."""
+
+    def __init__(self, domain, wrong=None):
+        self.domain, self.wrong, self.x, self.rounds, self.sum = domain, wrong, domain.center.copy(), 0, 0.0
+
+    @property
+    def decision(self):
+        if self.wrong == "restless":
+            self.x = self.domain.project(self.x + 1e-3)
+        return 3 + self.x if self.wrong == "infeasible" else self.x.copy()
+
+    def observe(self, loss):
+        if self.wrong == "trace":
+            self.rounds += 1
+        g = loss.gradient(self.x)
+        if self.wrong != "credulous":
+            if g.shape != self.x.shape or not np.isfinite(g).all():
+                raise ValueError("bad gradient")
+        elif not np.isfinite(g).all() or g.shape != self.x.shape:
+            g = np.zeros_like(self.x)
+        self.sum += float(g @ g)
+        self.x = self.domain.project(self.x - g / np.sqrt(1 + self.sum))
+        if self.wrong not in ("trace", "uncounted"):
+            self.rounds += 1
+
+    def state(self):
+        saved = {"x": self.x if self.wrong == "view" else self.x.copy(), "rounds": self.rounds, "sum": self.sum}
+        return {"x": saved["x"], "rounds": saved["rounds"]} if self.wrong == "forgetful" else saved
+
+    def load_state(self, state_):
+        if "x" not in state_:
+            raise ValueError("state lacks x")
+        self.x = state_["x"] if self.wrong == "view" else np.array(state_["x"])
+        self.rounds, self.sum = int(state_["rounds"]), float(state_.get("sum", 0.0))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "promise"),
+    [
+        ("restless", "reading a decision does not change it"),
+        ("infeasible", "decisions lie in the domain"),
+        ("uncounted", "rounds counts the losses observed"),
+        ("trace", "leaves no trace"),
+        ("credulous", "is refused"),
+        ("forgetful", "goes on bit by bit"),
+        ("view", "goes on bit by bit"),
+    ],
+)
+def test_a_wrong_learner_is_caught(wrong, promise):
+    with pytest.raises(AssertionError, match=promise):
+        check_learner(lambda domain: WrongLearner(domain, wrong), sp.Ball(2))
+    check_learner(WrongLearner, sp.Ball(2))

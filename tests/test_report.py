@@ -1,0 +1,84 @@
+"""Figures: what is drawn, and that names stay readable."""
+
+import itertools
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swordplay.report import regret_figure, save
+from swordplay.report.figures import spread
+from swordplay.reproduce import reproduce
+from tolerances import ROUNDING
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return reproduce([20, 40])
+
+
+def test_every_panel_draws_the_regrets_it_names(rows):
+    panels = regret_figure(rows).axes
+    expected = [
+        {"Ader", "SwordVar", "SwordSmall", "SwordBest"},
+        {"Ader", "SwordVar", "SwordSmall", "SwordBest"},
+        {"Ader", "SwordVar", "SwordSmall", "SwordBest", "Sword"},
+        {"Ader", "SwordVar", "SwordSmall", "SwordBest", "Sword"},
+    ]
+    assert [{line.get_label() for line in panel.get_lines()} for panel in panels] == expected
+    drawn = {line.get_label(): list(line.get_ydata()) for line in panels[3].get_lines()}
+    sword = [row.regret for row in rows if (row.instance, row.learner) == ("alternating", "Sword")]
+    confident = [
+        row.regret for row in rows if (row.instance, row.learner, row.tuning) == ("alternating", "SwordBest", "self-confident")
+    ]
+    assert drawn["Sword"] == sword
+    assert drawn["SwordBest"] == confident
+    assert [(panel.get_xscale(), panel.get_yscale()) for panel in panels] == [("log", "log")] * 4
+
+
+def test_labels_stand_beside_their_lines(rows):
+    figure = regret_figure(rows)
+    for panel in figure.axes:
+        heights = {text.get_text(): text.get_position()[1] for text in panel.texts}
+        ends = {line.get_label(): line.get_ydata()[-1] for line in panel.get_lines()}
+        assert sorted(ends, key=ends.get) == sorted(ends, key=heights.get)
+
+
+def test_one_horizon_is_enough():
+    assert len(regret_figure(reproduce([20])).axes) == 4
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".SVG"])
+def test_the_same_rows_give_the_same_file(rows, tmp_path, suffix):
+    first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    save(regret_figure(rows), first)
+    save(regret_figure(rows), second)
+    assert first.read_bytes() == second.read_bytes()
+    if suffix == ".png":
+        assert first.read_bytes().startswith(b"\x89PNG")
+    else:
+        assert ET.parse(first).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_other_suffixes_are_refused(rows, tmp_path):
+    with pytest.raises(ValueError, match=r"path must end in one of .*'\.png'"):
+        save(regret_figure(rows), tmp_path / "a.gif")
+
+
+def test_nothing_to_draw_is_refused():
+    with pytest.raises(ValueError, match="rows must not be empty"):
+        regret_figure([])
+
+
+@given(st.lists(st.floats(0, 1), max_size=8), st.floats(0.01, 0.3))
+def test_spread_keeps_order_and_distance(heights, gap):
+    moved = spread(sorted(heights), gap)
+    assert len(moved) == len(heights)
+    assert all(above - below >= gap - ROUNDING for below, above in itertools.pairwise(moved))
+    # moved as little as need be: the middle of all stays where it was
+    assert sum(moved) == pytest.approx(sum(heights), abs=ROUNDING)
+
+
+def test_spread_leaves_what_is_apart():
+    assert spread([0.1, 0.5, 0.9], gap=0.2) == [0.1, 0.5, 0.9]
