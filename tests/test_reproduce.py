@@ -6,6 +6,7 @@ import swordplay as sp
 from swordplay import pools, rates
 from swordplay.reproduce import DEFAULT_ROUNDS, INSTANCES, horizons, paper_tuned, reproduce
 from swordplay.reproduce.entries import ENTRIES
+from swordplay.reproduce.meter import Meter
 from swordplay.reproduce.paper import SAME_RATE
 from tolerances import ROUNDING
 
@@ -109,3 +110,17 @@ def test_too_short_a_game_is_refused(largest):
         horizons(largest)
     with pytest.raises(ValueError, match="rounds must be at least 10"):
         reproduce([largest])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [(range(1, 251), [100, 200, 250]), ((2048, 4096, 5000), [2048, 4096, 5000])],
+    ids=["round by round", "in chunks"],
+)
+def test_the_meter_reports_now_and_then_and_at_the_end(numbers, expected):
+    seen = []
+    meter = Meter(lambda done, planned, label: seen.append(done), planned=numbers[-1])
+    played = meter.run(numbers[-1])
+    for number in numbers:
+        played(number)
+    assert seen == expected

@@ -76,7 +76,7 @@ def _number_of(bits: int) -> float:
     return float(struct.unpack("<d", struct.pack("<Q", bits & 0xFFFFFFFFFFFFFFFF))[0])
 
 
-if config.DISABLE_JIT:
+if getattr(config, "DISABLE_JIT"):  # noqa: B009  # because numba sets its settings at run time
     bits_of, number_of = _bits_of, _number_of
 else:
 

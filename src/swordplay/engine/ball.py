@@ -29,18 +29,16 @@ from swordplay.engine.layout import (
     LIVE,
     NORM,
     PLAYED,
-    REACHED,
     REPLAY,
     SCALE,
     SLOPE,
     STEP,
-    STRIDE,
-    SURPRISE,
+    SCRATCH,
     UNDER_WAY,
     UNSCALE,
     WEIGHT,
 )
-from swordplay.engine.meta import adaptive_step, dot
+from swordplay.engine.meta import adaptive_step, dot, lanes_of
 from swordplay.engine.scalar import slope
 from swordplay.types import Matrix, Vector
 
@@ -49,8 +47,8 @@ from swordplay.types import Matrix, Vector
 def sweep(coords: Any, rows: Matrix, vectors: Matrix, features: Vector) -> None:
     """Apply the pending change W += c a' and form <a, xhat> for every expert: one read and one write of W."""
     products, last = rows[AT_BASE], vectors[LAST]
-    dim, columns = coords.shape
-    products[:columns] = 0.0
+    dim, columns = coords.shape[0], lanes_of(rows)
+    products[:] = 0.0
     whole = dim - dim % 4
     for j in range(0, whole, 4):
         sweep_four(
@@ -106,8 +104,8 @@ def finish_sweep(columns: int, scale: Vector, products: Vector, change: Vector) 
 def sweep_sparse(coords: Any, rows: Matrix, values: Vector, indices: Any) -> None:
     """<a, xhat> from the rows of W that the features touch; sparse rounds leave no pending change."""
     products = rows[AT_BASE]
-    columns = coords.shape[1]
-    products[:columns] = 0.0
+    columns = lanes_of(rows)
+    products[:] = 0.0
     for position in range(len(indices)):
         add_scaled(columns, products, coords[indices[position]], values[position])
     finish_sweep(columns, rows[SCALE], products, rows[COEFFICIENT])
@@ -116,10 +114,10 @@ def sweep_sparse(coords: Any, rows: Matrix, values: Vector, indices: Any) -> Non
 @part
 def scatter(coords: Any, rows: Matrix, values: Vector, indices: Any) -> None:
     """Apply the round's own change W += c a at once, while its rows of W are still near."""
-    columns = coords.shape[1]
+    columns = lanes_of(rows)
     for position in range(len(indices)):
         add_scaled(columns, coords[indices[position]], rows[COEFFICIENT], values[position])
-    rows[COEFFICIENT, :columns] = 0.0
+    rows[COEFFICIENT] = 0.0
 
 
 @lanes
@@ -171,7 +169,7 @@ def measure_sparse(live: Vector, config: Vector, vectors: Matrix, values: Vector
 @part
 def predict(rows: Matrix, live: Vector) -> None:
     """<a, x_i> = alpha <a, xhat_i> - gamma <a, a'>, and their weighted sum."""
-    n = int(live[LIVE.experts])
+    n = lanes_of(rows)
     live[LIVE.prediction] = mix(
         n, rows[ALPHA], rows[AT_BASE], rows[GAMMA], live[LIVE.cross], rows[WEIGHT], rows[PLAYED]
     )
@@ -192,95 +190,91 @@ def mix(
 @part
 def move(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
     """Both projected steps of every expert, in numbers. Returns the smallest scale."""
-    n, radius, norm = int(live[LIVE.experts]), config[CONFIG.size], live[LIVE.norm]
-    farthest = reach(0, n, norm, rows[ETA], rows[SLOPE], rows[AT_BASE], rows[NORM], rows[STRIDE], rows[REACHED])
-    step_base(n, norm, rows[STRIDE], rows[REACHED], rows[UNSCALE], rows[COEFFICIENT], rows[AT_BASE], rows[NORM])
+    n, radius, norm = lanes_of(rows), config[CONFIG.size], live[LIVE.norm]
+    farthest = step_base(
+        n,
+        norm,
+        rows[ETA],
+        rows[SLOPE],
+        rows[UNSCALE],
+        rows[COEFFICIENT],
+        rows[AT_BASE],
+        rows[NORM],
+    )
     smallest = math.inf
     if farthest > radius * radius:
-        smallest = shrink_base(n, radius, rows[REACHED], rows[SCALE], rows[UNSCALE], rows[AT_BASE], rows[NORM])
-    look_ahead(rows, 0, n, live, config, target)
+        smallest = shrink_base(n, radius, rows[SCALE], rows[UNSCALE], rows[AT_BASE], rows[NORM])
+    look_ahead(rows, live, config, target)
     return smallest
-
-
-@lanes
-def reach(
-    first: int,
-    stop: int,
-    norm: float,
-    eta: Vector,
-    slope_: Vector,
-    at_base: Vector,
-    base_norm: Vector,
-    stride: Vector,
-    reached: Vector,
-) -> float:
-    """Squared norms of xhat - eta k a, which need no pass over the coordinates; returns the largest."""
-    farthest = 0.0
-    for i in range(first, stop):
-        far = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
-        stride[i] = far
-        reached[i] = max(base_norm[i] - 2.0 * far * at_base[i] + far * far * norm, 0.0)
-        farthest = max(farthest, reached[i])
-    return farthest
 
 
 @lanes
 def step_base(
     n: int,
     norm: float,
-    stride: Vector,
-    reached: Vector,
+    eta: Vector,
+    slope_: Vector,
     unscale: Vector,
     change: Vector,
     at_base: Vector,
     base_norm: Vector,
-) -> None:
-    """xhat - eta k a, before it is projected."""
+) -> float:
+    """xhat - eta k a, before it is projected; returns the largest squared norm."""
+    farthest = 0.0
     for i in range(n):
-        change[i] = -stride[i] * unscale[i]
-        at_base[i] -= stride[i] * norm
-        base_norm[i] = reached[i]
+        stride = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
+        reached = max(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
+        change[i] = -stride * unscale[i]
+        at_base[i] -= stride * norm
+        base_norm[i] = reached
+        farthest = max(farthest, reached)
+    return farthest
 
 
 @lanes
 def shrink_base(
-    n: int, radius: float, reached: Vector, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector
+    n: int, radius: float, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector
 ) -> float:
     """Project on the ball whoever left it: a scaling. Returns the smallest scale."""
     limit = radius * radius
     smallest = math.inf
     for i in range(n):
-        shrink = radius / math.sqrt(max(reached[i], limit))  # exactly 1 inside the ball
+        shrink = radius / math.sqrt(max(base_norm[i], limit))  # exactly 1 inside the ball
         scale[i] *= shrink
         unscale[i] = 1.0 / scale[i]
         at_base[i] *= shrink
-        base_norm[i] = min(reached[i], limit)
+        base_norm[i] = min(base_norm[i], limit)
         smallest = min(smallest, scale[i])
     return smallest
 
 
 @part
-def look_ahead(rows: Matrix, first: int, stop: int, live: Vector, config: Vector, target: float) -> None:
-    """x = Proj[xhat - eta m a] of some experts, for the field m a replayed at xhat; gradient descent stays at xhat."""
-    loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
-    replays(first, stop, loss, threshold, rows[EXTRA], rows[AT_BASE], live[LIVE.offset], target, rows[REPLAY])
+def look_ahead(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
+    """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat; gradient descent stays at xhat."""
+    n, loss, threshold = lanes_of(rows), int(config[CONFIG.loss]), config[CONFIG.threshold]
+    replays(n, loss, threshold, rows[EXTRA], rows[AT_BASE], live[LIVE.offset], target, rows[REPLAY])
     if config[CONFIG.adaptive] == 1.0:
         # The step of the coming round stands in the row of steps until judge() uses it: the same for both halves of a round.
-        for i in range(first, stop):
+        for i in range(n):
             rows[ETA, i] = adaptive_step(rows[STEP, i], config[CONFIG.diameter], rows[ENERGY, i])
     norm, radius = live[LIVE.norm], config[CONFIG.size]
-    farthest = reach(
-        first, stop, norm, rows[ETA], rows[REPLAY], rows[AT_BASE], rows[NORM], rows[STRIDE], rows[REACHED]
+    farthest = step_ahead(
+        n,
+        norm,
+        rows[ETA],
+        rows[REPLAY],
+        rows[AT_BASE],
+        rows[NORM],
+        rows[ALPHA],
+        rows[GAMMA],
+        rows[AHEAD],
+        rows[LEAD],
     )
-    step_ahead(first, stop, norm, rows[STRIDE], rows[AT_BASE], rows[ALPHA], rows[GAMMA], rows[AHEAD], rows[LEAD])
     if farthest > radius * radius:
         shrink_ahead(
-            first,
-            stop,
+            n,
             radius,
             norm,
-            rows[STRIDE],
-            rows[REACHED],
             rows[AT_BASE],
             rows[NORM],
             rows[ALPHA],
@@ -292,41 +286,45 @@ def look_ahead(rows: Matrix, first: int, stop: int, live: Vector, config: Vector
 
 @lanes
 def replays(
-    first: int, stop: int, loss: int, threshold: float, extra: Vector, at: Vector, offset: float, target: float, answer: Vector
+    n: int, loss: int, threshold: float, extra: Vector, at: Vector, offset: float, target: float, answer: Vector
 ) -> None:
     """Slope of the loss at every extra-gradient expert's base point, 0 for the others."""
-    for i in range(first, stop):
+    for i in range(n):
         answer[i] = extra[i] * slope(loss, threshold, at[i] + offset, target)
 
 
 @lanes
 def step_ahead(
-    first: int,
-    stop: int,
+    n: int,
     norm: float,
-    stride: Vector,
+    eta: Vector,
+    replay: Vector,
     at_base: Vector,
+    base_norm: Vector,
     alpha: Vector,
     gamma: Vector,
     ahead: Vector,
     lead: Vector,
-) -> None:
-    """alpha, gamma, <a, x> and norm(x - xhat)^2 for x = xhat - eta m a, before it is projected."""
-    for i in range(first, stop):
+) -> float:
+    """alpha, gamma, <a, x> and norm(x - xhat)^2 for x = xhat - eta m a before it is projected; returns the largest norm."""
+    farthest = 0.0
+    for i in range(n):
+        stride = eta[i] * replay[i] if eta[i] < math.inf else 0.0
+        moved = stride * stride * norm
+        # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is to be projected.
+        farthest = max(farthest, base_norm[i] - 2.0 * stride * at_base[i] + moved if stride != 0.0 else 0.0)
         alpha[i] = 1.0
-        gamma[i] = stride[i]
-        ahead[i] = at_base[i] - stride[i] * norm
-        lead[i] = stride[i] * stride[i] * norm
+        gamma[i] = stride
+        ahead[i] = at_base[i] - stride * norm
+        lead[i] = moved
+    return farthest
 
 
 @lanes
 def shrink_ahead(
-    first: int,
-    stop: int,
+    n: int,
     radius: float,
     norm: float,
-    stride: Vector,
-    reached: Vector,
     at_base: Vector,
     base_norm: Vector,
     alpha: Vector,
@@ -336,11 +334,11 @@ def shrink_ahead(
 ) -> None:
     """Project on the ball whoever left it; norm(x - xhat)^2 = norm((alpha - 1) xhat - gamma a)^2."""
     limit = radius * radius
-    for i in range(first, stop):
-        shrink = radius / math.sqrt(max(reached[i], limit))  # exactly 1 inside the ball
-        # A base point on the sphere may seem to be outside it by rounding; where nothing moved, nothing is projected.
-        shrink = shrink if stride[i] != 0.0 else 1.0
-        gone, back = shrink * stride[i], shrink - 1.0
+    for i in range(n):
+        stride = gamma[i]
+        reached = base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm
+        shrink = radius / math.sqrt(max(reached, limit)) if stride != 0.0 else 1.0  # exactly 1 inside the ball
+        gone, back = shrink * stride, shrink - 1.0
         alpha[i] = shrink
         gamma[i] = gone
         ahead[i] = shrink * at_base[i] - gone * norm
@@ -348,24 +346,24 @@ def shrink_ahead(
 
 
 @part
-def flush(coords: Any, rows: Matrix, vectors: Matrix, experts: int) -> None:
+def flush(coords: Any, rows: Matrix, vectors: Matrix) -> None:
     """Apply what is pending and bring every scale back to 1, and measure the norms afresh: rounding adds up in both."""
     last = vectors[LAST]
-    rows[NORM, :experts] = 0.0
+    rows[NORM] = 0.0
     for j in range(coords.shape[0]):
-        for i in range(experts):
+        for i in range(lanes_of(rows)):
             w = rows[SCALE, i] * (coords[j, i] + rows[COEFFICIENT, i] * last[j])
             coords[j, i] = w
             rows[NORM, i] += w * w
-    rows[COEFFICIENT, :experts] = 0.0
-    rows[SCALE, :experts] = 1.0
-    rows[UNSCALE, :experts] = 1.0
+    rows[COEFFICIENT] = 0.0
+    rows[SCALE] = 1.0
+    rows[UNSCALE] = 1.0
 
 
 @part
 def decide(coords: Any, rows: Matrix, vectors: Matrix, experts: int, decision: Vector) -> None:
     """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a')."""
-    share = rows[SURPRISE]  # scratch between rounds
+    share = rows[SCRATCH]  # scratch between rounds
     pending = 0.0
     for i in range(experts):
         share[i] = rows[WEIGHT, i] * rows[ALPHA, i] * rows[SCALE, i]

@@ -10,8 +10,8 @@ live     ``(LIVE,)``    numbers that change each round
 config   ``(CONFIG,)``  numbers that never change
 ======== ============== =====================================================================================
 
-C is the number of experts, padded so that whole vector registers can be used; padded columns are zero and are never
-looked at. Few arrays because each one costs a tenth of a microsecond whenever Python calls a kernel, and plain doubles
+C is the number of experts, padded to whole vector registers: every loop over experts runs over whole blocks and leaves no
+rest. A padded column is a copy of the last expert that has no prior, so that it changes no sum and no extreme. Few arrays because each one costs a tenth of a microsecond whenever Python calls a kernel, and plain doubles
 because anything else costs more.
 """
 
@@ -48,11 +48,9 @@ GAMMA = 20
 AT_BASE = 21  # <a, xhat_t>, then <a, xhat_{t+1}>
 PLAYED = 22  # <a, x_t>
 SLOPE = 23  # g_{t,i} = SLOPE * a
-SURPRISE = 24
-AHEAD = 25  # <a, x_{t+1}>
-STRIDE = 26  # step size times slope
-REACHED = 27  # squared norm before a projection
-ROWS = 28
+AHEAD = 24  # <a, x_{t+1}>
+SCRATCH = 25
+ROWS = 26
 
 CENTER = 0
 LAST = 1
@@ -114,10 +112,10 @@ CONFIG = _Config()
 LIVE = _Live()
 """Places in the array ``live``: ``live[LIVE.rate]``."""
 
-PADDING = 4
-"""Experts per vector register of 256 bits."""
+BLOCK = 8
+"""Experts per block: one vector register of 512 bits, two of 256."""
 
 
 def padded(experts: int) -> int:
     """Columns to allocate for so many experts."""
-    return -(-experts // PADDING) * PADDING
+    return -(-experts // BLOCK) * BLOCK

@@ -69,6 +69,17 @@ class Memory:
         columns = np.arange(self.experts)
         return np.concatenate([columns[0::2], columns[1::2]]) if self.config[CONFIG.grows] else columns
 
+    def mirror(self) -> None:
+        """Make the padded columns copies of the last expert, without a prior."""
+        n, columns = self.experts, self.rows.shape[1]
+        self.rows[:, n:] = self.rows[:, n - 1 : n]
+        self.rows[layout.LOG_PRIOR, n:], self.rows[layout.WEIGHT, n:] = -np.inf, 0.0
+        if self.recipe.on_ball:
+            self.coords[:, n:] = self.coords[:, n - 1 : n]
+        else:
+            self.coords[n:columns] = self.coords[n - 1]
+            self.coords[columns + n :] = self.coords[columns + n - 1]
+
     def reserve(self, experts: int) -> None:
         """Make room for so many experts."""
         old, new = self.rows.shape[1], layout.padded(experts)
@@ -82,6 +93,7 @@ class Memory:
         else:
             coords[:old], coords[new : new + old] = self.coords[:old], self.coords[old:]
         self.rows, self.coords = rows, coords
+        self.mirror()
 
     def reserve_rounds(self, rounds: int) -> None:
         """Make room for the experts that a growing pool will have after so many more rounds."""
@@ -110,6 +122,7 @@ class Memory:
         rows[layout.ALPHA, :experts] = 1.0
         if not recipe.on_ball:
             self.coords[:] = self._start()
+        self.mirror()
 
     def _start(self) -> Vector:
         box = self.config[CONFIG.domain] == layout.BOX
@@ -224,6 +237,7 @@ class Memory:
         self.vectors[layout.LAST] = last
         rows[layout.GUESS, order] -= self._shift(last)
         self._place(stacked["base"], stacked["points"], order)
+        self.mirror()
 
     def _place(self, base: Matrix, points: Matrix, order: Any) -> None:
         """Write the points of the experts."""

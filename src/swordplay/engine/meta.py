@@ -12,6 +12,7 @@ from swordplay.engine._jit import lanes, part
 from swordplay.engine.layout import (
     ADVANTAGE,
     AHEAD,
+    BLOCK,
     CONFIG,
     CUMULATIVE,
     DOUBLING,
@@ -33,7 +34,6 @@ from swordplay.engine.layout import (
     REPLAY,
     SLOPE,
     STEP,
-    SURPRISE,
     WEIGHT,
 )
 from swordplay.engine.scalar import fading, slope
@@ -41,6 +41,12 @@ from swordplay.types import Matrix, Vector
 
 SMALLEST_WEIGHT = 2.2250738585072014e-308
 """As in ``metas.hedge``."""
+
+
+@part
+def lanes_of(rows: Matrix) -> int:
+    """How many columns a loop over experts runs over, in a form that shows that they make whole blocks."""
+    return BLOCK * (rows.shape[1] // BLOCK)
 
 
 @part
@@ -62,22 +68,46 @@ def adaptive_step(multiplier: float, diameter: float, energy: float) -> float:
 
 @part
 def judge(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
-    """Slopes, surprises and steps of every expert, and the certificate's sums. Returns h, with g_t = h a."""
-    n = int(live[LIVE.experts])
+    """What a loss says about every expert: gradients, the certificate's sums, and the meta's losses.
+
+    Returns h, with g_t = h a the gradient at the decision.
+    """
+    n = lanes_of(rows)
     loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
-    offset, prediction = live[LIVE.offset], live[LIVE.prediction]
-    h = slope(loss, threshold, prediction + offset, target)
+    prediction, norm, turn, gap = live[LIVE.prediction], live[LIVE.norm], live[LIVE.turn], live[LIVE.gap]
+    h = slope(loss, threshold, prediction + live[LIVE.offset], target)
     if config[CONFIG.shared] == 1.0:
-        rows[SLOPE, :n] = h
+        rows[SLOPE] = h
     else:
-        slopes(n, loss, threshold, rows[PLAYED], offset, target, rows[SLOPE])
-    surprises(n, rows[SLOPE], rows[REPLAY], live[LIVE.norm], live[LIVE.turn], live[LIVE.gap], rows[SURPRISE])
+        slopes(n, loss, threshold, rows[PLAYED], live[LIVE.offset], target, rows[SLOPE])
     if config[CONFIG.adaptive] == 1.0:
-        adapt(n, rows[STEP], rows[EXTRA], rows[ENERGY], rows[SURPRISE], config[CONFIG.diameter], rows[ETA])
+        diameter = config[CONFIG.diameter]
+        adapt(n, norm, turn, gap, diameter, rows[SLOPE], rows[REPLAY], rows[STEP], rows[EXTRA], rows[ENERGY], rows[ETA])
     if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
         follow_steps(n, rows[ETA], rows[INVERSE], rows[GROWTH], rows[LARGEST])
-    certify(n, h, prediction, rows[PLAYED], rows[ETA], rows[INVERSE], rows[SURPRISE], rows[LEAD], rows[ADVANTAGE], rows[DRIFT])
-    add(n, rows[ENERGY], rows[SURPRISE])
+    certify(
+        n,
+        norm,
+        turn,
+        gap,
+        h,
+        prediction,
+        rows[PLAYED],
+        rows[SLOPE],
+        rows[REPLAY],
+        rows[ETA],
+        rows[INVERSE],
+        rows[LEAD],
+        rows[ENERGY],
+        rows[ADVANTAGE],
+        rows[DRIFT],
+    )
+    spread, smallest = accumulate(n, h, rows[PLAYED], rows[GUESS], live[LIVE.smallest], rows[CUMULATIVE])
+    live[LIVE.smallest] = smallest
+    guess = live[LIVE.trust] * live[LIVE.candidate]
+    if retune(live, config, 0.25 * spread * spread, distance(h, guess, norm, turn, gap)):
+        rows[CUMULATIVE] = 0.0
+        live[LIVE.smallest] = 0.0
     return h
 
 
@@ -89,21 +119,25 @@ def slopes(n: int, loss: int, threshold: float, at: Vector, offset: float, targe
 
 
 @lanes
-def surprises(n: int, slope_: Vector, replay: Vector, norm: float, turn: float, gap: float, answer: Vector) -> None:
-    """norm(g_i - M_i)^2 of every expert."""
-    for i in range(n):
-        answer[i] = distance(slope_[i], replay[i], norm, turn, gap)
-
-
-@lanes
 def adapt(
-    n: int, multiplier: Vector, extra: Vector, energy: Vector, surprise: Vector, diameter: float, eta: Vector
+    n: int,
+    norm: float,
+    turn: float,
+    gap: float,
+    diameter: float,
+    slope_: Vector,
+    replay: Vector,
+    multiplier: Vector,
+    extra: Vector,
+    energy: Vector,
+    eta: Vector,
 ) -> None:
     """Adaptive steps of this round."""
     for i in range(n):
+        surprise = distance(slope_[i], replay[i], norm, turn, gap)
         # Extra-gradient experts step with what they knew before the round, unless they knew nothing.
-        known = energy[i] + (1.0 - extra[i]) * surprise[i]
-        eta[i] = adaptive_step(multiplier[i], diameter, known if known > 0.0 else energy[i] + surprise[i])
+        known = energy[i] + (1.0 - extra[i]) * surprise
+        eta[i] = adaptive_step(multiplier[i], diameter, known if known > 0.0 else energy[i] + surprise)
 
 
 @lanes
@@ -119,41 +153,28 @@ def follow_steps(n: int, eta: Vector, inverse: Vector, growth: Vector, largest: 
 @lanes
 def certify(
     n: int,
+    norm: float,
+    turn: float,
+    gap: float,
     h: float,
     prediction: float,
     played: Vector,
+    slope_: Vector,
+    replay: Vector,
     eta: Vector,
     inverse: Vector,
-    surprise: Vector,
     lead: Vector,
+    energy: Vector,
     advantage: Vector,
     drift: Vector,
 ) -> None:
-    """The certificate's two sums: <g_t, x_t - x_i>, and eta/2 surprise - lead/(2 eta)."""
+    """The certificate's two sums, <g_t, x_t - x_i> and eta/2 surprise - lead/(2 eta), and the sum of the surprises."""
     for i in range(n):
+        surprise = distance(slope_[i], replay[i], norm, turn, gap)
+        price = eta[i] * surprise if surprise > 0.0 else 0.0  # an infinite step has met no gradient
+        energy[i] += surprise
         advantage[i] += h * (prediction - played[i])
-        price = eta[i] * surprise[i] if surprise[i] > 0.0 else 0.0  # an infinite step has met no gradient
         drift[i] += 0.5 * (price - inverse[i] * lead[i])
-
-
-@lanes
-def add(n: int, total: Vector, more: Vector) -> None:
-    """total += more."""
-    for i in range(n):
-        total[i] += more[i]
-
-
-@part
-def learn(rows: Matrix, live: Vector, config: Vector, h: float) -> None:
-    """Take in the losses l_i = <g_t, x_i> = h <a, x_i>, and retune the rate."""
-    n = int(live[LIVE.experts])
-    spread, smallest = accumulate(n, h, rows[PLAYED], rows[GUESS], live[LIVE.smallest], rows[CUMULATIVE])
-    live[LIVE.smallest] = smallest
-    guess = live[LIVE.trust] * live[LIVE.candidate]
-    surprise = distance(h, guess, live[LIVE.norm], live[LIVE.turn], live[LIVE.gap])
-    if retune(live, config, 0.25 * spread * spread, surprise):
-        rows[CUMULATIVE, :n] = 0.0
-        live[LIVE.smallest] = 0.0
 
 
 @lanes
@@ -221,18 +242,17 @@ def trust(kappa: float, difference: float) -> float:
 @part
 def weigh(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
     """Replay the field at old weights and new points, then weigh the experts for the coming round."""
-    n = int(live[LIVE.experts])
+    n = lanes_of(rows)
     guess = 0.0
     if config[CONFIG.optimism] != NO_OPTIMISM:
         mean = dot(n, rows[WEIGHT], rows[AHEAD])
         live[LIVE.candidate] = slope(int(config[CONFIG.loss]), config[CONFIG.threshold], mean + live[LIVE.offset], target)
         guess = live[LIVE.trust] * live[LIVE.candidate]
-    guess_losses(n, guess, rows[AHEAD], rows[GUESS])
     rate = live[LIVE.rate]
     if rate < math.inf:
-        highest = score(n, rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], rate, rows[WEIGHT])
+        highest = score(n, guess, rate, rows[AHEAD], rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], rows[WEIGHT])
     else:
-        highest = score_leaders(n, rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], rows[WEIGHT])
+        highest = score_leaders(n, guess, rows[AHEAD], rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], rows[WEIGHT])
     normalise(n, rows[WEIGHT], exponentials(n, highest, rows[WEIGHT]))
 
 
@@ -246,30 +266,31 @@ def dot(n: int, left: Vector, right: Vector) -> float:
 
 
 @lanes
-def guess_losses(n: int, guess: float, ahead: Vector, answer: Vector) -> None:
-    """m_i = <M, x_i> = w <a, x_i>."""
-    for i in range(n):
-        answer[i] = guess * ahead[i]
-
-
-@lanes
-def score(n: int, log_prior: Vector, cumulative: Vector, guess: Vector, rate: float, answer: Vector) -> float:
-    """ln prior - rate * (loss so far + guess); returns the highest."""
+def score(
+    n: int, guess: float, rate: float, ahead: Vector, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
+) -> float:
+    """ln prior - rate * (loss so far + guess), the guess being m_i = <M, x_i> = w <a, x_i>; returns the highest."""
     highest = -math.inf
     for i in range(n):
-        answer[i] = log_prior[i] - rate * (cumulative[i] + guess[i])
-        highest = max(highest, answer[i])
+        m = guess * ahead[i]
+        value = log_prior[i] - rate * (cumulative[i] + m)
+        guesses[i] = m
+        answer[i] = value
+        highest = max(highest, value)
     return highest
 
 
 @lanes
-def score_leaders(n: int, log_prior: Vector, cumulative: Vector, guess: Vector, answer: Vector) -> float:
+def score_leaders(
+    n: int, guess: float, ahead: Vector, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
+) -> float:
     """The limit of an infinite rate: ln prior for those who lead, nothing for the rest; returns the highest."""
     smallest, highest = math.inf, -math.inf
     for i in range(n):
-        smallest = min(smallest, cumulative[i] + guess[i])
+        guesses[i] = guess * ahead[i]
+        smallest = min(smallest, cumulative[i] + guesses[i])
     for i in range(n):
-        answer[i] = log_prior[i] if cumulative[i] + guess[i] <= smallest else -math.inf
+        answer[i] = log_prior[i] if cumulative[i] + guesses[i] <= smallest else -math.inf
         highest = max(highest, answer[i])
     return highest
 

@@ -37,7 +37,7 @@ def predict(coords: Matrix, rows: Matrix, live: Vector, features: Vector) -> Non
     """<a, x_i> and their weighted sum."""
     capacity = coords.shape[0] // 2
     prediction = 0.0
-    for i in range(int(live[LIVE.experts])):
+    for i in range(rows.shape[1]):
         rows[PLAYED, i] = dot(len(features), coords[capacity + i], features)
         prediction += rows[WEIGHT, i] * rows[PLAYED, i]
     live[LIVE.prediction] = prediction
@@ -46,13 +46,13 @@ def predict(coords: Matrix, rows: Matrix, live: Vector, features: Vector) -> Non
 @part
 def move(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector, target: float) -> None:
     """Both projected steps of every expert."""
-    for i in range(int(live[LIVE.experts])):
+    for i in range(rows.shape[1]):
         stride = rows[ETA, i] * rows[SLOPE, i] if rows[ETA, i] < math.inf else 0.0
         base = coords[i]
         for j in range(len(features)):
             base[j] -= stride * features[j]
         project(base, vectors, config)
-    for i in range(int(live[LIVE.experts])):
+    for i in range(rows.shape[1]):
         look_ahead(coords, rows, vectors, i, live, config, features, target)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from swordplay.engine import ball, points
 from swordplay.engine._jit import kernel, part
 from swordplay.engine.layout import CONFIG, ETA, LAST, LIVE, LOG_PRIOR, ROWS, STEP, WEIGHT
-from swordplay.engine.meta import judge, learn, look_back, weigh
+from swordplay.engine.meta import judge, look_back, weigh
 from swordplay.engine.scalar import phi
 from swordplay.types import Matrix, Vector
 
@@ -53,6 +53,10 @@ def fork_numbers(rows: Matrix, live: Vector) -> None:
         rows[LOG_PRIOR, child] = -math.log(2.0 * (count + 1.0))
         rows[WEIGHT, child] = rows[WEIGHT, parent] * (count / (count + 1.0))
         rows[WEIGHT, parent] /= count + 1.0
+    for column in range(experts + 2, rows.shape[1]):
+        for row in range(ROWS):
+            rows[row, column] = rows[row, experts + 1]
+        rows[LOG_PRIOR, column], rows[WEIGHT, column] = -math.inf, 0.0
     live[LIVE.experts] = experts + 2.0
     live[LIVE.entropy] = math.log(2.0 * count * (count + 1.0))  # the smallest prior is the parent's
 
@@ -61,16 +65,16 @@ def fork_numbers(rows: Matrix, live: Vector) -> None:
 def end_on_ball(coords: Matrix, rows: Matrix, live: Vector, config: Vector, target: float) -> float:
     """The part of a round after the prediction, for products that are in place. Returns the smallest scale."""
     h = judge(rows, live, config, target)
-    learn(rows, live, config, h)
     smallest = ball.move(rows, live, config, target)
     live[LIVE.rounds] += 1.0
     while is_growing(live, config):
         fork_numbers(rows, live)
         experts = int(live[LIVE.experts])
         for j in range(coords.shape[0]):
-            for child in range(experts - 2, experts):
-                coords[j, child] = coords[j, child - 2]
-        ball.look_ahead(rows, experts - 2, experts, live, config, target)
+            coords[j, experts - 2] = coords[j, experts - 4]
+            for column in range(experts - 1, rows.shape[1]):
+                coords[j, column] = coords[j, experts - 3]
+        ball.look_ahead(rows, live, config, target)
     look_back(live, config, h)
     weigh(rows, live, config, target)
     live[LIVE.prepared] = 0.0
@@ -81,7 +85,7 @@ def end_on_ball(coords: Matrix, rows: Matrix, live: Vector, config: Vector, targ
 def tidy(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, smallest: float) -> None:
     """Rescale before a scale gets too small, and measure the norms afresh every so often."""
     if smallest < config[CONFIG.smallest_scale] or live[LIVE.rounds] >= live[LIVE.refresh_at]:
-        ball.flush(coords, rows, vectors, int(live[LIVE.experts]))
+        ball.flush(coords, rows, vectors)
         live[LIVE.refresh_at] = live[LIVE.rounds] + config[CONFIG.refresh]
 
 
@@ -201,15 +205,16 @@ def end_on_points(
 ) -> None:
     """The part of a round after the prediction, where points are written out."""
     h = judge(rows, live, config, target)
-    learn(rows, live, config, h)
     points.move(coords, rows, vectors, live, config, features, target)
     live[LIVE.rounds] += 1.0
     while is_growing(live, config):
         fork_numbers(rows, live)
         experts = int(live[LIVE.experts])
-        for child in range(experts - 2, experts):
-            for j in range(len(features)):
-                coords[child, j] = coords[child - 2, j]
+        for j in range(len(features)):
+            coords[experts - 2, j] = coords[experts - 4, j]
+            for row in range(experts - 1, rows.shape[1]):
+                coords[row, j] = coords[experts - 3, j]
+        for child in range(experts - 2, rows.shape[1]):
             points.look_ahead(coords, rows, vectors, child, live, config, features, target)
     look_back(live, config, h)
     weigh(rows, live, config, target)

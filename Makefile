@@ -1,0 +1,56 @@
+# Everything happens in .venv, which the first target that needs it creates with plain venv and pip.
+#   make demo ROUNDS=1000      a shorter (or longer) demo
+#   make test PYTHON=python3.12   another interpreter (after make clean)
+#   make test CONSTRAINTS=     the newest versions that pyproject.toml allows instead of the pinned ones
+
+PYTHON ?= python3
+CONSTRAINTS ?= constraints.txt
+ROUNDS ?=
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL: # two pips in one environment would get in each other's way
+.PHONY: help demo test test-deep bench lint figure clean
+
+help: ## say what there is
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+demo: $(VENV)/.with-cli ## replay the paper's experiment; a figure goes to out/regret.png
+	@mkdir -p out
+	$(VENV)/bin/swordplay reproduce --figure out/regret.png $(if $(ROUNDS),--rounds $(ROUNDS))
+
+test: $(VENV)/.with-cli $(VENV)/.with-test ## run the tests (minutes)
+	$(RUN) pytest -n 2 -m "not deep"
+
+test-deep: $(VENV)/.with-cli $(VENV)/.with-test ## run the long campaigns (much longer)
+	HYPOTHESIS_PROFILE=deep $(RUN) pytest -n 2 -m deep
+
+bench: $(VENV)/.with-bench ## time the library beside its peers
+	$(RUN) benchmarks
+
+lint: $(VENV)/.with-cli $(VENV)/.with-test $(VENV)/.with-lint ## ruff, mypy --strict and the import contract
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+	$(VENV)/bin/lint-imports
+
+figure: $(VENV)/.with-cli ## redraw the figure of the README
+	$(VENV)/bin/swordplay reproduce --figure docs/figures/regret.svg
+
+clean: ## remove the environment and everything that was made
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp says that the environment is whole: an interrupted venv would have a python and no pip.
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit("swordplay needs Python 3.11 or newer. Try: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	@$(RUN) pip --version > /dev/null
+	@touch $@
+
+# .with-x: the package itself (editable) with its extra x, again whenever pyproject.toml or the pins change.
+$(VENV)/.with-%: pyproject.toml $(CONSTRAINTS) $(VENV)/.made
+	$(RUN) pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable '.[$*]'
+	@touch $@
