@@ -13,6 +13,9 @@ import numpy as np
 
 from swordplay.types import Array, Domain, Gradient, Vector
 
+LARGEST_GRADIENT = 1e150
+"""Longer gradients have squares that overflow, and a state of NaN after them."""
+
 
 def shown(value: object, limit: int = 80) -> str:
     """A short form of a value for a message."""
@@ -92,12 +95,12 @@ def vector(name: str, value: Any, dim: int | None = None) -> Vector:
     return clean
 
 
-def step_sizes(name: str, value: Any) -> Vector:
-    """A pool: one or more positive finite step sizes."""
+def positives(name: str, value: Any) -> Vector:
+    """One or more positive finite numbers, such as a pool or a prior."""
     clean = vector(name, np.atleast_1d(np.asarray(value)))
     if (clean <= 0).any():
         bad = float(clean[clean <= 0][0])
-        raise ValueError(f"{name} must be greater than 0, got {bad}. Every step size has to be positive.")
+        raise ValueError(f"{name} must be greater than 0, got {bad}. Every entry has to be positive.")
     return clean
 
 
@@ -107,7 +110,9 @@ def points(name: str, value: Any, dim: int) -> Array:
     if clean.dtype != np.float64:
         clean = array(name, clean)
     if clean.ndim == 0 or clean.shape[-1] != dim:
-        raise ValueError(f"{name} must have shape (..., {dim}), got {clean.shape}. The last axis holds the {dim} coordinate(s).")
+        raise ValueError(
+            f"{name} must have shape (..., {dim}), got {clean.shape}. The last axis holds the {dim} coordinate(s)."
+        )
     return clean
 
 
@@ -122,14 +127,30 @@ def checked_gradient(gradient: Gradient) -> Gradient:
     """The same gradient field, refusing an answer of the wrong shape or one that is not finite."""
 
     def ask(where: Array) -> Array:
-        answer = np.asarray(gradient(where), dtype=np.float64)
+        raw = gradient(where)
+        try:
+            answer = np.asarray(raw, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"loss.gradient must return numbers, got {shown(raw)}. Return one gradient per point.") from None
         if answer.shape != where.shape:
             raise ValueError(
                 f"loss.gradient returned shape {answer.shape} for points of shape {where.shape}. "
                 "It must return one gradient per point: the same shape."
             )
-        if not np.isfinite(answer).all():
+        if not (np.abs(answer) <= LARGEST_GRADIENT).all():
             require_finite("loss.gradient's answer", answer)
+            raise ValueError(
+                f"loss.gradient's answer must not pass {LARGEST_GRADIENT:g}: its square overflows. Rescale the loss."
+            )
         return answer
 
     return ask
+
+
+def rate(name: str, value: Any, default: Any) -> Any:
+    """A learning-rate rule, or the default where none is given."""
+    if value is None:
+        return default
+    if not (hasattr(value, "start") and hasattr(value, "step")):
+        raise TypeError(f"{name} must be a rate such as sp.rates.Fixed(0.1), got {shown(value)}.")
+    return value

@@ -116,7 +116,9 @@ def _compiled(
     if not isinstance(stream, LinearStream):
         raise NotCompilable("the engine plays a LinearStream; this stream is something else.")
     if stream.dim != learner.domain.dim:
-        raise ValueError(f"stream has {stream.dim} feature(s), but the learner's domain has {learner.domain.dim}. Make them agree.")
+        raise ValueError(
+            f"stream has {stream.dim} feature(s), but the learner's domain has {learner.domain.dim}. Make them agree."
+        )
     part = stream if limit is None or limit >= len(stream) else stream[:limit]
     compiled = twin(learner, stream.loss, threshold=stream.threshold)
     played = compiled.play(

@@ -80,7 +80,7 @@ def longer(pool: Any, *, below: int = 0, above: int = 0) -> Vector:
     Extra experts never break a guarantee: their points stay in the domain and they cost the logarithm of
     their number. On real streams the best step often stood 4 to 30 times above 1/(4L).
     """
-    steps = np.sort(arguments.step_sizes("pool", pool))
+    steps = np.sort(arguments.positives("pool", pool))
     lower = steps[0] * 2.0 ** -np.arange(arguments.whole("below", below, least=0), 0, -1.0)
     upper = steps[-1] * 2.0 ** np.arange(1, arguments.whole("above", above, least=0) + 1)
     return np.concatenate([lower, steps, upper])

@@ -61,7 +61,7 @@ def test_learned_optimism_is_its_formula(gradients, kappa):
 
 @given(st.floats(-1e300, 1e300), st.floats(1e-300, 1e300) | st.just(math.inf))
 def test_trust_is_a_share_whatever_the_numbers(difference, kappa):
-    start = OptimismState(np.zeros(1), difference, 0.5)
+    start = OptimismState(np.zeros(1), difference, abs(difference), 0.5)
     state = LearnedOptimism(kappa).step(start, np.zeros(1), lambda x: np.zeros(1), np.ones(1), np.zeros((1, 1)))
     assert 0.0 <= state.trust <= 1.0
     assert (state.trust > 0.5) <= (difference < 0)

@@ -52,7 +52,7 @@ class Box:
     def project(self, points: Array) -> Array:
         r""":math:`\arg\min_{z \in X} \|z - x\|`: clip each coordinate."""
         points = arguments.points("points", points, self.dim)
-        if np.isnan(points).any():
+        if not np.isfinite(points).all():
             arguments.require_finite("points", points)
         return np.clip(points, self.lower, self.upper)
 

@@ -26,14 +26,22 @@ class Assembled(Protocol):
     keeper: Any
 
     @property
-    def parts(self) -> Parts: ...
+    def parts(self) -> Parts:
+        """What the learner is made of."""
+        ...
 
     @property
-    def rounds(self) -> int: ...
+    def rounds(self) -> int:
+        """How many losses were observed."""
+        ...
 
-    def state(self) -> State: ...
+    def state(self) -> State:
+        """All that the next round needs."""
+        ...
 
-    def hand_over(self, keeper: Any) -> None: ...
+    def hand_over(self, keeper: Any) -> None:
+        """Leave the state with a keeper."""
+        ...
 
 
 def twin(learner: Any, loss: str, *, threshold: float = 1.0, dtype: Any = "float64") -> Engine:

@@ -31,9 +31,9 @@ from swordplay.engine.layout import (
     PLAYED,
     REPLAY,
     SCALE,
+    SCRATCH,
     SLOPE,
     STEP,
-    SCRATCH,
     UNDER_WAY,
     UNSCALE,
     WEIGHT,
@@ -122,7 +122,7 @@ def scatter(coords: Any, rows: Matrix, values: Vector, indices: Any) -> None:
 
 @lanes
 def add_scaled(columns: int, total: Any, more: Any, factor: float) -> None:
-    """total += factor * more."""
+    """Total += factor * more."""
     for i in range(columns):
         total[i] += factor * more[i]
 
@@ -170,15 +170,11 @@ def measure_sparse(live: Vector, config: Vector, vectors: Matrix, values: Vector
 def predict(rows: Matrix, live: Vector) -> None:
     """<a, x_i> = alpha <a, xhat_i> - gamma <a, a'>, and their weighted sum."""
     n = lanes_of(rows)
-    live[LIVE.prediction] = mix(
-        n, rows[ALPHA], rows[AT_BASE], rows[GAMMA], live[LIVE.cross], rows[WEIGHT], rows[PLAYED]
-    )
+    live[LIVE.prediction] = mix(n, rows[ALPHA], rows[AT_BASE], rows[GAMMA], live[LIVE.cross], rows[WEIGHT], rows[PLAYED])
 
 
 @lanes
-def mix(
-    n: int, alpha: Vector, at_base: Vector, gamma: Vector, cross: float, weight: Vector, played: Vector
-) -> float:
+def mix(n: int, alpha: Vector, at_base: Vector, gamma: Vector, cross: float, weight: Vector, played: Vector) -> float:
     """The products with the played points; returns their weighted sum."""
     total = 0.0
     for i in range(n):
@@ -219,7 +215,7 @@ def step_base(
     at_base: Vector,
     base_norm: Vector,
 ) -> float:
-    """xhat - eta k a, before it is projected; returns the largest squared norm."""
+    """Xhat - eta k a, before it is projected; returns the largest squared norm."""
     farthest = 0.0
     for i in range(n):
         stride = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
@@ -232,9 +228,7 @@ def step_base(
 
 
 @lanes
-def shrink_base(
-    n: int, radius: float, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector
-) -> float:
+def shrink_base(n: int, radius: float, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector) -> float:
     """Project on the ball whoever left it: a scaling. Returns the smallest scale."""
     limit = radius * radius
     smallest = math.inf
@@ -250,7 +244,7 @@ def shrink_base(
 
 @part
 def look_ahead(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
-    """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat; gradient descent stays at xhat."""
+    """X = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat; gradient descent stays at xhat."""
     n, loss, threshold = lanes_of(rows), int(config[CONFIG.loss]), config[CONFIG.threshold]
     replays(n, loss, threshold, rows[EXTRA], rows[AT_BASE], live[LIVE.offset], target, rows[REPLAY])
     if config[CONFIG.adaptive] == 1.0:
@@ -396,7 +390,7 @@ def take_under_way(vectors: Matrix, features: Vector) -> None:
 def same_as_under_way(vectors: Matrix, features: Vector) -> bool:
     """Whether the products in the scratch rows belong to these features."""
     kept = vectors[UNDER_WAY]
+    same = True
     for j in range(len(features)):
-        if kept[j] != features[j]:
-            return False
-    return True
+        same = same and kept[j] == features[j]
+    return same

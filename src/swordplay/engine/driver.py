@@ -161,9 +161,7 @@ class Engine:
         values = np.ascontiguousarray(part.data, dtype=np.float64)
         indices, starts = part.indices.astype(np.int64), part.indptr.astype(np.int64)
         last = np.flatnonzero(self.memory.vectors[layout.LAST])
-        done = patiently(
-            self._kernels.play_sparse, *self.memory.arrays, values, indices, starts, last, wanted, *outputs
-        )
+        done = patiently(self._kernels.play_sparse, *self.memory.arrays, values, indices, starts, last, wanted, *outputs)
         return int(done)
 
     def _flush_for_sparse(self) -> None:

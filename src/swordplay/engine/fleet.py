@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -98,16 +99,13 @@ class Fleet:
         arrays = (self._coords, self._rows, self._vectors, self._live, self._memories[0].config)
         rest = (features, targets, predictions, losses, played)
         patiently(rounds.play_fleet, *arrays, *rest, 0, 0)  # compiles once, before the workers start
-        jobs = [
-            pool.submit(rounds.play_fleet, *arrays, *rest, first, stop)
-            for first, stop in zip(edges, edges[1:], strict=False)
-        ]
+        jobs = [pool.submit(rounds.play_fleet, *arrays, *rest, first, stop) for first, stop in pairwise(edges)]
         for job in jobs:
             job.result()
         if (played < targets.shape[1]).any():
             k = int((played < targets.shape[1]).argmax())
             raise ValueError(
-                f"row {start + int(played[k])} of stream {k} would overflow: its features or target are too large for the loss. "
+                f"row {start + int(played[k])} of stream {k} would overflow: its features or target are too large. "
                 "Rescale or drop it; the rows before it are learned."
             )
 

@@ -11,8 +11,9 @@ config   ``(CONFIG,)``  numbers that never change
 ======== ============== =====================================================================================
 
 C is the number of experts, padded to whole vector registers: every loop over experts runs over whole blocks and leaves no
-rest. A padded column is a copy of the last expert that has no prior, so that it changes no sum and no extreme. Few arrays because each one costs a tenth of a microsecond whenever Python calls a kernel, and plain doubles
-because anything else costs more.
+rest. A padded column is a copy of the last expert that has no prior, so that it changes no sum and no extreme. There are few
+arrays because each one costs a tenth of a microsecond whenever Python calls a kernel, and they hold plain doubles because
+anything else costs more.
 """
 
 from __future__ import annotations
@@ -105,6 +106,7 @@ class _Live(NamedTuple):
     prediction: int = 16  # product with the decision, less the offset
     refresh_at: int = 17  # round after which the norms are recomputed
     entropy: int = 18  # ln(1 / smallest prior)
+    magnitude: int = 19
 
 
 CONFIG = _Config()

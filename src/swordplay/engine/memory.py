@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -150,25 +151,30 @@ class Memory:
         flat |= {f"hedge.{name}": rows[row, order] for name, row in HEDGE.items()}
         flat["hedge.cumulative"] = flat["hedge.cumulative"] - flat["hedge.cumulative"].min()
         flat["hedge.guesses"] = flat["hedge.guesses"] + self._shift(last)
-        flat |= {f"hedge.rate.{name}": float(now[getattr(LIVE, name)]) for name in RATE} | {"hedge.rate.value": float(now[LIVE.rate])}
+        flat |= {f"hedge.rate.{name}": float(now[getattr(LIVE, name)]) for name in RATE} | {
+            "hedge.rate.value": float(now[LIVE.rate])
+        }
         candidate = now[LIVE.candidate] * last if now[LIVE.rounds] else np.zeros_like(last)
         return flat | {
             "optimism.candidate": candidate,
             "optimism.difference": float(now[LIVE.difference]),
+            "optimism.magnitude": float(now[LIVE.magnitude]),
             "optimism.trust": float(now[LIVE.trust]),
         }
 
     def _shift(self, last: Vector) -> float:
         """What guesses relative to a ball's centre lack: <M_t, centre>."""
         now = self.live
-        return float(now[LIVE.trust] * now[LIVE.candidate] * (last @ self.vectors[layout.CENTER])) if self.recipe.on_ball else 0.0
+        return (
+            float(now[LIVE.trust] * now[LIVE.candidate] * (last @ self.vectors[layout.CENTER])) if self.recipe.on_ball else 0.0
+        )
 
     def _kinds(self) -> list[slice]:
         """Where each kind of experts lies in the readable order."""
         extra = self.rows[layout.EXTRA, self.order]
         turns = np.flatnonzero(np.diff(extra)) + 1
         edges = [0, *turns.tolist(), len(extra)]
-        return [slice(first, stop) for first, stop in zip(edges, edges[1:], strict=False)]
+        return [slice(first, stop) for first, stop in pairwise(edges)]
 
     @property
     def _is_single(self) -> bool:
@@ -233,7 +239,8 @@ class Memory:
                 rows[row, order] = state[f"hedge.{name}"]
             now[LIVE.entropy] = -np.min(state["hedge.log_prior"])
             now[LIVE.total], now[LIVE.level], now[LIVE.rate] = (float(state[f"hedge.rate.{name}"]) for name in (*RATE, "value"))
-            now[LIVE.difference], now[LIVE.trust] = float(state["optimism.difference"]), float(state["optimism.trust"])
+            now[LIVE.difference], now[LIVE.magnitude] = state["optimism.difference"], state["optimism.magnitude"]
+            now[LIVE.trust] = state["optimism.trust"]
         self.vectors[layout.LAST] = last
         rows[layout.GUESS, order] -= self._shift(last)
         self._place(stacked["base"], stacked["points"], order)
@@ -257,7 +264,7 @@ class Memory:
             raise NotCompilable("the learner's points do not follow from its base points: its state was edited.")
 
     def _lookahead(self, norm: Vector, offset: Matrix, order: Any) -> tuple[Vector, Vector]:
-        """alpha and gamma of x = Proj[xhat - eta m a'] = alpha xhat - gamma a'."""
+        """Alpha and gamma of x = Proj[xhat - eta m a'] = alpha xhat - gamma a'."""
         now, config, rows = self.live, self.config, self.rows
         eta = rows[layout.STEP, order]
         if config[CONFIG.adaptive]:
@@ -265,7 +272,7 @@ class Memory:
                 eta = eta * config[CONFIG.diameter] / np.sqrt(rows[layout.ENERGY, order])
         stride = np.where(np.isinf(eta), 0.0, eta) * rows[layout.REPLAY, order]
         reached = norm - 2 * stride * (offset @ self.vectors[layout.LAST]) + stride**2 * now[LIVE.last_norm]
-        outside = (stride != 0) & (reached > config[CONFIG.size]**2)
+        outside = (stride != 0) & (reached > config[CONFIG.size] ** 2)
         alpha = np.where(outside, config[CONFIG.size] / np.sqrt(np.where(outside, reached, 1.0)), 1.0)
         return alpha, alpha * stride
 

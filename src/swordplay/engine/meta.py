@@ -37,16 +37,15 @@ from swordplay.engine.layout import (
     WEIGHT,
 )
 from swordplay.engine.scalar import fading, slope
+from swordplay.metas.hedge import SMALLEST_WEIGHT
+from swordplay.metas.optimism import TIE, TIED
 from swordplay.types import Matrix, Vector
-
-SMALLEST_WEIGHT = 2.2250738585072014e-308
-"""As in ``metas.hedge``."""
 
 
 @part
 def lanes_of(rows: Matrix) -> int:
     """How many columns a loop over experts runs over, in a form that shows that they make whole blocks."""
-    return BLOCK * (rows.shape[1] // BLOCK)
+    return int(BLOCK * (rows.shape[1] // BLOCK))
 
 
 @part
@@ -62,7 +61,7 @@ def distance(now: float, before: float, norm: float, turn: float, gap: float) ->
 
 @part
 def adaptive_step(multiplier: float, diameter: float, energy: float) -> float:
-    """c D / sqrt(energy), infinite as long as no gradient was met."""
+    """C D / sqrt(energy), infinite as long as no gradient was met."""
     return multiplier * diameter / math.sqrt(energy) if energy > 0.0 else math.inf
 
 
@@ -178,9 +177,7 @@ def certify(
 
 
 @lanes
-def accumulate(
-    n: int, h: float, played: Vector, guess: Vector, off: float, cumulative: Vector
-) -> tuple[float, float]:
+def accumulate(n: int, h: float, played: Vector, guess: Vector, off: float, cumulative: Vector) -> tuple[float, float]:
     """Add the losses, less what was the smallest sum; returns the range of loss - guess and the smallest sum now."""
     highest, lowest, smallest = -math.inf, math.inf, math.inf
     for i in range(n):
@@ -221,17 +218,18 @@ def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bo
 def look_back(live: Vector, config: Vector, h: float) -> None:
     """Judge the replayed gradient v a' against a guess of 0, and set the trust for the next one."""
     if config[CONFIG.optimism] == LEARNED:
-        # norm(h a - v a')^2 - norm(h a)^2
-        v = live[LIVE.candidate]
-        live[LIVE.difference] += v * v * live[LIVE.last_norm] - 2.0 * h * v * live[LIVE.cross]
-        live[LIVE.trust] = trust(config[CONFIG.kappa], live[LIVE.difference])
+        v, by_zero = live[LIVE.candidate], h * h * live[LIVE.norm]
+        change = v * v * live[LIVE.last_norm] - 2.0 * h * v * live[LIVE.cross]  # norm(h a - v a')^2 - norm(h a)^2
+        live[LIVE.difference] += change
+        live[LIVE.magnitude] += change + 2.0 * by_zero
+        live[LIVE.trust] = trust(config[CONFIG.kappa], live[LIVE.difference], live[LIVE.magnitude])
 
 
 @part
-def trust(kappa: float, difference: float) -> float:
-    """1 / (1 + exp(kappa * difference)), 1/2 on a tie."""
-    if difference == 0.0:
-        return 0.5
+def trust(kappa: float, difference: float, magnitude: float) -> float:
+    """1 / (1 + exp(kappa * difference)), 1/2 on a tie, as in ``metas.optimism``."""
+    if abs(difference) <= TIE * magnitude:
+        return TIED
     score = kappa * difference
     if score >= 0.0:
         small = math.exp(-score)
@@ -269,7 +267,7 @@ def dot(n: int, left: Vector, right: Vector) -> float:
 def score(
     n: int, guess: float, rate: float, ahead: Vector, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
 ) -> float:
-    """ln prior - rate * (loss so far + guess), the guess being m_i = <M, x_i> = w <a, x_i>; returns the highest."""
+    """Ln prior - rate * (loss so far + guess), the guess being m_i = <M, x_i> = w <a, x_i>; returns the highest."""
     highest = -math.inf
     for i in range(n):
         m = guess * ahead[i]

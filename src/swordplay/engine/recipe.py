@@ -91,7 +91,9 @@ def _experts(parts: Parts, config: Vector) -> tuple[Vector, Vector]:
 
 @singledispatch
 def _frame(domain: Any, config: Vector) -> tuple[Matrix, bool]:
-    raise NotCompilable(f"a domain of type {type(domain).__name__} is not known to the engine: it plays on Ball, Simplex and Box.")
+    raise NotCompilable(
+        f"a domain of type {type(domain).__name__} is not known to the engine: it plays on Ball, Simplex and Box."
+    )
 
 
 @_frame.register
@@ -110,7 +112,10 @@ def _(domain: Simplex, config: Vector) -> tuple[Matrix, bool]:
 @_frame.register
 def _(domain: Box, config: Vector) -> tuple[Matrix, bool]:
     _require_few(domain.dim)
-    config[CONFIG.domain], config[CONFIG.size] = layout.BOX, float(np.linalg.norm(np.maximum(abs(domain.lower), abs(domain.upper))))
+    config[CONFIG.domain], config[CONFIG.size] = (
+        layout.BOX,
+        float(np.linalg.norm(np.maximum(abs(domain.lower), abs(domain.upper)))),
+    )
     return np.stack([domain.lower, domain.upper]), False
 
 

@@ -33,7 +33,7 @@ class Constant:
     """
 
     def __init__(self, step_sizes: Any) -> None:
-        self.step_sizes = arguments.step_sizes("step_sizes", step_sizes).copy()
+        self.step_sizes = arguments.positives("step_sizes", step_sizes).copy()
         self.step_sizes.flags.writeable = False
 
     def count(self) -> int:

@@ -126,7 +126,9 @@ class Ensemble(StatefulLearner[EnsembleState]):
     def _move(self, state_: EnsembleState, gradient: Gradient, observed: Vector) -> tuple[tuple[ExpertState, ...], Move]:
         """Every kind of experts along its gradient field."""
         field = self._field(gradient, observed)
-        moved, moves = zip(*(kind.step(was, field) for kind, was in zip(self._experts, state_.experts, strict=True)), strict=True)
+        moved, moves = zip(
+            *(kind.step(was, field) for kind, was in zip(self._experts, state_.experts, strict=True)), strict=True
+        )
         return moved, Move(*(np.concatenate(parts) for parts in zip(*moves, strict=True)))
 
     def _field(self, gradient: Gradient, observed: Vector) -> Gradient:

@@ -17,19 +17,27 @@ class LearnerState(Protocol):
     """The two entries that every learner's state has."""
 
     @property
-    def rounds(self) -> int: ...
+    def rounds(self) -> int:
+        """How many losses were observed."""
+        ...
 
     @property
-    def certificate(self) -> certificate.CertificateState: ...
+    def certificate(self) -> certificate.CertificateState:
+        """The sums of the certificate."""
+        ...
 
 
 class Keeper(Protocol):
     """Somebody who goes on playing for a learner and has its state, such as the compiled engine."""
 
     @property
-    def rounds(self) -> int: ...
+    def rounds(self) -> int:
+        """How many losses were observed."""
+        ...
 
-    def state(self) -> State: ...
+    def state(self) -> State:
+        """The learner's state, as ``Learner.state`` would give it."""
+        ...
 
 
 S = TypeVar("S", bound=LearnerState)

@@ -18,6 +18,9 @@ from swordplay.types import Domain, Setting, Vector
 FLOOR = 1e-4
 """Of the rate: leaders that differ by less than this, relative to the largest surprise, are as good as tied."""
 
+MOST_MULTIPLIERS = 32
+"""More than 4^31 rounds cannot be played; a saved state with more experts is damaged."""
+
 
 @final
 class Sword(Ensemble):
@@ -76,7 +79,7 @@ class Sword(Ensemble):
 
     def _template(self, saved: Mapping[str, Any]) -> EnsembleState:
         """Saved after more rounds than this learner played, a state has more experts."""
-        wanted = np.size(saved.get("hedge.weights", ()))
+        wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MOST_MULTIPLIERS)
         state_ = self._start()
         while len(state_.hedge.weights) < wanted:
             rounds = (4 ** (len(state_.experts[0].points) - 1) + 1) // 2

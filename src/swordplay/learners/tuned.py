@@ -46,7 +46,7 @@ def _given(domain: Any, horizon: int, gradient_bound: float, smoothness: float) 
 
 
 def _steps(name: str, pool: Any, default: Vector) -> Constant:
-    return Constant(default if pool is None else arguments.step_sizes(name, pool))
+    return Constant(default if pool is None else arguments.positives(name, pool))
 
 
 @final
@@ -87,7 +87,7 @@ class SwordVar(_Tuned):
     ) -> None:
         domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
-        rate = learning_rate or rates.SelfConfident(cap=1 / (L * domain.diameter**2))
+        rate = arguments.rate("learning_rate", learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2)))
         super().__init__(domain, [OEGDExperts(domain, steps)], steps.count(), G, rate, VariationOptimism())
 
 
@@ -131,7 +131,9 @@ class SwordSmall(_Tuned):
         domain, G, _, safe = _given(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
         # Without a guess the losses range over D G at the most, half of what a wrong guess can bring.
-        rate = learning_rate or rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
+        rate = arguments.rate(
+            "learning_rate", learning_rate, rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
+        )
         super().__init__(domain, [OGDExperts(domain, steps)], steps.count(), G, rate, NullOptimism())
 
 
@@ -187,6 +189,6 @@ class SwordBest(_Tuned):
             [OEGDExperts(domain, variation), OGDExperts(domain, small_loss)],
             variation.count() + small_loss.count(),
             G,
-            learning_rate or rates.SelfConfident(cap=1 / (L * domain.diameter**2)),
+            arguments.rate("learning_rate", learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2))),
             LearnedOptimism(kappa),
         )

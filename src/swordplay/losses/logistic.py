@@ -36,7 +36,9 @@ class LogisticLoss(LinearLoss):
     def __init__(self, features: Any, target: Any) -> None:
         super().__init__(features, float(target) if isinstance(target, bool | np.bool_) else target)
         if self.target not in (0.0, 1.0):
-            raise ValueError(f"target must be 0 or 1 for the logistic loss, got {self.target}. Encode the two labels as 0 and 1.")
+            raise ValueError(
+                f"target must be 0 or 1 for the logistic loss, got {self.target}. Encode the two labels as 0 and 1."
+            )
 
     def phi(self, prediction: Array) -> Array:
         """log(1 + exp(-s z)), exact for margins of any size."""

@@ -34,9 +34,7 @@ class QuadraticLoss:
         self.matrix = arguments.array("matrix", matrix, ndim=2).copy()
         self.constant = arguments.real("constant", constant)
         if self.matrix.shape != (self.dim, self.dim):
-            raise ValueError(
-                f"matrix must have shape ({self.dim}, {self.dim}) to go with vector, got {self.matrix.shape}."
-            )
+            raise ValueError(f"matrix must have shape ({self.dim}, {self.dim}) to go with vector, got {self.matrix.shape}.")
         if not np.allclose(self.matrix, self.matrix.T, rtol=1e-10, atol=0.0):
             raise ValueError("matrix must be symmetric. Give (A + A.T) / 2: the values of the function are the same.")
         spectrum = np.linalg.eigvalsh(self.matrix)
@@ -54,7 +52,7 @@ class QuadraticLoss:
         return len(self.vector)
 
     def value(self, points: Array) -> Array:
-        """f at points of shape ``(..., d)``; shape ``(...,)``."""
+        """F at points of shape ``(..., d)``; shape ``(...,)``."""
         points = arguments.points("points", points, self.dim)
         curved = np.einsum("...i,...i->...", points @ self.matrix, points)
         return np.asarray(0.5 * curved - points @ self.vector + self.constant)

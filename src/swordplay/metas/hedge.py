@@ -6,9 +6,12 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from swordplay import arguments
 from swordplay.rates import Rate, RateState, Signal
 from swordplay.types import Setting, Vector
 
+PRIOR_SUM = 1e-9
+"""How far from 1 the sum of a prior may be: rounding of thousands of terms."""
 SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)
 """Weights stay positive: an expert that underflowed would otherwise look like one that does not exist."""
 
@@ -59,6 +62,9 @@ class OptimisticHedge:
 
     def start(self, prior: Vector) -> HedgeState:
         """Weights equal to the prior."""
+        prior = arguments.positives("prior", prior)
+        if abs(prior.sum() - 1.0) > PRIOR_SUM:
+            raise ValueError(f"prior must have a sum of 1, got {prior.sum()}. Divide it by its sum.")
         nothing = np.zeros_like(prior)
         log_prior = np.log(prior)
         return HedgeState(log_prior, nothing, nothing, prior, self.rate.start(self.setting, entropy(log_prior)))
@@ -118,7 +124,7 @@ def entropy(log_prior: Vector) -> float:
 
 
 def exponential_weights(log_prior: Vector, losses: Vector, rate: float) -> Vector:
-    """prior * exp(-rate * losses), normalised, in the log domain; an infinite rate follows the leaders."""
+    """Prior * exp(-rate * losses), normalised, in the log domain; an infinite rate follows the leaders."""
     gaps = losses - losses.min()
     with np.errstate(invalid="ignore", over="ignore"):
         penalty = np.where(gaps > 0, rate * gaps, 0.0)

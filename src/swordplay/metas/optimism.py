@@ -12,7 +12,13 @@ from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
+from swordplay import arguments
 from swordplay.types import Gradient, Matrix, Vector
+
+TIED = 0.5
+"""The trust in two guesses that were equally wrong."""
+TIE = 1e-12
+"""Sums that differ by less than this, relatively, differ by rounding: following the leader must not follow that."""
 
 
 class OptimismState(NamedTuple):
@@ -22,6 +28,8 @@ class OptimismState(NamedTuple):
     """The replayed gradient, shape ``(d,)``: Mv_t."""
     difference: float
     """Dv_t - Ds_t: how much more (or less) the candidate was wrong than a guess of 0."""
+    magnitude: float
+    """Dv_t + Ds_t: what the difference is the difference of."""
     trust: float
     """beta_t in [0, 1]: the share of the candidate that is guessed."""
 
@@ -38,7 +46,9 @@ class Optimism(Protocol):
         """Nothing to replay yet: a guess of 0."""
         ...
 
-    def step(self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix) -> OptimismState:
+    def step(
+        self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix
+    ) -> OptimismState:
         """The guess for the coming round.
 
         Parameters
@@ -79,9 +89,11 @@ class NullOptimism:
 
     def start(self, dim: int) -> OptimismState:
         """A guess of 0."""
-        return OptimismState(np.zeros(dim), 0.0, 0.0)
+        return OptimismState(np.zeros(dim), 0.0, 0.0, 0.0)
 
-    def step(self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix) -> OptimismState:
+    def step(
+        self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix
+    ) -> OptimismState:
         """A guess of 0 again; no gradient is asked for."""
         return state
 
@@ -92,9 +104,11 @@ class VariationOptimism:
 
     def start(self, dim: int) -> OptimismState:
         """A guess of 0."""
-        return OptimismState(np.zeros(dim), 0.0, 1.0)
+        return OptimismState(np.zeros(dim), 0.0, 0.0, 1.0)
 
-    def step(self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix) -> OptimismState:
+    def step(
+        self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix
+    ) -> OptimismState:
         """The replayed gradient in full."""
         return state._replace(candidate=replayed(gradient, weights, points))
 
@@ -121,26 +135,30 @@ class LearnedOptimism:
     """
 
     def __init__(self, rate: float) -> None:
-        if not rate > 0:
-            raise ValueError(f"rate must be greater than 0, got {rate}. Try 1 / (8 * gradient_bound**2), or math.inf.")
-        self.rate = float(rate)
+        self.rate = rate if rate == math.inf else arguments.positive("rate", rate)
 
     def start(self, dim: int) -> OptimismState:
         """A guess of 0."""
-        return OptimismState(np.zeros(dim), 0.0, _trust(self.rate, 0.0))
+        return OptimismState(np.zeros(dim), 0.0, 0.0, TIED)
 
-    def step(self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix) -> OptimismState:
+    def step(
+        self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix
+    ) -> OptimismState:
         """Judge the last candidate, then replay the field at the next one."""
         # Round 1 has candidate 0 and adds |g_1|^2 to both sums, which their difference does not see.
         missed = observed - state.candidate
-        difference = state.difference + float(missed @ missed) - float(observed @ observed)
-        return OptimismState(replayed(gradient, weights, points), difference, _trust(self.rate, difference))
+        by_variation, by_zero = float(missed @ missed), float(observed @ observed)
+        difference = state.difference + by_variation - by_zero
+        magnitude = state.magnitude + by_variation + by_zero
+        return OptimismState(
+            replayed(gradient, weights, points), difference, magnitude, trust(self.rate, difference, magnitude)
+        )
 
 
-def _trust(rate: float, difference: float) -> float:
-    """1 / (1 + exp(rate * difference)), in a form that cannot overflow; 1/2 on a tie."""
-    if difference == 0.0:
-        return 0.5
+def trust(rate: float, difference: float, magnitude: float) -> float:
+    """1 / (1 + exp(rate * difference)), in a form that cannot overflow; 1/2 where the two guesses tie up to rounding."""
+    if abs(difference) <= TIE * magnitude:
+        return TIED
     score = rate * difference
     if score >= 0:
         return math.exp(-score) / (1.0 + math.exp(-score))

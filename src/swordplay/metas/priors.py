@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from swordplay import arguments
 from swordplay.types import Vector
 
 
 def uniform(experts: int) -> Vector:
     """1/N each."""
-    return np.full(experts, 1.0 / experts)
+    return np.full(arguments.whole("experts", experts), 1.0 / experts)
 
 
 def telescoping(experts: int) -> Vector:

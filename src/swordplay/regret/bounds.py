@@ -28,7 +28,8 @@ def ogd(
 ) -> float:
     r"""Online gradient descent.
 
-    .. math:: \min\Big\{ \frac{A/(2\eta) + \eta L F_T}{1 - \eta L} \ (\eta L < 1), \quad \frac{A}{2\eta} + \frac{\eta G^2 T}{2} \Big\}
+    .. math:: \min\Big\{ \frac{A/(2\eta) + \eta L F_T}{1 - \eta L} \ (\eta L < 1), \quad
+        \frac{A}{2\eta} + \frac{\eta G^2 T}{2} \Big\}
 
     The first form needs ``smoothness`` and ``comparator_loss`` and losses that are nowhere negative, the second
     ``gradient_bound`` and ``horizon``; give either or both.
@@ -51,7 +52,9 @@ def ogd(
         G, T = arguments.nonnegative("gradient_bound", gradient_bound), arguments.whole("horizon", horizon, least=0)
         forms.append(A / (2 * eta) + eta * G**2 * T / 2)
     if not forms:
-        raise ValueError("bounds.ogd needs smoothness and comparator_loss, or gradient_bound and horizon. Give one pair or both.")
+        raise ValueError(
+            "bounds.ogd needs smoothness and comparator_loss, or gradient_bound and horizon. Give one pair or both."
+        )
     return min(forms)
 
 
@@ -101,7 +104,8 @@ def sword_var(
 
     The paper's: its expert bound at the best step of its pool, plus its meta bound at its fixed rate,
 
-    .. math:: \tfrac32 \sqrt{2 A V_T} + 4 L A + G D + \frac{2 + \lambda}{\varepsilon} + 2 \varepsilon D^2 V_T + \varepsilon D^2 G^2.
+    .. math:: \tfrac32 \sqrt{2 A V_T} + 4 L A + G D + \frac{2 + \lambda}{\varepsilon} + 2 \varepsilon D^2 V_T
+        + \varepsilon D^2 G^2.
 
     References
     ----------

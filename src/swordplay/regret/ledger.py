@@ -10,14 +10,14 @@ from swordplay.types import Loss, Matrix, Vector
 
 
 class Ledger:
-    """What happened in a game, one line a round.
+    r"""What happened in a game, one line a round.
 
     Attributes
     ----------
     rounds
         T, how many were played.
     total_loss
-        :math:`F^x_T = \\sum_t f_t(x_t)`.
+        :math:`F^x_T = \sum_t f_t(x_t)`.
     losses
         f_t(x_t), shape ``(T,)``, or None if they were not kept.
     decisions
@@ -50,7 +50,9 @@ class Ledger:
     def stream(self) -> Iterable[Loss]:
         """The stream that was played, where it can be looped over again."""
         if self._stream is None:
-            raise ValueError("the stream was an iterator and is spent. Play list(stream), or compute the comparators' loss yourself.")
+            raise ValueError(
+                "the stream was an iterator and is spent. Play list(stream), or compute the comparators' loss yourself."
+            )
         return self._stream
 
     def regret(self, comparators: Any) -> float:

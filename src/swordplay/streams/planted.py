@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, final
 
+import numpy as np
+
 from swordplay import arguments
 from swordplay.streams.linear import LinearStream, LossName
 from swordplay.types import Domain, Matrix
@@ -38,3 +40,8 @@ class PlantedStream(LinearStream):
         self.comparators: Matrix = arguments.array("comparators", comparators, ndim=2)
         if self.comparators.shape != (len(self), self.dim):
             raise ValueError(f"comparators must have shape ({len(self)}, {self.dim}), got {self.comparators.shape}.")
+        outside = np.flatnonzero(~domain.contains(self.comparators, atol=1e-9 * domain.diameter))
+        if outside.size:
+            raise ValueError(
+                f"comparators must lie in the domain, got row {outside[0]} outside of {domain!r}. Project them first."
+            )
