@@ -23,7 +23,7 @@ Run = Callable[[], Any]
 """The timed piece; what it returns shows how well it predicted."""
 
 
-class Missing(Exception):  # noqa: N818 - not an error: a peer that is not installed
+class Missing(Exception):
     """A contender that cannot play here, and why."""
 
 

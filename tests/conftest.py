@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -9,3 +10,20 @@ settings.register_profile(
 )
 settings.register_profile("deep", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+# Here and not beside the theorems: where workers run the tests, only this file is loaded by the process that reports.
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The largest ratio regret / bound of each learner over all games; reports carry it home from every worker."""
+    largest: dict[str, float] = {}
+    games = 0
+    for report in terminalreporter.stats.get("passed", []):
+        for name, used in getattr(report, "user_properties", []):
+            if name == "used":
+                games += 1
+                for what, share in used.items():
+                    largest[what] = max(share, largest.get(what, share))
+    if largest:
+        terminalreporter.section(f"largest regret / bound over {games} random games")
+        for what, share in sorted(largest.items(), key=lambda item: -item[1]):
+            terminalreporter.write_line(f"{share:8.4f}  {what}")

@@ -123,8 +123,11 @@ def domain(value: Any) -> Domain:
     return value
 
 
-def checked_gradient(gradient: Gradient) -> Gradient:
-    """The same gradient field, refusing an answer of the wrong shape or one that is not finite."""
+def gradient_of(loss: Any) -> Gradient:
+    """The gradient field of a loss, refusing an answer of the wrong shape or one that is not finite."""
+    gradient = getattr(loss, "gradient", None)
+    if not callable(gradient):
+        raise TypeError(f"loss must have value, gradient and smoothness, got {shown(loss)}. Try sp.SquaredLoss.")
 
     def ask(where: Array) -> Array:
         raw = gradient(where)

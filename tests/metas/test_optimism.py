@@ -133,7 +133,9 @@ def test_what_learned_optimism_may_lose(drawn, G, kappa):
     assert paid <= 2 * best + 3 * G * G + math.log(2) / (kappa / (G * G)) + ROUNDING * (1 + paid)
 
 
-@pytest.mark.parametrize("rate", [0.0, -1.0, math.nan])
-def test_bad_rates_are_refused(rate):
-    with pytest.raises(ValueError, match="rate must be greater than 0"):
+@pytest.mark.parametrize(
+    ("rate", "message"), [(0.0, "greater than 0"), (-1.0, "greater than 0"), (math.nan, "finite"), ("x", "real number")]
+)
+def test_bad_rates_are_refused(rate, message):
+    with pytest.raises((ValueError, TypeError), match=f"rate must be .*{message}"):
         LearnedOptimism(rate)

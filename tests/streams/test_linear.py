@@ -78,10 +78,10 @@ def test_the_gradient_bound_is_never_exceeded_and_nearly_reached(domain, seed, k
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: sp.LinearStream([1.0], [1.0]), r"features must have 2 dimension\(s\)"),
+        (lambda: sp.LinearStream([1.0], [1.0]), r"features must have shape \(T, d\), got \(1,\)"),
         (lambda: sp.LinearStream([[1.0]], [1.0, 2.0]), r"targets must have one entry per row of features \(1\), got 2"),
-        (lambda: sp.LinearStream([[np.nan]], [1.0]), r"features must be finite, got nan at index \(0, 0\)"),
-        (lambda: sp.LinearStream([[1.0]], [np.inf]), "targets must be finite, got inf at index 0"),
+        (lambda: sp.LinearStream([[np.nan]], [1.0]), "features must be finite, got nan in row 0, column 0"),
+        (lambda: sp.LinearStream([[1.0]], [np.inf]), "targets must be finite, got inf in row 0"),
         (lambda: sp.LinearStream(sparse.csr_matrix([[np.inf]]), [1.0]), "features must be finite"),
         (lambda: sp.LinearStream(np.zeros((2, 0)), [1.0, 1.0]), "features must have at least one column"),
         (
@@ -90,6 +90,10 @@ def test_the_gradient_bound_is_never_exceeded_and_nearly_reached(domain, seed, k
         ),
         (lambda: sp.LinearStream([[1.0], [1.0]], [1.0, 2.0], "logistic"), "targets must be 0 or 1 .* got 2.0 in row 1"),
         (lambda: sp.LinearStream([[1.0]], [1.0], "huber", threshold=-1.0), "threshold must be greater than 0"),
+        (
+            lambda: sp.PlantedStream([[1.0]], [1.0], domain=sp.Ball(1), comparators=[[2.0]]),
+            "comparators must lie in the domain",
+        ),
         (
             lambda: sp.PlantedStream([[1.0]], [1.0], domain=sp.Ball(1), comparators=[[0.0], [0.0]]),
             r"comparators must have shape \(1, 1\), got \(2, 1\)",

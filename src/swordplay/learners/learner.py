@@ -78,9 +78,7 @@ class StatefulLearner(ABC, Generic[S]):
 
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
-        if not isinstance(loss, Loss):
-            raise TypeError(f"loss must have value, gradient and smoothness, got {arguments.shown(loss)}. Try sp.SquaredLoss.")
-        self._take(self._step(self._state, arguments.checked_gradient(loss.gradient)))
+        self._take(self._step(self._state, arguments.gradient_of(loss)))
 
     def certificate(self, path_length: float) -> float:
         """An upper bound on the regret so far against every comparator sequence of at most this path length."""

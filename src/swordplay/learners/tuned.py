@@ -181,7 +181,7 @@ class SwordBest(_Tuned):
         domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         variation = _steps("variation_pool", variation_pool, safe)
         small_loss = _steps("small_loss_pool", small_loss_pool, safe)
-        kappa = 1 / (8 * G**2) if optimism_rate is None else optimism_rate
+        kappa = 1 / (8 * G) / G if optimism_rate is None else optimism_rate
         if kappa != math.inf:
             kappa = arguments.positive("optimism_rate", kappa)
         super().__init__(
