@@ -50,3 +50,9 @@ FLAT_MINIMUM = 1e-3
 
 THIRD_IMPLEMENTATION = 1e-10
 """SwordBest in C beside the readable learner over thousands of rounds, relative to the largest number; measured: 1e-13."""
+
+LAST_BIT = 1e-15
+"""Relative change of a feature by a few units in its last place: less than any sum of a few products rounds."""
+
+OWN_SPREAD = 100.0
+"""Engine against readable learner where a game multiplies rounding: so many times what the readable one strays from itself."""

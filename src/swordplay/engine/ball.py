@@ -38,14 +38,14 @@ from swordplay.engine.layout import (
     UNSCALE,
     WEIGHT,
 )
-from swordplay.engine.meta import adaptive_step, dot, lanes_of
+from swordplay.engine.meta import adaptive_step, dot, lanes_of, largest, least
 from swordplay.engine.scalar import slope
 from swordplay.types import Matrix, Vector
 
 
 @part
 def sweep(coords: Any, rows: Matrix, vectors: Matrix, features: Vector) -> None:
-    """Apply the pending change W += c a' and form <a, xhat> for every expert: one read and one write of W."""
+    """Apply the pending change W += c a' and form <a, W> for every expert: one read and one write of W."""
     products, last = rows[AT_BASE], vectors[LAST]
     dim, columns = coords.shape[0], lanes_of(rows)
     products[:] = 0.0
@@ -64,7 +64,6 @@ def sweep(coords: Any, rows: Matrix, vectors: Matrix, features: Vector) -> None:
         )
     for j in range(whole, dim):
         sweep_one(columns, coords[j], rows[COEFFICIENT], last[j], features[j], products)
-    finish_sweep(columns, rows[SCALE], products, rows[COEFFICIENT])
 
 
 @lanes
@@ -92,23 +91,14 @@ def sweep_one(columns: int, line: Any, change: Vector, before: float, a: float, 
         products[i] += w * a
 
 
-@lanes
-def finish_sweep(columns: int, scale: Vector, products: Vector, change: Vector) -> None:
-    """Nothing is pending any more, and products are those of the scaled points."""
-    for i in range(columns):
-        products[i] *= scale[i]
-        change[i] = 0.0
-
-
 @part
 def sweep_sparse(coords: Any, rows: Matrix, values: Vector, indices: Any) -> None:
-    """<a, xhat> from the rows of W that the features touch; sparse rounds leave no pending change."""
+    """<a, W> from the rows of W that the features touch; sparse rounds leave no pending change."""
     products = rows[AT_BASE]
     columns = lanes_of(rows)
     products[:] = 0.0
     for position in range(len(indices)):
         add_scaled(columns, products, coords[indices[position]], values[position])
-    finish_sweep(columns, rows[SCALE], products, rows[COEFFICIENT])
 
 
 @part
@@ -169,17 +159,40 @@ def measure_sparse(live: Vector, config: Vector, vectors: Matrix, values: Vector
 @part
 def predict(rows: Matrix, live: Vector) -> None:
     """<a, x_i> = alpha <a, xhat_i> - gamma <a, a'>, and their weighted sum."""
-    n = lanes_of(rows)
-    live[LIVE.prediction] = mix(n, rows[ALPHA], rows[AT_BASE], rows[GAMMA], live[LIVE.cross], rows[WEIGHT], rows[PLAYED])
+    live[LIVE.prediction] = mix(
+        lanes_of(rows),
+        live[LIVE.cross],
+        rows[SCALE],
+        rows[ALPHA],
+        rows[GAMMA],
+        rows[WEIGHT],
+        rows[COEFFICIENT],
+        rows[AT_BASE],
+        rows[PLAYED],
+    )
 
 
 @lanes
-def mix(n: int, alpha: Vector, at_base: Vector, gamma: Vector, cross: float, weight: Vector, played: Vector) -> float:
-    """The products with the played points; returns their weighted sum."""
+def mix(
+    n: int,
+    cross: float,
+    scale: Vector,
+    alpha: Vector,
+    gamma: Vector,
+    weight: Vector,
+    change: Vector,
+    at_base: Vector,
+    played: Vector,
+) -> float:
+    """Products with base and played points from those with W, which the pass has brought up to date; returns their mean."""
     total = 0.0
     for i in range(n):
-        played[i] = alpha[i] * at_base[i] - gamma[i] * cross
-        total += weight[i] * played[i]
+        base = scale[i] * at_base[i]
+        point = alpha[i] * base - gamma[i] * cross
+        at_base[i] = base
+        played[i] = point
+        change[i] = 0.0
+        total += weight[i] * point
     return total
 
 
@@ -187,7 +200,7 @@ def mix(n: int, alpha: Vector, at_base: Vector, gamma: Vector, cross: float, wei
 def move(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
     """Both projected steps of every expert, in numbers. Returns the smallest scale."""
     n, radius, norm = lanes_of(rows), config[CONFIG.size], live[LIVE.norm]
-    farthest = step_base(
+    step_base(
         n,
         norm,
         rows[ETA],
@@ -198,48 +211,35 @@ def move(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
         rows[NORM],
     )
     smallest = math.inf
-    if farthest > radius * radius:
-        smallest = shrink_base(n, radius, rows[SCALE], rows[UNSCALE], rows[AT_BASE], rows[NORM])
+    if largest(n, rows[NORM]) > radius * radius:
+        shrink_base(n, radius, rows[SCALE], rows[UNSCALE], rows[AT_BASE], rows[NORM])
+        smallest = least(n, rows[SCALE])
     look_ahead(rows, live, config, target)
     return smallest
 
 
 @lanes
 def step_base(
-    n: int,
-    norm: float,
-    eta: Vector,
-    slope_: Vector,
-    unscale: Vector,
-    change: Vector,
-    at_base: Vector,
-    base_norm: Vector,
-) -> float:
-    """Xhat - eta k a, before it is projected; returns the largest squared norm."""
-    farthest = 0.0
+    n: int, norm: float, eta: Vector, slope_: Vector, unscale: Vector, change: Vector, at_base: Vector, base_norm: Vector
+) -> None:
+    """Xhat - eta k a, before it is projected."""
     for i in range(n):
         stride = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
-        reached = max(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
+        base_norm[i] = max(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
         change[i] = -stride * unscale[i]
         at_base[i] -= stride * norm
-        base_norm[i] = reached
-        farthest = max(farthest, reached)
-    return farthest
 
 
 @lanes
-def shrink_base(n: int, radius: float, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector) -> float:
-    """Project on the ball whoever left it: a scaling. Returns the smallest scale."""
+def shrink_base(n: int, radius: float, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector) -> None:
+    """Project on the ball whoever left it: a scaling."""
     limit = radius * radius
-    smallest = math.inf
     for i in range(n):
         shrink = radius / math.sqrt(max(base_norm[i], limit))  # exactly 1 inside the ball
         scale[i] *= shrink
         unscale[i] = 1.0 / scale[i]
         at_base[i] *= shrink
         base_norm[i] = min(base_norm[i], limit)
-        smallest = min(smallest, scale[i])
-    return smallest
 
 
 @part
@@ -252,7 +252,7 @@ def look_ahead(rows: Matrix, live: Vector, config: Vector, target: float) -> Non
         for i in range(n):
             rows[ETA, i] = adaptive_step(rows[STEP, i], config[CONFIG.diameter], rows[ENERGY, i])
     norm, radius = live[LIVE.norm], config[CONFIG.size]
-    farthest = step_ahead(
+    step_ahead(
         n,
         norm,
         rows[ETA],
@@ -263,8 +263,9 @@ def look_ahead(rows: Matrix, live: Vector, config: Vector, target: float) -> Non
         rows[GAMMA],
         rows[AHEAD],
         rows[LEAD],
+        rows[SCRATCH],
     )
-    if farthest > radius * radius:
+    if largest(n, rows[SCRATCH]) > radius * radius:
         shrink_ahead(
             n,
             radius,
@@ -299,19 +300,18 @@ def step_ahead(
     gamma: Vector,
     ahead: Vector,
     lead: Vector,
-) -> float:
-    """alpha, gamma, <a, x> and norm(x - xhat)^2 for x = xhat - eta m a before it is projected; returns the largest norm."""
-    farthest = 0.0
+    reached: Vector,
+) -> None:
+    """alpha, gamma, <a, x>, norm(x - xhat)^2 and norm(x)^2 for x = xhat - eta m a, before it is projected."""
     for i in range(n):
         stride = eta[i] * replay[i] if eta[i] < math.inf else 0.0
         moved = stride * stride * norm
         # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is to be projected.
-        farthest = max(farthest, base_norm[i] - 2.0 * stride * at_base[i] + moved if stride != 0.0 else 0.0)
+        reached[i] = base_norm[i] - 2.0 * stride * at_base[i] + moved if stride != 0.0 else 0.0
         alpha[i] = 1.0
         gamma[i] = stride
         ahead[i] = at_base[i] - stride * norm
         lead[i] = moved
-    return farthest
 
 
 @lanes

@@ -32,6 +32,7 @@ from swordplay.engine.layout import (
     NO_OPTIMISM,
     PLAYED,
     REPLAY,
+    SCRATCH,
     SLOPE,
     STEP,
     WEIGHT,
@@ -84,25 +85,29 @@ def judge(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
         adapt(n, norm, turn, gap, diameter, rows[SLOPE], rows[REPLAY], rows[STEP], rows[EXTRA], rows[ENERGY], rows[ETA])
     if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
         follow_steps(n, rows[ETA], rows[INVERSE], rows[GROWTH], rows[LARGEST])
-    certify(
+    account(
         n,
         norm,
         turn,
         gap,
         h,
         prediction,
+        live[LIVE.smallest],
         rows[PLAYED],
         rows[SLOPE],
         rows[REPLAY],
         rows[ETA],
         rows[INVERSE],
         rows[LEAD],
+        rows[GUESS],
         rows[ENERGY],
         rows[ADVANTAGE],
         rows[DRIFT],
+        rows[CUMULATIVE],
+        rows[SCRATCH],
     )
-    spread, smallest = accumulate(n, h, rows[PLAYED], rows[GUESS], live[LIVE.smallest], rows[CUMULATIVE])
-    live[LIVE.smallest] = smallest
+    spread = largest(n, rows[SCRATCH]) - least(n, rows[SCRATCH])
+    live[LIVE.smallest] = least(n, rows[CUMULATIVE])
     guess = live[LIVE.trust] * live[LIVE.candidate]
     if retune(live, config, 0.25 * spread * spread, distance(h, guess, norm, turn, gap)):
         rows[CUMULATIVE] = 0.0
@@ -150,45 +155,41 @@ def follow_steps(n: int, eta: Vector, inverse: Vector, growth: Vector, largest: 
 
 
 @lanes
-def certify(
+def account(
     n: int,
     norm: float,
     turn: float,
     gap: float,
     h: float,
     prediction: float,
+    off: float,
     played: Vector,
     slope_: Vector,
     replay: Vector,
     eta: Vector,
     inverse: Vector,
     lead: Vector,
+    guess: Vector,
     energy: Vector,
     advantage: Vector,
     drift: Vector,
+    cumulative: Vector,
+    wrong: Vector,
 ) -> None:
-    """The certificate's two sums, <g_t, x_t - x_i> and eta/2 surprise - lead/(2 eta), and the sum of the surprises."""
+    """All sums of a round, in one pass over the experts.
+
+    The certificate's <g_t, x_t - x_i> and eta/2 surprise - lead/(2 eta), the surprises, and the meta's losses
+    l_i = <g_t, x_i> = h <a, x_i>, less ``off``, which was their smallest sum; ``wrong`` is by how much they were misjudged.
+    """
     for i in range(n):
         surprise = distance(slope_[i], replay[i], norm, turn, gap)
         price = eta[i] * surprise if surprise > 0.0 else 0.0  # an infinite step has met no gradient
         energy[i] += surprise
         advantage[i] += h * (prediction - played[i])
         drift[i] += 0.5 * (price - inverse[i] * lead[i])
-
-
-@lanes
-def accumulate(n: int, h: float, played: Vector, guess: Vector, off: float, cumulative: Vector) -> tuple[float, float]:
-    """Add the losses, less what was the smallest sum; returns the range of loss - guess and the smallest sum now."""
-    highest, lowest, smallest = -math.inf, math.inf, math.inf
-    for i in range(n):
         loss = h * played[i]
-        wrong = loss - guess[i]
-        highest = max(highest, wrong)
-        lowest = min(lowest, wrong)
-        total = cumulative[i] + (loss - off)
-        cumulative[i] = total
-        smallest = min(smallest, total)
-    return highest - lowest, smallest
+        wrong[i] = loss - guess[i]
+        cumulative[i] += loss - off
 
 
 @part
@@ -231,10 +232,8 @@ def trust(kappa: float, difference: float, magnitude: float) -> float:
     if abs(difference) <= TIE * magnitude:
         return TIED
     score = kappa * difference
-    if score >= 0.0:
-        small = math.exp(-score)
-        return small / (1.0 + small)
-    return 1.0 / (1.0 + math.exp(score))
+    small = fading(-abs(score))
+    return (small if score >= 0.0 else 1.0) / (1.0 + small)
 
 
 @part
@@ -248,10 +247,34 @@ def weigh(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
         guess = live[LIVE.trust] * live[LIVE.candidate]
     rate = live[LIVE.rate]
     if rate < math.inf:
-        highest = score(n, guess, rate, rows[AHEAD], rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], rows[WEIGHT])
+        score(n, guess, rate, rows[AHEAD], rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], rows[WEIGHT])
     else:
-        highest = score_leaders(n, guess, rows[AHEAD], rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], rows[WEIGHT])
-    normalise(n, rows[WEIGHT], exponentials(n, highest, rows[WEIGHT]))
+        score_leaders(n, guess, rows[AHEAD], rows[LOG_PRIOR], rows[CUMULATIVE], rows[GUESS], rows[WEIGHT])
+    normalise(n, rows[WEIGHT], exponentials(n, largest(n, rows[WEIGHT]), rows[WEIGHT]))
+
+
+@lanes
+def largest(n: int, values: Vector) -> float:
+    """The largest of whole blocks of values.
+
+    Four maxima side by side: one alone would wait for itself, and a maximum within a loop that does something else would
+    keep that loop from becoming vector instructions.
+    """
+    a, b, c, d = values[0], values[1], values[2], values[3]
+    for i in range(0, n, 4):
+        a, b = max(a, values[i]), max(b, values[i + 1])
+        c, d = max(c, values[i + 2]), max(d, values[i + 3])
+    return max(max(a, b), max(c, d))
+
+
+@lanes
+def least(n: int, values: Vector) -> float:
+    """The least of whole blocks of values."""
+    a, b, c, d = values[0], values[1], values[2], values[3]
+    for i in range(0, n, 4):
+        a, b = min(a, values[i]), min(b, values[i + 1])
+        c, d = min(c, values[i + 2]), min(d, values[i + 3])
+    return min(min(a, b), min(c, d))
 
 
 @lanes
@@ -266,31 +289,25 @@ def dot(n: int, left: Vector, right: Vector) -> float:
 @lanes
 def score(
     n: int, guess: float, rate: float, ahead: Vector, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
-) -> float:
-    """Ln prior - rate * (loss so far + guess), the guess being m_i = <M, x_i> = w <a, x_i>; returns the highest."""
-    highest = -math.inf
+) -> None:
+    """Ln prior - rate * (loss so far + guess), the guess being m_i = <M, x_i> = w <a, x_i>."""
     for i in range(n):
         m = guess * ahead[i]
-        value = log_prior[i] - rate * (cumulative[i] + m)
         guesses[i] = m
-        answer[i] = value
-        highest = max(highest, value)
-    return highest
+        answer[i] = log_prior[i] - rate * (cumulative[i] + m)
 
 
 @lanes
 def score_leaders(
     n: int, guess: float, ahead: Vector, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
-) -> float:
-    """The limit of an infinite rate: ln prior for those who lead, nothing for the rest; returns the highest."""
-    smallest, highest = math.inf, -math.inf
+) -> None:
+    """The limit of an infinite rate: ln prior for those who lead, nothing for the rest."""
+    smallest = math.inf
     for i in range(n):
         guesses[i] = guess * ahead[i]
         smallest = min(smallest, cumulative[i] + guesses[i])
     for i in range(n):
         answer[i] = log_prior[i] if cumulative[i] + guesses[i] <= smallest else -math.inf
-        highest = max(highest, answer[i])
-    return highest
 
 
 @lanes

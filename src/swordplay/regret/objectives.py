@@ -190,7 +190,7 @@ def _of_losses(losses: Sequence[Loss], domain: Domain, length: int) -> Objective
 
 
 def _gradients(losses: Sequence[Loss], point: Vector) -> Matrix:
-    return np.array([arguments.checked_gradient(loss.gradient)(point) for loss in losses])
+    return np.array([arguments.gradient_of(loss)(point) for loss in losses])
 
 
 def _largest_eigenvalues(matrices: Any) -> Vector:

@@ -1,0 +1,213 @@
+"""The same game played twice, readable and compiled, and how far apart the two end.
+
+Every number is measured in its own unit: what one round can change it by, or the largest of its kind, whichever is more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+import swordplay as sp
+from swordplay.types import Domain, State
+
+LOSSES = ("squared", "logistic", "huber")
+DOMAINS = ("ball", "small ball", "ball elsewhere", "sparse", "simplex", "box")
+WORLDS = ("walk", "jumps", "repeats", "alternation", "outliers", "gaps", "surge")
+"""How rows and targets move; as many as are prime to the number of domains, so that seeds meet every pair."""
+
+
+@dataclass(frozen=True)
+class Duel:
+    """A domain and the rows of a stream, from a seed."""
+
+    domain: Domain
+    stream: sp.LinearStream
+    name: str
+    foresight: int = 1
+    """Learners are told of so many times the rounds that are played: the longer, the more experts."""
+
+    @property
+    def horizon(self) -> int:
+        return len(self.stream)
+
+    @cached_property
+    def gradient_bound(self) -> float:
+        return self.stream.gradient_bound(self.domain)
+
+    @cached_property
+    def smoothness(self) -> float:
+        return self.stream.smoothness
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What the tuned learners are told."""
+        horizon = self.foresight * self.horizon
+        return {"horizon": horizon, "gradient_bound": self.gradient_bound, "smoothness": self.smoothness}
+
+    @property
+    def pool_constants(self) -> dict[str, Any]:
+        return {"diameter": self.domain.diameter, **self.constants}
+
+    @cached_property
+    def units(self) -> dict[str, float]:
+        """What one round can change each entry of a state by."""
+        G, D = self.gradient_bound, self.domain.diameter
+        reach = D + float(np.linalg.norm(self.domain.center))
+        return {
+            "points": reach,
+            "base": reach,
+            "replay": G,
+            "energy": G**2,
+            "advantage": G * D,
+            "drift": G * D,
+            "cumulative": G * D,
+            "guesses": G * reach,
+            "weights": 1.0,
+            "total": min((G * D) ** 2, G**2),
+            "level": G**2,
+            "candidate": G,
+            "difference": G**2,
+            "magnitude": G**2,
+            "trust": 1.0,
+        }
+
+
+def duel(seed: int, loss: str, rounds: int | None = None) -> Duel:
+    """The game of a seed: seeds count through domains and worlds, all else is drawn."""
+    rng = np.random.default_rng([seed, LOSSES.index(loss)])
+    kind, world = DOMAINS[seed % len(DOMAINS)], WORLDS[seed % len(WORLDS)]
+    on_ball = kind not in ("simplex", "box")
+    d = round(50 ** rng.uniform()) if on_ball else int(rng.integers(2, 9))
+    T = int(rng.integers(20, 121)) if rounds is None else rounds
+    unit = 10.0 ** rng.uniform(-1, 1)  # length of a row
+    domain = _domain(kind, d, rng)
+    rows = _rows(world, kind, T, d, rng) * unit / math.sqrt(d)
+    targets = _targets(world, domain, rows, rng)
+    if loss == "logistic":
+        targets = (targets > np.median(targets)).astype(float)
+    features = scipy.sparse.csr_matrix(rows) if kind == "sparse" else rows
+    threshold = float(unit * domain.diameter * rng.choice([0.05, 0.5]))
+    stream = sp.LinearStream(features, targets, loss, threshold=threshold)
+    return Duel(domain, stream, f"seed {seed}: {kind}, {world}, {loss}, d={d}, T={T}", int(rng.choice([1, 100, 10**4])))
+
+
+def _domain(kind: str, d: int, rng: np.random.Generator) -> Domain:
+    size = 10.0 ** rng.uniform(-1, 1)
+    if kind == "simplex":
+        return sp.Simplex(d, total=size)
+    if kind == "box":
+        half = size * rng.uniform(0.2, 1.0, size=d)
+        middle = size * rng.normal(size=d)
+        return sp.Box(middle - half, middle + half)
+    center = size * rng.normal(size=d) if kind == "ball elsewhere" or (kind == "sparse" and rng.random() < 0.5) else None
+    return sp.Ball(d, radius=0.2 * size if kind == "small ball" else size, center=center)
+
+
+def _rows(world: str, kind: str, T: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows of length about sqrt(d), with what makes a world special."""
+    rows = rng.normal(size=(T, d))
+    if kind == "sparse":
+        rows *= rng.random(size=(T, d)) < 0.3
+    if world == "repeats":  # a = a': differences of rows vanish
+        rows = np.repeat(rows, 5, axis=0)[:T]
+    if world == "alternation":
+        rows = rows[:2][np.arange(T) % 2]
+    if world == "outliers":
+        rows[rng.random(T) < 0.05] *= 30.0
+    if world == "surge":
+        rows[T // 3 : T // 3 + 10] *= 1e3
+    if world == "gaps":  # rows of nothing, also the very first
+        rows[rng.random(T) < 0.2] = 0.0
+        rows[0] = 0.0
+    if not rows.any():
+        rows[-1, 0] = 1.0  # tuned learners need a positive smoothness
+    return np.asarray(rows)
+
+
+def _targets(world: str, domain: Domain, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Answers of a planted point that walks or jumps, inside the domain and beyond it, with noise."""
+    T, d = rows.shape
+    steps = rng.normal(size=(T, d)) * domain.diameter / math.sqrt(d)
+    planted = steps[np.arange(T) // 15 * 15] if world == "jumps" else 0.3 * np.cumsum(steps, axis=0) / math.sqrt(T)
+    answers = np.einsum("ij,ij->i", rows, domain.center + planted)
+    return np.asarray(answers + 0.2 * np.std(answers) * rng.normal(size=T))
+
+
+def _paper_best(duel: Duel) -> sp.SwordBest:
+    variation, small_loss = sp.pools.variation(**duel.pool_constants), sp.pools.small_loss(**duel.pool_constants)
+    rate = 1 / (math.sqrt(8) * duel.domain.diameter**2 * duel.smoothness)
+    return sp.SwordBest(
+        duel.domain,
+        **duel.constants,
+        variation_pool=variation,
+        small_loss_pool=small_loss,
+        learning_rate=sp.rates.Fixed(rate),
+        optimism_rate=2.0,
+    )
+
+
+LEARNERS: dict[str, Callable[[Duel], Any]] = {
+    "OGD": lambda duel: sp.OGD(duel.domain, 0.5 / duel.smoothness),
+    "OEGD": lambda duel: sp.OEGD(duel.domain, 0.5 / duel.smoothness),
+    "Ader": lambda duel: sp.Ader(duel.domain, horizon=duel.foresight * duel.horizon, gradient_bound=duel.gradient_bound),
+    "SwordVar": lambda duel: sp.SwordVar(duel.domain, **duel.constants),
+    "SwordSmall": lambda duel: sp.SwordSmall(duel.domain, **duel.constants),
+    "SwordBest": lambda duel: sp.SwordBest(duel.domain, **duel.constants),
+    "SwordVar, paper's pool": lambda duel: sp.SwordVar(
+        duel.domain, **duel.constants, pool=sp.pools.variation(**duel.pool_constants)
+    ),
+    "SwordSmall, paper's pool": lambda duel: sp.SwordSmall(
+        duel.domain, **duel.constants, pool=sp.pools.small_loss(**duel.pool_constants)
+    ),
+    "SwordBest, as in the paper": _paper_best,
+    "SwordBest, doubling": lambda duel: sp.SwordBest(duel.domain, **duel.constants, learning_rate=sp.rates.Doubling()),
+    "SwordBest, one guess or the other": lambda duel: sp.SwordBest(duel.domain, **duel.constants, optimism_rate=math.inf),
+    "Sword": lambda duel: sp.Sword(duel.domain),
+}
+
+
+def state_gaps(duel: Duel, ours: State, theirs: State) -> dict[str, float]:
+    """How far apart each entry of two states is, in its own unit; inf where infinities do not match."""
+    assert ours.keys() == theirs.keys()
+    return {name: gap(ours[name], theirs[name], duel.units.get(name.rpartition(".")[2], 0.0)) for name in theirs}
+
+
+def gap(ours: Any, theirs: Any, unit: float = 0.0) -> float:
+    """Largest difference, relative to the largest number or to the unit."""
+    ours, theirs = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
+    assert ours.shape == theirs.shape
+    finite = np.isfinite(theirs)
+    if not np.array_equal(ours[~finite], theirs[~finite]):
+        return math.inf
+    difference = np.abs(ours[finite] - theirs[finite]).max(initial=0.0)
+    if difference == 0.0:
+        return 0.0
+    return float(difference / max(unit, np.abs(theirs[finite]).max()))
+
+
+def gaps(duel: Duel, make: Callable[[Duel], Any]) -> dict[str, float]:
+    """Play a duel twice; how far apart everything that a user can see is."""
+    readable, compiled = make(duel), make(duel)
+    kept = ("losses", "decisions", *(("weights",) if hasattr(readable, "weights") else ()))
+    theirs = sp.play(readable, duel.stream, engine="python", keep=kept)
+    ours = sp.play(compiled, duel.stream, engine="compiled", keep=kept)
+    unit = duel.gradient_bound * duel.domain.diameter
+    found = {
+        "losses": gap(ours.losses, theirs.losses),
+        "total loss": gap(ours.total_loss, theirs.total_loss),
+        "decisions": gap(ours.decisions, theirs.decisions, duel.units["points"]),
+    }
+    if theirs.weights is not None:
+        assert ours.weights is not None
+        assert [len(row) for row in ours.weights] == [len(row) for row in theirs.weights]
+        found["weights"] = max(gap(mine, other, 1.0) for mine, other in zip(ours.weights, theirs.weights, strict=True))
+    for path in (0.0, duel.domain.diameter * duel.horizon):
+        found[f"certificate({path:g})"] = gap(compiled.certificate(path), readable.certificate(path), unit)
+    return found | state_gaps(duel, compiled.state(), readable.state())

@@ -1,0 +1,127 @@
+"""The compiled engine and the readable learners are twins: the same numbers, up to rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import swordplay as sp
+from engine.duels import LEARNERS, LOSSES, Duel, duel, gap, gaps, state_gaps
+from tolerances import LAST_BIT, OWN_SPREAD, TWIN
+
+QUICK_GAMES = 14
+"""Games per learner and loss in ``make test``: every world and every domain comes up at least twice."""
+DEEP_GAMES = 200
+LONG = 2_600
+"""Rounds that see the norms measured afresh twice."""
+
+every_learner = pytest.mark.parametrize("learner", LEARNERS)
+every_loss = pytest.mark.parametrize("loss", LOSSES)
+
+
+def spread(duel_: Duel, learner: str) -> float:
+    """How far the readable learner strays from itself when features change in their last bit.
+
+    Steps far beyond 1/L make experts bounce between walls, and some games multiply every rounding error by bouncing; there
+    no two ways of adding can agree, the readable learner's own included.
+    """
+    first = LEARNERS[learner](duel_)
+    sp.play(first, duel_.stream, engine="python", keep=())
+    largest = 0.0
+    for seed in range(5):
+        nudge = 1.0 + LAST_BIT * np.random.default_rng(seed).choice([-1.0, 1.0], size=duel_.stream.features.shape)
+        rows = duel_.stream.features
+        rows = scipy.sparse.csr_matrix(rows.multiply(nudge)) if duel_.stream.sparse else rows * nudge
+        other = LEARNERS[learner](duel_)
+        nudged = sp.LinearStream(rows, duel_.stream.targets, duel_.stream.loss, threshold=duel_.stream.threshold)
+        sp.play(other, nudged, engine="python", keep=())
+        largest = max(largest, *state_gaps(duel_, other.state(), first.state()).values())
+    return largest
+
+
+def agree(learner: str, duels: Iterable[Duel]) -> None:
+    bouncing, played = [], 0
+    for one in duels:
+        found = gaps(one, LEARNERS[learner])
+        worst = max(found, key=found.__getitem__)
+        played += 1
+        if found[worst] > TWIN:
+            assert found[worst] <= OWN_SPREAD * spread(one, learner), f"{one.name}: {worst} differs by {found[worst]:.1e}"
+            bouncing.append(one.name)
+    assert len(bouncing) <= 1 + played // 20, f"too many games that prove nothing: {bouncing}"
+
+
+@every_learner
+@every_loss
+def test_engine_and_readable_learner_agree(learner: str, loss: str) -> None:
+    agree(learner, (duel(seed, loss) for seed in range(QUICK_GAMES)))
+
+
+@pytest.mark.deep
+@every_learner
+@every_loss
+def test_they_agree_in_many_games(learner: str, loss: str) -> None:
+    agree(learner, (duel(seed, loss) for seed in range(DEEP_GAMES)))
+
+
+@pytest.mark.parametrize("learner", ["SwordBest", "Sword"])
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_they_agree_after_the_norms_were_measured_afresh(learner: str, seed: int) -> None:
+    agree(learner, [duel(seed, "squared", rounds=LONG)])
+
+
+@pytest.mark.parametrize("seed", [47, 189])
+def test_they_agree_where_a_row_of_nothing_comes_before_a_flat_loss(seed: int) -> None:
+    """A zero row leaves a slope of 1/2 without a gradient; the surprise of the next, tiny gradient must not see it."""
+    agree("Sword", [duel(seed, "logistic")])
+
+
+def small_rows(unit: float, then: float, T: int = 60) -> Duel:
+    """Rows of one length, then of another."""
+    rng = np.random.default_rng(7)
+    rows = rng.normal(size=(T, 4))
+    rows[: T // 2] *= unit
+    rows[T // 2 :] *= then
+    targets = rows @ [0.3, -0.2, 0.5, 0.1] + 0.1 * np.abs(rows).max(axis=1) * rng.normal(size=T)
+    return Duel(sp.Ball(4), sp.LinearStream(rows, targets), f"rows of {unit:g}, then {then:g}")
+
+
+@pytest.mark.parametrize(("unit", "then"), [(1.0, 1e6), (1e6, 1.0), (1e-6, 1.0), (1.0, 1e-6), (1e-8, 1e-8), (1e8, 1e8)])
+@every_learner
+def test_they_agree_when_features_jump(learner: str, unit: float, then: float) -> None:
+    agree(learner, [small_rows(unit, then)])
+
+
+def test_projections_are_active_in_many_games() -> None:
+    """Else agreement would say little about them: decisions on the sphere, or experts on it."""
+    touching = 0
+    for seed in range(30):
+        one = duel(seed, "squared")
+        learner = sp.Sword(one.domain)
+        sp.play(learner, one.stream, engine="python", keep=())
+        stretched = one.domain.center + (1 + 1e-6) * (learner.points - one.domain.center)
+        touching += bool((~one.domain.contains(stretched, atol=1e-12)).any())
+    assert touching >= 20
+
+
+def test_a_pool_may_hold_one_expert() -> None:
+    one = duel(0, "squared")
+    for make in (sp.SwordVar, sp.SwordSmall):
+        twins = [make(one.domain, **one.constants, pool=[0.1 / one.smoothness]) for _ in range(2)]
+        for learner, engine in zip(twins, ("python", "compiled"), strict=True):
+            sp.play(learner, one.stream, engine=engine)
+        assert max(state_gaps(one, twins[1].state(), twins[0].state()).values()) <= TWIN
+
+
+def test_a_difference_is_found() -> None:
+    """The measure itself: a change of one part in 1e9 in any entry of a state counts as one."""
+    one = duel(0, "squared")
+    learner = sp.SwordBest(one.domain, **one.constants)
+    sp.play(learner, one.stream, engine="python")
+    state = learner.state()
+    for name, value in state.items():
+        if np.any(value):
+            assert gap(np.asarray(value) * (1 + 1e-9), value) > TWIN, name
