@@ -56,3 +56,18 @@ LAST_BIT = 1e-15
 
 OWN_SPREAD = 100.0
 """Engine against readable learner where a game multiplies rounding: so many times what the readable one strays from itself."""
+
+DRIVEN = 1e-11
+"""One compiled engine against another way of driving it: sums in another order, over at most a few hundred rounds."""
+
+SINGLE_PRECISION = 1e-4
+"""Engine with single-precision coordinates: 6e-8 a rounding, over a hundred rounds whose steps forget slowly."""
+
+LAZY_NORM = 1e-13
+"""Squared norms updated by differences between two fresh measurements, relative to the squared radius; measured: 7e-15."""
+
+FADING = 5e-16
+"""The engine's own exponential, relative: two units in the last place."""
+
+SETTLED = 1e-4
+"""Distance from a fixed target after two hundred thousand rounds: adaptive steps shrink as one over a root."""

@@ -10,8 +10,8 @@
 from swordplay import engine, metas, pools, rates, streams
 from swordplay.domains import Ball, Box, Simplex
 from swordplay.game import Round, play, rounds
-from swordplay.learners import OEGD, OGD, Ader, Sword, SwordBest, SwordSmall, SwordVar
-from swordplay.losses import FunctionLoss, HuberLoss, LogisticLoss, QuadraticLoss, SquaredLoss
+from swordplay.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordSmall, SwordVar
+from swordplay.losses import FunctionLoss, HuberLoss, LogisticLoss, QuadraticLoss, SquaredLoss, WeightedLoss
 from swordplay.regret import (
     Ledger,
     Quantity,
@@ -52,9 +52,11 @@ __all__ = [
     "SquaredLoss",
     "Stream",
     "Sword",
+    "SwordAgeless",
     "SwordBest",
     "SwordSmall",
     "SwordVar",
+    "WeightedLoss",
     "bounds",
     "comparator_loss",
     "empirical_gradient_variation",

@@ -38,6 +38,11 @@ class Signal(NamedTuple):
 class Rate(Protocol):
     """A schedule of learning rates, never increasing within one life of the meta."""
 
+    @property
+    def retention(self) -> float:
+        """What the meta keeps of its past losses from one round to the next: 1, or a little less to stay young."""
+        ...
+
     def start(self, setting: Setting, entropy: float) -> RateState:
         """The state before the first round."""
         ...
@@ -56,6 +61,8 @@ class Fixed:
     value
         The rate, greater than 0.
     """
+
+    retention = 1.0
 
     def __init__(self, value: float) -> None:
         self.value = arguments.positive("value", value)
@@ -88,21 +95,35 @@ class SelfConfident:
         the losses first differ from the guesses: follow the leader.
     factor
         f.
+    memory
+        How many rounds the meta remembers; all unless given. With a memory M every sum, that of the experts' losses
+        included, fades by 1 - 1/M a round, and the rate may rise again: the time to change one's mind after a jump then
+        does not grow with age. The price is a regret that grows with the number of memories that have passed.
     floor
         :math:`\rho`; for an offset of 0. Following the leader exactly would follow rounding errors wherever the leaders
         tie. A floor of 1e-4 blurs differences below a ten-thousandth of the largest surprise and costs the regret as much.
     """
 
     def __init__(
-        self, cap: float | None = None, *, offset: float | None = None, factor: float = 0.5, floor: float = 0.0
+        self,
+        cap: float | None = None,
+        *,
+        offset: float | None = None,
+        factor: float = 0.5,
+        floor: float = 0.0,
+        memory: float | None = None,
     ) -> None:
         self.cap = None if cap is None else arguments.positive("cap", cap)
         self.offset = None if offset is None else arguments.nonnegative("offset", offset)
         self.factor = arguments.positive("factor", factor)
         self.floor = arguments.nonnegative("floor", floor)
+        self.memory = None if memory is None else arguments.positive("memory", memory)
+        if self.memory is not None and self.memory < 2:
+            raise ValueError(f"memory must be at least 2 rounds, got {self.memory}. A few thousand is usual.")
 
     def __repr__(self) -> str:
-        return f"SelfConfident(cap={self.cap}, offset={self.offset}, factor={self.factor}, floor={self.floor})"
+        settings = f"offset={self.offset}, factor={self.factor}, floor={self.floor}, memory={self.memory}"
+        return f"SelfConfident(cap={self.cap}, {settings})"
 
     def start(self, setting: Setting, entropy: float) -> RateState:
         """The rate before anything was seen."""
@@ -111,8 +132,20 @@ class SelfConfident:
 
     def step(self, state: RateState, signal: Signal, setting: Setting, entropy: float) -> tuple[RateState, bool]:
         """Add the round's mismatch and retune."""
-        total, level = state.total + signal.mismatch, max(state.level, signal.surprise)
-        return self._tuned(total, level, state.value, setting, entropy), False
+        total = self.retention * state.total + signal.mismatch
+        level = max(self.retention * state.level, signal.surprise)
+        return self._tuned(total, level, self._ceiling(state.value), setting, entropy), False
+
+    @property
+    def retention(self) -> float:
+        """1, or 1 - 1/M with a memory M."""
+        return 1.0 if self.memory is None else 1.0 - 1.0 / self.memory
+
+    def _ceiling(self, last: float) -> float:
+        """Without a memory the rate never rises; with one, only the cap holds it."""
+        if self.memory is None:
+            return last
+        return math.inf if self.cap is None else self.cap
 
     def _tuned(self, total: float, level: float, ceiling: float, setting: Setting, entropy: float) -> RateState:
         offset = _largest_mismatch(setting) if self.offset is None else self.offset
@@ -138,6 +171,8 @@ class Doubling:
     cap
         c; none unless given. The paper's is :math:`1/(\sqrt 8 D^2 L)`.
     """
+
+    retention = 1.0
 
     def __init__(self, initial: float | None = None, cap: float | None = None) -> None:
         self.initial = None if initial is None else arguments.positive("initial", initial)

@@ -169,6 +169,10 @@ LEARNERS: dict[str, Callable[[Duel], Any]] = {
     "SwordBest, as in the paper": _paper_best,
     "SwordBest, doubling": lambda duel: sp.SwordBest(duel.domain, **duel.constants, learning_rate=sp.rates.Doubling()),
     "SwordBest, one guess or the other": lambda duel: sp.SwordBest(duel.domain, **duel.constants, optimism_rate=math.inf),
+    "SwordBest, short of memory": lambda duel: sp.SwordBest(
+        duel.domain, **duel.constants, learning_rate=sp.rates.SelfConfident(cap=1 / duel.smoothness, memory=20)
+    ),
+    "SwordAgeless": lambda duel: sp.SwordAgeless(duel.domain, smoothness=duel.smoothness, memory=30),
     "Sword": lambda duel: sp.Sword(duel.domain),
 }
 

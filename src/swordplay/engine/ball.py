@@ -246,7 +246,7 @@ def shrink_base(n: int, radius: float, scale: Vector, unscale: Vector, at_base: 
 def look_ahead(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
     """X = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat; gradient descent stays at xhat."""
     n, loss, threshold = lanes_of(rows), int(config[CONFIG.loss]), config[CONFIG.threshold]
-    replays(n, loss, threshold, rows[EXTRA], rows[AT_BASE], live[LIVE.offset], target, rows[REPLAY])
+    replays(n, loss, threshold, live[LIVE.weight], rows[EXTRA], rows[AT_BASE], live[LIVE.offset], target, rows[REPLAY])
     if config[CONFIG.adaptive] == 1.0:
         # The step of the coming round stands in the row of steps until judge() uses it: the same for both halves of a round.
         for i in range(n):
@@ -281,11 +281,19 @@ def look_ahead(rows: Matrix, live: Vector, config: Vector, target: float) -> Non
 
 @lanes
 def replays(
-    n: int, loss: int, threshold: float, extra: Vector, at: Vector, offset: float, target: float, answer: Vector
+    n: int,
+    loss: int,
+    threshold: float,
+    weight: float,
+    extra: Vector,
+    at: Vector,
+    offset: float,
+    target: float,
+    answer: Vector,
 ) -> None:
     """Slope of the loss at every extra-gradient expert's base point, 0 for the others."""
     for i in range(n):
-        answer[i] = extra[i] * slope(loss, threshold, at[i] + offset, target)
+        answer[i] = extra[i] * weight * slope(loss, threshold, at[i] + offset, target)
 
 
 @lanes

@@ -93,11 +93,27 @@ class Engine:
         """The readable learner's state."""
         return self.memory.state()
 
+    def compact_state(self) -> State:
+        """The engine's own arrays, for a continuation that is the same bit by bit."""
+        return self.memory.compact_state()
+
+    def load_compact_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from the arrays of an engine of the same make."""
+        self.memory.load_compact_state(saved)
+        self._predict = self._learn = None
+
+    def widen(self, dim: int) -> None:
+        """Make room for more features; their coefficients start at 0."""
+        self.memory.widen(dim)
+        self.dim = dim
+        self._predict = self._learn = None
+
     def play(
         self,
         features: Any,
         targets: Vector,
         *,
+        schedule: Matrix | None = None,
         keep_decisions: bool = False,
         keep_weights: bool = False,
         progress: Callable[[int], None] | None = None,
@@ -110,6 +126,9 @@ class Engine:
             Finite rows, dense ``(T, d)`` of any order and real dtype, or scipy CSR.
         targets
             Finite targets, shape ``(T,)``.
+        schedule
+            Weight of the loss, Huber threshold and radius of every round, shape ``(T, 3)``; a weight of 1 and the
+            engine's own threshold and radius unless given.
         keep_decisions, keep_weights
             Whether to write them down each round.
         progress
@@ -118,15 +137,16 @@ class Engine:
         count = len(targets)
         predictions, losses = np.empty(count), np.empty(count)
         decisions = np.empty((count if keep_decisions else 0, self.dim))
-        weights: list[Vector] | None = [] if keep_weights else None
+        kept_weights: list[Vector] | None = [] if keep_weights else None
+        plan = np.empty((0, 3)) if schedule is None else schedule
         size = max(1, min(CHUNK, CHUNK_NUMBERS // self.dim)) if not _is_sparse(features) else CHUNK
         for first in range(0, count, size):
             rows = slice(first, min(first + size, count))
             self.memory.reserve_rounds(rows.stop - first)
             kept = np.zeros((rows.stop - first if keep_weights else 0, self.memory.rows.shape[1]))
-            done = self._chunk(features, rows, targets, predictions, losses, decisions, kept)
-            if weights is not None:
-                weights.extend(self._readable_weights(kept[:done]))
+            done = self._chunk(features, rows, targets, plan, predictions, losses, decisions, kept)
+            if kept_weights is not None:
+                kept_weights.extend(self._readable_weights(kept[:done]))
             if first + done < rows.stop:
                 raise ValueError(
                     f"row {first + done} would overflow: its features or target are too large for the loss. "
@@ -134,20 +154,21 @@ class Engine:
                 )
             if progress is not None:
                 progress(rows.stop)
-        return Played(predictions, losses, decisions if keep_decisions else None, weights)
+        return Played(predictions, losses, decisions if keep_decisions else None, kept_weights)
 
     def _chunk(
         self,
         features: Any,
         rows: slice,
         targets: Vector,
+        schedule: Matrix,
         predictions: Vector,
         losses: Vector,
         decisions: Matrix,
         kept: Matrix,
     ) -> int:
         """One compiled call."""
-        outputs = (predictions[rows], losses[rows], decisions[rows], kept)
+        outputs = (np.ascontiguousarray(schedule[rows]), predictions[rows], losses[rows], decisions[rows], kept)
         wanted = np.ascontiguousarray(targets[rows], dtype=np.float64)
         if not _is_sparse(features):
             part = np.ascontiguousarray(features[rows], dtype=np.float64)

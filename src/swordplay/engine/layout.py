@@ -84,6 +84,7 @@ class _Config(NamedTuple):
     kappa: int = 15
     refresh: int = 16  # rounds between two recomputations of the norms
     smallest_scale: int = 17  # columns are rescaled before they get here
+    retention: int = 18  # what is kept of the past losses from one round to the next
 
 
 class _Live(NamedTuple):
@@ -107,6 +108,7 @@ class _Live(NamedTuple):
     refresh_at: int = 17  # round after which the norms are recomputed
     entropy: int = 18  # ln(1 / smallest prior)
     magnitude: int = 19
+    weight: int = 20  # of the round under way
 
 
 CONFIG = _Config()

@@ -104,13 +104,46 @@ class Memory:
                 count += 1
             self.reserve(2 * count)
 
+    def widen(self, dim: int) -> None:
+        """Make room for more coordinates on a ball around the origin; every point starts at 0 there."""
+        more = dim - self.vectors.shape[1]
+        self.coords = np.vstack([self.coords, np.zeros((more, self.coords.shape[1]), self.coords.dtype)])
+        self.vectors = np.hstack([self.vectors, np.zeros((len(self.vectors), more))])
+
+    def compact_state(self) -> State:
+        """The arrays themselves: what a continuation bit by bit needs."""
+        return {
+            "coords": self.coords.copy(),
+            "rows": self.rows.copy(),
+            "vectors": self.vectors.copy(),
+            "live": self.live.copy(),
+            "config": self.config.copy(),
+        }
+
+    def load_compact_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from the arrays of a memory of the same make; on an error nothing changes."""
+        clean = {}
+        for name, now in self.compact_state().items():
+            value = np.array(saved.get(name, ()), dtype=now.dtype)
+            grown = name in ("rows", "coords") and self.config[CONFIG.grows]
+            if value.shape != now.shape and not grown:
+                raise ValueError(f"state[{name!r}] must have shape {now.shape}, got {value.shape}. Load it into the same make.")
+            clean[name] = value
+        if not np.array_equal(
+            clean["config"][[CONFIG.loss, CONFIG.rate, CONFIG.optimism]],
+            self.config[[CONFIG.loss, CONFIG.rate, CONFIG.optimism]],
+        ):
+            raise ValueError("state was saved by a learner of another make. Make this one with the same settings.")
+        self.coords, self.rows, self.vectors = clean["coords"], clean["rows"], clean["vectors"]
+        self.live, self.config = clean["live"], clean["config"]
+
     def _shape(self, columns: int, dim: int) -> tuple[int, int]:
         return (dim, columns) if self.recipe.on_ball else (2 * columns, dim)
 
     def _begin(self, experts: int) -> None:
         """The state before the first round: everyone at the centre."""
         recipe, rows, now = self.recipe, self.rows, self.live
-        now[LIVE.refresh_at] = self.config[CONFIG.refresh]
+        now[LIVE.refresh_at], now[LIVE.weight] = self.config[CONFIG.refresh], 1.0
         now[LIVE.experts], now[LIVE.rate], now[LIVE.level], now[LIVE.trust] = experts, recipe.rate, recipe.level, recipe.trust
         rows[layout.STEP, :experts] = recipe.steps
         rows[layout.EXTRA, :experts] = recipe.extra

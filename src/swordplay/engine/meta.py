@@ -75,11 +75,12 @@ def judge(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
     n = lanes_of(rows)
     loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
     prediction, norm, turn, gap = live[LIVE.prediction], live[LIVE.norm], live[LIVE.turn], live[LIVE.gap]
-    h = slope(loss, threshold, prediction + live[LIVE.offset], target)
+    weight = live[LIVE.weight]
+    h = weight * slope(loss, threshold, prediction + live[LIVE.offset], target)
     if config[CONFIG.shared] == 1.0:
         rows[SLOPE] = h
     else:
-        slopes(n, loss, threshold, rows[PLAYED], live[LIVE.offset], target, rows[SLOPE])
+        slopes(n, loss, threshold, weight, rows[PLAYED], live[LIVE.offset], target, rows[SLOPE])
     if config[CONFIG.adaptive] == 1.0:
         diameter = config[CONFIG.diameter]
         adapt(n, norm, turn, gap, diameter, rows[SLOPE], rows[REPLAY], rows[STEP], rows[EXTRA], rows[ENERGY], rows[ETA])
@@ -93,6 +94,7 @@ def judge(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
         h,
         prediction,
         live[LIVE.smallest],
+        config[CONFIG.retention],
         rows[PLAYED],
         rows[SLOPE],
         rows[REPLAY],
@@ -112,14 +114,16 @@ def judge(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
     if retune(live, config, 0.25 * spread * spread, distance(h, guess, norm, turn, gap)):
         rows[CUMULATIVE] = 0.0
         live[LIVE.smallest] = 0.0
-    return h
+    return float(h)
 
 
 @lanes
-def slopes(n: int, loss: int, threshold: float, at: Vector, offset: float, target: float, answer: Vector) -> None:
+def slopes(
+    n: int, loss: int, threshold: float, weight: float, at: Vector, offset: float, target: float, answer: Vector
+) -> None:
     """Derivative of the loss at every expert's prediction."""
     for i in range(n):
-        answer[i] = slope(loss, threshold, at[i] + offset, target)
+        answer[i] = weight * slope(loss, threshold, at[i] + offset, target)
 
 
 @lanes
@@ -163,6 +167,7 @@ def account(
     h: float,
     prediction: float,
     off: float,
+    retention: float,
     played: Vector,
     slope_: Vector,
     replay: Vector,
@@ -179,7 +184,8 @@ def account(
     """All sums of a round, in one pass over the experts.
 
     The certificate's <g_t, x_t - x_i> and eta/2 surprise - lead/(2 eta), the surprises, and the meta's losses
-    l_i = <g_t, x_i> = h <a, x_i>, less ``off``, which was their smallest sum; ``wrong`` is by how much they were misjudged.
+    l_i = <g_t, x_i> = h <a, x_i>, added to what is retained of the past, less ``off``, which was their smallest sum;
+    ``wrong`` is by how much they were misjudged.
     """
     for i in range(n):
         surprise = distance(slope_[i], replay[i], norm, turn, gap)
@@ -189,7 +195,7 @@ def account(
         drift[i] += 0.5 * (price - inverse[i] * lead[i])
         loss = h * played[i]
         wrong[i] = loss - guess[i]
-        cumulative[i] += loss - off
+        cumulative[i] = retention * (cumulative[i] - off) + loss
 
 
 @part
@@ -206,12 +212,14 @@ def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bo
         live[LIVE.level] *= 2.0 ** math.ceil(math.log2(live[LIVE.total] / live[LIVE.level]))
         live[LIVE.rate] = min(config[CONFIG.cap], math.sqrt((2.0 + lam) / (diameter * diameter * live[LIVE.level])))
         return True
-    live[LIVE.total] += mismatch
-    live[LIVE.level] = max(live[LIVE.level], surprise)
+    retention = config[CONFIG.retention]
+    live[LIVE.total] = retention * live[LIVE.total] + mismatch
+    live[LIVE.level] = max(retention * live[LIVE.level], surprise)
     blur = config[CONFIG.floor] * diameter
     denominator = config[CONFIG.offset] + live[LIVE.total] + blur * blur * live[LIVE.level]
     if denominator > 0.0:
-        live[LIVE.rate] = min(live[LIVE.rate], math.sqrt(config[CONFIG.factor] * lam / denominator))
+        ceiling = live[LIVE.rate] if retention == 1.0 else config[CONFIG.cap]
+        live[LIVE.rate] = min(ceiling, math.sqrt(config[CONFIG.factor] * lam / denominator))
     return False
 
 
@@ -243,7 +251,8 @@ def weigh(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
     guess = 0.0
     if config[CONFIG.optimism] != NO_OPTIMISM:
         mean = dot(n, rows[WEIGHT], rows[AHEAD])
-        live[LIVE.candidate] = slope(int(config[CONFIG.loss]), config[CONFIG.threshold], mean + live[LIVE.offset], target)
+        loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
+        live[LIVE.candidate] = live[LIVE.weight] * slope(loss, threshold, mean + live[LIVE.offset], target)
         guess = live[LIVE.trust] * live[LIVE.candidate]
     rate = live[LIVE.rate]
     if rate < math.inf:
@@ -264,7 +273,7 @@ def largest(n: int, values: Vector) -> float:
     for i in range(0, n, 4):
         a, b = max(a, values[i]), max(b, values[i + 1])
         c, d = max(c, values[i + 2]), max(d, values[i + 3])
-    return max(max(a, b), max(c, d))
+    return float(max(max(a, b), max(c, d)))
 
 
 @lanes
@@ -274,7 +283,7 @@ def least(n: int, values: Vector) -> float:
     for i in range(0, n, 4):
         a, b = min(a, values[i]), min(b, values[i + 1])
         c, d = min(c, values[i + 2]), min(d, values[i + 3])
-    return min(min(a, b), min(c, d))
+    return float(min(min(a, b), min(c, d)))
 
 
 @lanes

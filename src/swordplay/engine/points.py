@@ -63,7 +63,9 @@ def look_ahead(
     base, point = coords[i], coords[coords.shape[0] // 2 + i]
     replay = 0.0
     if rows[EXTRA, i] == 1.0:
-        replay = slope(int(config[CONFIG.loss]), config[CONFIG.threshold], dot(len(features), base, features), target)
+        replay = live[LIVE.weight] * slope(
+            int(config[CONFIG.loss]), config[CONFIG.threshold], dot(len(features), base, features), target
+        )
     rows[REPLAY, i] = replay
     eta = rows[STEP, i]
     if config[CONFIG.adaptive] == 1.0:

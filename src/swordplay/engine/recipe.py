@@ -65,7 +65,7 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     if loss not in LOSSES:
         raise NotCompilable(f"loss must be one of {sorted(LOSSES)} for the engine, got {shown(loss)}.")
     config = np.zeros(len(CONFIG))
-    config[CONFIG.loss], config[CONFIG.threshold] = LOSSES[loss], threshold
+    config[CONFIG.loss], config[CONFIG.threshold], config[CONFIG.retention] = LOSSES[loss], threshold, 1.0
     config[CONFIG.diameter] = parts.domain.diameter
     config[CONFIG.shared], config[CONFIG.grows] = parts.shared, parts.grows
     config[CONFIG.refresh], config[CONFIG.smallest_scale] = REFRESH, SMALLEST_SCALE[np.dtype(dtype)]
@@ -155,6 +155,7 @@ def _(rate: Fixed, config: Vector, parts: Parts) -> None:
 @_rate.register
 def _(rate: SelfConfident, config: Vector, parts: Parts) -> None:
     config[CONFIG.rate], config[CONFIG.factor], config[CONFIG.floor] = layout.SELF_CONFIDENT, rate.factor, rate.floor
+    config[CONFIG.retention], config[CONFIG.cap] = rate.retention, math.inf if rate.cap is None else rate.cap
     if rate.offset is None:
         config[CONFIG.offset] = (parts.setting.diameter * float(parts.setting.gradient_bound or 0.0)) ** 2
     else:

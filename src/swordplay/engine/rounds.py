@@ -24,7 +24,18 @@ LARGEST_SQUARE = 1e150
 def overflows(live: Vector, config: Vector, target: float) -> bool:
     """Whether some expert's squared gradient could pass what double precision can hold (or is NaN)."""
     reach = abs(target) + abs(live[LIVE.offset]) + config[CONFIG.size] * math.sqrt(live[LIVE.norm])
-    return not reach * reach * live[LIVE.norm] < LARGEST_SQUARE
+    gradient = live[LIVE.weight] * reach
+    return not (gradient * gradient * live[LIVE.norm] < LARGEST_SQUARE and live[LIVE.norm] < LARGEST_SQUARE)
+
+
+@part
+def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
+    """What a round has of its own, where there is a schedule: weight, threshold of the Huber loss, size of the domain."""
+    if t < len(schedule):
+        live[LIVE.weight] = schedule[t, 0]
+        config[CONFIG.threshold] = schedule[t, 1]
+        config[CONFIG.size] = schedule[t, 2]
+        config[CONFIG.diameter] = 2.0 * schedule[t, 2]
 
 
 @part
@@ -106,6 +117,7 @@ def play_dense(
     config: Vector,
     features: Matrix,
     targets: Vector,
+    schedule: Matrix,
     predictions: Vector,
     losses: Vector,
     decisions: Matrix,
@@ -116,11 +128,12 @@ def play_dense(
         if t < len(decisions):
             ball.decide(coords, rows, vectors, int(live[LIVE.experts]), decisions[t])
         write_weights(rows, live, weights, t)
+        follow(live, config, schedule, t)
         begin_on_ball(coords, rows, vectors, live, config, features[t])
         if overflows(live, config, targets[t]):
             return t
         predictions[t] = live[LIVE.prediction] + live[LIVE.offset]
-        losses[t] = phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
+        losses[t] = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
         smallest = end_on_ball(coords, rows, live, config, targets[t])
         ball.keep_features(live, vectors, features[t])
         tidy(coords, rows, vectors, live, config, smallest)
@@ -139,6 +152,7 @@ def play_sparse(
     starts: Any,
     last_indices: Any,
     targets: Vector,
+    schedule: Matrix,
     predictions: Vector,
     losses: Vector,
     decisions: Matrix,
@@ -149,6 +163,7 @@ def play_sparse(
         if t < len(decisions):
             ball.decide(coords, rows, vectors, int(live[LIVE.experts]), decisions[t])
         write_weights(rows, live, weights, t)
+        follow(live, config, schedule, t)
         here = indices[starts[t] : starts[t + 1]]
         entries = values[starts[t] : starts[t + 1]]
         ball.measure_sparse(live, config, vectors, entries, here)
@@ -157,7 +172,7 @@ def play_sparse(
         if overflows(live, config, targets[t]):
             return t
         predictions[t] = live[LIVE.prediction] + live[LIVE.offset]
-        losses[t] = phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
+        losses[t] = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
         smallest = end_on_ball(coords, rows, live, config, targets[t])
         ball.scatter(coords, rows, entries, here)
         before = last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
@@ -179,6 +194,7 @@ def play_points(
     config: Vector,
     features: Matrix,
     targets: Vector,
+    schedule: Matrix,
     predictions: Vector,
     losses: Vector,
     decisions: Matrix,
@@ -189,12 +205,13 @@ def play_points(
         if t < len(decisions):
             points.decide(coords, rows, int(live[LIVE.experts]), decisions[t])
         write_weights(rows, live, weights, t)
+        follow(live, config, schedule, t)
         ball.measure(live, config, vectors, features[t])
         points.predict(coords, rows, live, features[t])
         if overflows(live, config, targets[t]):
             return t
         predictions[t] = live[LIVE.prediction]
-        losses[t] = phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
+        losses[t] = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
         end_on_points(coords, rows, vectors, live, config, features[t], targets[t])
     return len(targets)
 
@@ -249,11 +266,13 @@ def learn_one(
     if overflows(live, config, target):
         live[LIVE.prepared] = 0.0
         return math.nan
-    loss = phi(int(config[CONFIG.loss]), config[CONFIG.threshold], live[LIVE.prediction] + live[LIVE.offset], target)
+    loss = live[LIVE.weight] * phi(
+        int(config[CONFIG.loss]), config[CONFIG.threshold], live[LIVE.prediction] + live[LIVE.offset], target
+    )
     smallest = end_on_ball(coords, rows, live, config, target)
     ball.keep_features(live, vectors, features)
     tidy(coords, rows, vectors, live, config, smallest)
-    return loss
+    return float(loss)
 
 
 @kernel
@@ -278,7 +297,9 @@ def play_fleet(
             if overflows(lives[k], config, targets[k, t]):
                 break
             predictions[k, t] = lives[k, LIVE.prediction] + lives[k, LIVE.offset]
-            losses[k, t] = phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[k, t], targets[k, t])
+            losses[k, t] = lives[k, LIVE.weight] * phi(
+                int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[k, t], targets[k, t]
+            )
             smallest = end_on_ball(coords[k], rows[k], lives[k], config, targets[k, t])
             ball.keep_features(lives[k], vectors[k], features[k, t])
             tidy(coords[k], rows[k], vectors[k], lives[k], config, smallest)

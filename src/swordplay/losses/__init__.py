@@ -6,5 +6,6 @@ from swordplay.losses.linear import LinearLoss
 from swordplay.losses.logistic import LogisticLoss
 from swordplay.losses.quadratic import QuadraticLoss
 from swordplay.losses.squared import SquaredLoss
+from swordplay.losses.weighted import WeightedLoss
 
-__all__ = ["FunctionLoss", "HuberLoss", "LinearLoss", "LogisticLoss", "QuadraticLoss", "SquaredLoss"]
+__all__ = ["FunctionLoss", "HuberLoss", "LinearLoss", "LogisticLoss", "QuadraticLoss", "SquaredLoss", "WeightedLoss"]

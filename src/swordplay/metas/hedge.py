@@ -83,7 +83,7 @@ class OptimisticHedge:
         """
         signal = Signal(half_range(losses - state.guesses) ** 2, surprise)
         rate, afresh = self.rate.step(state.rate, signal, self.setting, entropy(state.log_prior))
-        cumulative = np.zeros_like(losses) if afresh else state.cumulative + losses
+        cumulative = np.zeros_like(losses) if afresh else self.rate.retention * state.cumulative + losses
         return state._replace(cumulative=cumulative - cumulative.min(), rate=rate)
 
     def weigh(self, state: HedgeState, guesses: Vector) -> HedgeState:

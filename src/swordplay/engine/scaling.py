@@ -1,0 +1,156 @@
+"""Scaling on the fly: where each column lies and how far it spreads, told from its past only.
+
+The first rows are kept and measured by their median and their clipped deviation, so that an outlier among them does no harm,
+not even the very first. From then on centre and spread follow slowly, and no row pulls them farther than ``clip`` spreads.
+NaN stands for an entry that is missing: it scales to 0, the centre, and teaches nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from swordplay.engine._jit import kernel, part
+from swordplay.types import Matrix, Vector
+
+WARM_UP = 32
+"""Rows that are measured together before the slow pursuit begins."""
+PACE = 1.0 / 2000.0
+"""How fast centre and spread follow in the long run: a column that changes its scale is caught up with in some hundred rows."""
+MAD_TO_SPREAD = 1.4826
+"""The standard deviation of a normal variable in units of its median absolute deviation."""
+TINY = 1e-300
+"""Spreads below this are no spread."""
+
+
+@part
+def scaled(value: float, center: float, spread: float, clip: float) -> float:
+    """(value - center) / spread, clipped; 0 where the column has not spread yet or the entry is missing."""
+    if not spread > TINY or value != value:
+        return 0.0
+    return min(max((value - center) / spread, -clip), clip)
+
+
+@part
+def scale_row(row: Vector, centers: Vector, spreads: Vector, clip: float, answer: Vector) -> float:
+    """A row scaled, with an intercept of 1 behind it where ``answer`` has room; returns its squared norm."""
+    norm = 0.0
+    for j in range(len(row)):
+        answer[j] = scaled(row[j], centers[j], spreads[j], clip)
+        norm += answer[j] * answer[j]
+    if len(answer) > len(row):
+        answer[len(row)] = 1.0
+        norm += 1.0
+    return norm
+
+
+@part
+def follow_row(row: Vector, centers: Vector, spreads: Vector, counts: Vector, first: Matrix, clip: float) -> None:
+    """Let every column's centre and spread learn from a row. ``first`` holds the first rows, shape ``(WARM_UP, d)``."""
+    for j in range(len(row)):
+        value = row[j]
+        if value == value:
+            seen = int(counts[j])
+            if seen < WARM_UP:
+                insert(first[:, j], seen, value)
+                counts[j] = seen + 1.0
+                centers[j], spreads[j] = measure(first[:, j], seen + 1, clip)
+            else:
+                counts[j] = seen + 1.0
+                pursue(value, j, centers, spreads, max(1.0 / (seen + 1.0), PACE), clip)
+
+
+@part
+def insert(values: Any, count: int, value: float) -> None:
+    """Put a value among sorted ones."""
+    place = count
+    while place > 0 and values[place - 1] > value:
+        values[place] = values[place - 1]
+        place -= 1
+    values[place] = value
+
+
+@part
+def measure(values: Any, count: int, clip: float) -> tuple[float, float]:
+    """Median and clipped standard deviation of sorted values."""
+    center = 0.5 * (values[(count - 1) // 2] + values[count // 2])
+    spread = MAD_TO_SPREAD * middle_deviation(values, count, center)
+    if not spread > TINY:
+        # More than half of the values are the same, as in a column of indicators: the plain deviation has to do.
+        return center, deviation(values, count, center, math.inf)
+    return center, deviation(values, count, center, clip * spread)
+
+
+@part
+def middle_deviation(values: Any, count: int, center: float) -> float:
+    """Median of the distances from the centre: walk outwards from both ends of what is left until half of it is passed."""
+    low, high = 0, count - 1
+    farther = 0.0
+    for _ in range(count - count // 2):
+        if center - values[low] > values[high] - center:
+            farther = center - values[low]
+            low += 1
+        else:
+            farther = values[high] - center
+            high -= 1
+    return farther
+
+
+@part
+def deviation(values: Any, count: int, center: float, limit: float) -> float:
+    """Root of the mean squared distance from the centre, no distance counting for more than the limit."""
+    total = 0.0
+    for k in range(count):
+        far = min(abs(values[k] - center), limit)
+        total += far * far
+    return math.sqrt(total / count)
+
+
+@part
+def pursue(value: float, j: int, centers: Vector, spreads: Vector, pace: float, clip: float) -> None:
+    """One step of centre and spread towards a value."""
+    spread = spreads[j]
+    if not spread > TINY:
+        spreads[j] = abs(value - centers[j])  # a column that was constant begins to move
+        return
+    off = min(max((value - centers[j]) / spread, -clip), clip)
+    centers[j] += pace * spread * off
+    spreads[j] = spread * math.sqrt(1.0 + pace * (off * off - 1.0))
+
+
+@kernel
+def scale_rows(rows: Matrix, centers: Vector, spreads: Vector, clip: float, answer: Matrix) -> None:
+    """Rows scaled by what is known now; nothing is learned."""
+    for t in range(len(rows)):
+        scale_row(rows[t], centers, spreads, clip, answer[t])
+
+
+@kernel
+def scale_and_follow(
+    rows: Matrix,
+    centers: Vector,
+    spreads: Vector,
+    counts: Vector,
+    first: Matrix,
+    clip: float,
+    answer: Matrix,
+    norms: Vector,
+) -> None:
+    """Each row scaled by what was known before it, and then learned from; ``norms`` are the squared norms of the answers."""
+    for t in range(len(rows)):
+        norms[t] = scale_row(rows[t], centers, spreads, clip, answer[t])
+        follow_row(rows[t], centers, spreads, counts, first, clip)
+
+
+@kernel
+def locate_and_follow(
+    values: Vector, centers: Vector, spreads: Vector, counts: Vector, first: Matrix, clip: float, where: Matrix
+) -> None:
+    """Centre, spread and largest spread so far of one column before each value, which is then learned from.
+
+    ``where`` has shape ``(T, 3)``; the largest spread is kept in ``spreads[1]``.
+    """
+    for t in range(len(values)):
+        where[t, 0], where[t, 1], where[t, 2] = centers[0], spreads[0], spreads[1]
+        follow_row(values[t : t + 1], centers[:1], spreads[:1], counts[:1], first, clip)
+        spreads[1] = max(spreads[1], spreads[0])

@@ -1,0 +1,1 @@
+"""Estimators: the engine in the clothes of scikit-learn and river."""

@@ -1,0 +1,86 @@
+"""Several classes: one model each, which may join late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from swordplay.estimators.model import LinearModel
+from swordplay.types import Matrix, State, Vector
+
+
+class OneModelPerClass:
+    """The probability of each class, from one log-odds model per class.
+
+    One model per class, and not one softmax over all of them, because a class that appears late then changes nothing for
+    the others, and because every model is the same compiled learner. Two classes share one model.
+
+    Parameters
+    ----------
+    make
+        Makes a fresh model with ``loss="logistic"``.
+    classes
+        How many classes are known from the start.
+    """
+
+    def __init__(self, make: Callable[[], LinearModel], classes: int = 0) -> None:
+        self._make = make
+        self.models: list[LinearModel] = []
+        self.counts: Vector = np.zeros(0)
+        """Rows learned of each class."""
+        self.grow(classes)
+
+    @property
+    def classes(self) -> int:
+        """How many classes are known."""
+        return len(self.counts)
+
+    def grow(self, classes: int) -> None:
+        """Make room for more classes."""
+        if classes <= self.classes:
+            return
+        self.counts = np.append(self.counts, np.zeros(classes - self.classes))
+        wanted = 1 if classes <= 2 else classes
+        if wanted > 1 and len(self.models) == 1:
+            # From two classes to more: the one model told class 1 from class 0 and goes on as that of class 1.
+            self.models.insert(0, self._make())
+        while len(self.models) < wanted:
+            self.models.append(self._make())
+
+    def predict(self, rows: Matrix) -> Matrix:
+        """Probabilities, shape ``(T, K)``; nothing is learned."""
+        return self._probabilities(np.column_stack([model.predict(rows) for model in self.models]))
+
+    def predict_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
+        """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``."""
+        positive = [1] if len(self.models) == 1 else range(len(self.models))
+        scores = [
+            model.predict_then_learn(rows, (labels == k).astype(np.float64), weights)
+            for k, model in zip(positive, self.models, strict=True)
+        ]
+        self.counts = self.counts + np.bincount(labels, minlength=self.classes)
+        return self._probabilities(np.column_stack(scores))
+
+    def _probabilities(self, scores: Matrix) -> Matrix:
+        """Logistic of each score; divided by their sum where there is a model per class."""
+        odds = np.exp(-np.logaddexp(0.0, -scores))
+        if len(self.models) == 1:
+            return np.hstack([1.0 - odds, odds]) if self.classes == 2 else np.ones((len(scores), 1))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        flat: State = {"counts": self.counts.copy()}
+        for k, model in enumerate(self.models):
+            flat |= {f"{k}.{name}": value for name, value in model.state().items()}
+        return flat
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state, bit by bit."""
+        fresh = OneModelPerClass(self._make, len(np.atleast_1d(saved["counts"])))
+        for k, model in enumerate(fresh.models):
+            prefix = f"{k}."
+            model.load_state({name.removeprefix(prefix): v for name, v in saved.items() if name.startswith(prefix)})
+        self.models, self.counts = fresh.models, np.array(saved["counts"], dtype=np.float64)

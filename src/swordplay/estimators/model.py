@@ -1,0 +1,174 @@
+"""The learner behind every estimator: raw rows in, predictions out, nothing to set.
+
+A row goes through three steps, each told from the past only: its columns are scaled and clipped (``Scaler``); its target is
+located, so that the learner predicts how far it lies from the usual; its loss is divided by its own smoothness, so that
+every loss has smoothness 1 and one pool of step sizes, 1, 1/2, 1/4, ..., serves every stream. ``SwordAgeless`` does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from swordplay.domains import Ball
+from swordplay.engine import layout
+from swordplay.engine.driver import Engine
+from swordplay.engine.layout import CONFIG
+from swordplay.engine.memory import CERTIFICATE
+from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.learners import SwordAgeless, certificate
+from swordplay.learners.certificate import CertificateState
+from swordplay.types import Matrix, State, Vector
+
+LossName = Literal["squared", "huber", "logistic"]
+
+THRESHOLDS = {"squared": 10.0, "huber": 1.0, "logistic": 1.0}
+"""Residuals beyond this many spreads of the target pull no harder. For the squared loss only outliers lie so far."""
+SMALLEST_NORM = 1e-12
+"""Rows shorter than this carry nothing to learn from; their weight stays finite."""
+PARTS = ("columns", "target", "engine")
+CURVATURES = {"squared": 1.0, "huber": 1.0, "logistic": 0.25}
+
+
+class LinearModel:
+    """One score per row: a prediction, or the log-odds of a class.
+
+    Parameters
+    ----------
+    dim
+        Number of columns.
+    loss
+        ``"squared"``, ``"huber"`` or ``"logistic"`` (targets 0 and 1).
+    radius
+        Of the ball where the coefficients of the scaled columns live; for regression in units of the target's largest
+        spread so far.
+    memory
+        Rounds that the weights of the experts remember.
+    clip
+        Of the scaled columns.
+    standardize, intercept
+        Whether to scale the columns, and whether to put one of ones behind them.
+    lags
+        How many of the last targets join the columns. They are those that were learned: where targets arrive late, a row
+        is predicted from the last ones that had arrived.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        loss: LossName = "squared",
+        radius: float = 32.0,
+        memory: float = 2000.0,
+        clip: float = 5.0,
+        standardize: bool = True,
+        intercept: bool = True,
+        lags: int = 0,
+    ) -> None:
+        self.loss, self.radius = loss, radius
+        self.recent: Vector = np.full(lags, np.nan)  # the last targets, the newest first
+        self.columns = Scaler(dim + lags, clip=clip, intercept=intercept, follow=standardize)
+        self.target = Locator(clip=THRESHOLDS["squared"])
+        learner = SwordAgeless(Ball(self.columns.width, radius), smoothness=1.0, memory=memory)
+        self.engine = Engine(learner.parts, "logistic" if loss == "logistic" else "huber")
+
+    @property
+    def rounds(self) -> int:
+        """How many rows were learned."""
+        return self.engine.rounds
+
+    @property
+    def weights(self) -> Vector:
+        """Weight of each expert, shape ``(N,)``."""
+        return self.engine.weights
+
+    @property
+    def step_sizes(self) -> Vector:
+        """Step size of each expert relative to a row's own smoothness, shape ``(N,)``."""
+        memory = self.engine.memory
+        return np.asarray(memory.rows[layout.STEP, memory.order])
+
+    @property
+    def effective_step_size(self) -> float:
+        """Weighted geometric mean of the step sizes: 1 learns each row by heart, 2^-13 averages over thousands."""
+        return float(np.exp(self.weights @ np.log(self.step_sizes)))
+
+    def certificate(self, path_length: float = 0.0) -> float:
+        """Bound on the regret so far, in losses of smoothness 1, against any coefficients that travel this far."""
+        memory = self.engine.memory
+        sums = CertificateState(*(memory.rows[row, memory.order] for row in CERTIFICATE.values()))
+        return certificate.value(sums, 2.0 * float(memory.config[CONFIG.size]), path_length)
+
+    def predict(self, rows: Matrix) -> Vector:
+        """Scores of rows of shape ``(T, d)`` by what is known now; nothing is learned."""
+        return np.asarray(self.columns.scale(self._with_recent(rows)) @ self.engine.decision + self._center)
+
+    def predict_then_learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None) -> Vector:
+        """Scores of rows, each made before its own target is learned.
+
+        Parameters
+        ----------
+        rows, targets
+            Shapes ``(T, d)`` and ``(T,)``; NaN in a row stands for a missing entry.
+        weights
+            Positive weights of the losses, shape ``(T,)``.
+        """
+        scaled, norms = self.columns.scale_and_follow(self._with_lags(rows, targets))
+        schedule = np.empty((len(rows), 3))
+        smoothness = CURVATURES[self.loss] * np.maximum(norms, SMALLEST_NORM)
+        schedule[:, 0] = (1.0 if weights is None else weights) / smoothness
+        if self.loss == "logistic":
+            schedule[:, 1], schedule[:, 2] = 1.0, self.radius
+            return self.engine.play(scaled, targets, schedule=schedule).predictions
+        where = self.target.locate_and_follow(targets)
+        schedule[:, 1], schedule[:, 2] = THRESHOLDS[self.loss] * where[:, 1], self.radius * where[:, 2]
+        played = self.engine.play(scaled, targets - where[:, 0], schedule=schedule)
+        return played.predictions + where[:, 0]
+
+    def _with_recent(self, rows: Matrix) -> Matrix:
+        """Lags in front of rows, for targets that are not known yet: the last ones that are."""
+        if not len(self.recent):
+            return rows
+        return np.hstack([np.broadcast_to(self.recent, (len(rows), len(self.recent))), rows])
+
+    def _with_lags(self, rows: Matrix, targets: Vector) -> Matrix:
+        """Lags in front of rows whose targets are about to be learned one after the other."""
+        count = len(self.recent)
+        if not count:
+            return rows
+        history = np.concatenate([self.recent[::-1], targets])
+        lagged = np.lib.stride_tricks.sliding_window_view(history, count)[:-1, ::-1]
+        self.recent = history[len(history) - count :][::-1].copy()
+        return np.hstack([lagged, rows])
+
+    def widen(self, dim: int) -> None:
+        """Make room for columns that appear late, at the end; their coefficients start at 0. Needs ``intercept=False``."""
+        if self.columns.intercept:
+            raise ValueError("intercept must be False for a model that is widened. Give it a column of ones instead.")
+        self.columns.widen(dim + len(self.recent))
+        self.engine.widen(dim + len(self.recent))
+
+    def state(self) -> State:
+        """All that the next row needs, as named arrays."""
+        parts = {"columns": self.columns.state(), "target": self.target.state(), "engine": self.engine.compact_state()}
+        flat = {f"{name}.{key}": value for name, part in parts.items() for key, value in part.items()}
+        return flat | {"recent": self.recent.copy()}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state, bit by bit as the model that saved it."""
+        parts = {name: {k.removeprefix(f"{name}."): v for k, v in saved.items() if k.startswith(f"{name}.")} for name in PARTS}
+        recent = np.array(saved.get("recent", ()), dtype=np.float64)
+        if recent.shape != self.recent.shape:
+            raise ValueError(
+                f"state['recent'] must have shape {self.recent.shape}, got {recent.shape}. Make the model with the same lags."
+            )
+        self.columns.load_state(parts["columns"])
+        self.target.load_state(parts["target"])
+        self.engine.load_compact_state(parts["engine"])
+        self.recent = recent
+
+    @property
+    def _center(self) -> float:
+        return 0.0 if self.loss == "logistic" else self.target.center

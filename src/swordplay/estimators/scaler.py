@@ -1,0 +1,128 @@
+"""A scaler that follows its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay import state
+from swordplay.types import Matrix, State, Vector
+
+
+class ScalerState(NamedTuple):
+    """What the scaler knows of d columns."""
+
+    centers: Vector
+    spreads: Vector
+    counts: Vector
+    """Rows seen by each column."""
+    first: Matrix
+    """The first values of each column, sorted, shape ``(WARM_UP, d)``."""
+
+
+class Scaler:
+    """Centre and spread of columns, followed robustly (see ``engine.scaling``).
+
+    Parameters
+    ----------
+    dim
+        Number of columns d.
+    clip
+        Scaled entries beyond this are clipped, and pull no harder.
+    intercept
+        Whether to put a column of ones behind the scaled ones.
+    follow
+        False to leave every column as it is: centre 0, spread 1, no clipping.
+    """
+
+    def __init__(self, dim: int, *, clip: float = 5.0, intercept: bool = True, follow: bool = True) -> None:
+        from swordplay.engine import scaling  # numba is imported with the first estimator, not with the package
+
+        self._kernels = scaling
+        self.clip = clip if follow else np.inf
+        self.intercept, self.follow = intercept, follow
+        spreads = np.zeros(dim) if follow else np.ones(dim)
+        self._state = ScalerState(np.zeros(dim), spreads, np.zeros(dim), np.zeros((scaling.WARM_UP, dim)))
+
+    @property
+    def dim(self) -> int:
+        """Number of columns that come in."""
+        return len(self._state.centers)
+
+    @property
+    def width(self) -> int:
+        """Number of columns that go out."""
+        return self.dim + int(self.intercept)
+
+    def scale(self, rows: Matrix) -> Matrix:
+        """Rows scaled by what is known; nothing is learned."""
+        now, answer = self._state, np.empty((len(rows), self.width))
+        self._kernels.scale_rows(rows, now.centers, now.spreads, self.clip, answer)
+        return answer
+
+    def scale_and_follow(self, rows: Matrix) -> tuple[Matrix, Vector]:
+        """Each row scaled by what was known before it, then learned from; and their squared norms."""
+        answer, norms = np.empty((len(rows), self.width)), np.empty(len(rows))
+        if self.follow:
+            self._kernels.scale_and_follow(rows, *self._state, self.clip, answer, norms)
+            return answer, norms
+        answer = self.scale(rows)
+        return answer, np.einsum("ij,ij->i", answer, answer)
+
+    def widen(self, dim: int) -> None:
+        """Make room for more columns."""
+        more = dim - self.dim
+        old = self._state
+        self._state = ScalerState(
+            np.append(old.centers, np.zeros(more)),
+            np.append(old.spreads, np.zeros(more) if self.follow else np.ones(more)),
+            np.append(old.counts, np.zeros(more)),
+            np.hstack([old.first, np.zeros((len(old.first), more))]),
+        )
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        return state.flatten(self._state)
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self._state = state.restore(self._state, saved)
+
+
+class Locator:
+    """Where a target usually lies and how far it spreads, followed robustly; the largest spread is remembered.
+
+    Parameters
+    ----------
+    clip
+        No value pulls harder than so many spreads.
+    """
+
+    def __init__(self, clip: float) -> None:
+        from swordplay.engine import scaling  # numba is imported with the first estimator, not with the package
+
+        self._kernels = scaling
+        self.clip = clip
+        # The second spread is the largest so far.
+        self._state = ScalerState(np.zeros(1), np.zeros(2), np.zeros(1), np.zeros((scaling.WARM_UP, 1)))
+
+    @property
+    def center(self) -> float:
+        """Where the next value is expected."""
+        return float(self._state.centers[0])
+
+    def locate_and_follow(self, values: Vector) -> Matrix:
+        """Centre, spread and largest spread before each value, which is then learned from; shape ``(T, 3)``."""
+        where = np.empty((len(values), 3))
+        self._kernels.locate_and_follow(values, *self._state, self.clip, where)
+        return where
+
+    def state(self) -> State:
+        """All that the next value needs."""
+        return state.flatten(self._state)
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self._state = state.restore(self._state, saved)

@@ -1,0 +1,188 @@
+"""No mutated checkpoint loads: not as it was, not as anything else, and with no error but ours."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import swordplay as sp
+from checkpoint.forge import MUTATIONS, START, mutated, resealed, sealed
+from checkpoint.samples import KIND, every_type
+from swordplay import checkpoint
+from swordplay.checkpoint import CheckpointError
+
+QUICK, DEEP = 2_000, 100_000
+"""Mutated files, as the project promises them."""
+
+SMALL = checkpoint.dumps(
+    {"rounds": 3, "rate": 0.5, "points": np.array([[0.25, -1.0]]), "name": "x", "mask": np.ones(2, bool)}, kind=KIND
+)
+
+
+def learned(rounds, seed):
+    rng = np.random.default_rng(seed)
+    learner = sp.Sword(sp.Ball(3))
+    for _ in range(rounds):
+        learner.observe(sp.SquaredLoss(rng.normal(size=3), rng.normal()))
+    return checkpoint.dumps(learner.state(), kind=KIND)
+
+
+ORIGINALS = [learned(40, seed=1), checkpoint.dumps(every_type(), kind=KIND), SMALL]
+OTHERS = [learned(40, seed=2), learned(41, seed=1), checkpoint.dumps({**checkpoint.loads(SMALL), "rounds": 4}, kind=KIND)]
+
+
+def test_every_change_of_a_single_byte_is_found():
+    data = bytearray(SMALL)
+    for place, byte in enumerate(SMALL):
+        for other in range(256):
+            if other != byte:
+                data[place] = other
+                with pytest.raises(CheckpointError):
+                    checkpoint.loads(data)
+        data[place] = byte
+    assert checkpoint.loads(data)["rounds"] == 3
+
+
+def test_every_truncation_and_extension_is_found():
+    for size in range(len(SMALL)):
+        with pytest.raises(CheckpointError, match="is truncated"):
+            checkpoint.loads(SMALL[:size])
+    for extra in range(1, 200):
+        for more in (bytes(extra), SMALL[:extra], b"\n" * extra):
+            with pytest.raises(CheckpointError, match=r"is damaged: it has \d+ bytes and should have"):
+                checkpoint.loads(SMALL + more)
+
+
+def assert_refused(path, count, seed):
+    """Write mutated files and load them."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        k = number % len(ORIGINALS)
+        path.unlink(missing_ok=True)  # some file systems go to the disk when a file is written over
+        path.write_bytes(mutated(ORIGINALS[k], OTHERS[k], rng))
+        with pytest.raises(CheckpointError) as caught:
+            checkpoint.load(path, kind=KIND)
+        assert str(path) in str(caught.value)
+
+
+def test_mutated_files_are_refused(tmp_path):
+    assert_refused(tmp_path / "m.ckpt", QUICK, seed=1)
+
+
+@pytest.mark.deep
+def test_very_many_mutated_files_are_refused(tmp_path):
+    assert_refused(tmp_path / "m.ckpt", DEEP, seed=2)
+
+
+def assert_harmless(count, seed):
+    """Load mutated bytes whose checksum fits again: nothing can know what they were, but they must still be a state."""
+    rng = np.random.default_rng(seed)
+    loaded = 0
+    for number in range(count):
+        k = number % len(ORIGINALS)
+        data = resealed(mutated(ORIGINALS[k], OTHERS[k], rng))
+        try:
+            state = checkpoint.loads(data)
+        except CheckpointError:
+            continue
+        loaded += 1
+        assert checkpoint.loads(checkpoint.dumps(state, kind=KIND)).keys() == state.keys()
+    assert 0 < loaded < count  # both sides of the checks were seen
+
+
+def test_forged_checksums_do_no_harm():
+    assert_harmless(QUICK, seed=3)
+
+
+@pytest.mark.deep
+def test_very_many_forged_checksums_do_no_harm():
+    assert_harmless(DEEP, seed=4)
+
+
+def test_each_mutation_mutates():
+    rng = np.random.default_rng(5)
+    for mutation in MUTATIONS:
+        assert any(mutation(bytearray(SMALL), OTHERS[2], rng) != SMALL for _ in range(10))
+
+
+@pytest.mark.parametrize(
+    "shape", [[2**40], [2**62, 2**62], [2**31, 2**31, 0, 5], [-1], [2**80], [1.0], [True], "3", None, [1] * 65]
+)
+def test_a_declared_shape_is_checked_before_anything_is_allocated(shape):
+    forged = sealed({"kind": KIND, "library": "x", "entries": [["x", "float64", shape]]}, payload=bytes(8))
+    tracemalloc.start()
+    try:
+        with pytest.raises(CheckpointError, match="is malformed"):
+            checkpoint.loads(forged)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_empty_array_of_an_impossible_shape_is_refused():
+    for shape in ([0, 2**62, 2**62], [0] * 64 + [1], [0, 2**63]):
+        with pytest.raises(CheckpointError, match="has the shape"):
+            checkpoint.loads(sealed({"kind": KIND, "library": "x", "entries": [["x", "float64", shape]]}))
+
+
+@pytest.mark.parametrize(
+    ("header", "payload"),
+    [
+        (b"", b""),
+        (b"{", b""),
+        (b"\xff\xfe", b""),
+        (b"[" * 100_000, b""),
+        (b'{"kind": "a", "entries": ' + b"9" * 10_000 + b"}", b""),
+        ([], b""),
+        (None, b""),
+        ({"kind": KIND}, b""),
+        ({"kind": 3, "entries": []}, b""),
+        ({"kind": KIND, "entries": {}}, b""),
+        ({"kind": KIND, "entries": [3]}, b""),
+        ({"kind": KIND, "entries": [["x"]]}, b""),
+        ({"kind": KIND, "entries": [[1, "int", 1]]}, b""),
+        ({"kind": KIND, "entries": [["x", ["int"], 1]]}, b""),
+        ({"kind": KIND, "entries": [["x", "object", [1]]]}, bytes(8)),
+        ({"kind": KIND, "entries": [["x", "int", 1.5]]}, b""),
+        ({"kind": KIND, "entries": [["x", "int", True]]}, b""),
+        ({"kind": KIND, "entries": [["x", "int", float("nan")]]}, b""),
+        ({"kind": KIND, "entries": [["x", "truth", 1]]}, b""),
+        ({"kind": KIND, "entries": [["x", "string", None]]}, b""),
+        ({"kind": KIND, "entries": [["x", "float", None]]}, bytes(7)),
+        ({"kind": KIND, "entries": [["x", "bool", [1]]]}, b"\x02"),
+        ({"kind": KIND, "entries": [["b", "int", 1], ["a", "int", 1]]}, b""),
+        ({"kind": KIND, "entries": [["a", "int", 1], ["a", "int", 2]]}, b""),
+        ({"kind": KIND, "entries": []}, b"more"),
+    ],
+)
+def test_a_malformed_header_is_refused(header, payload):
+    with pytest.raises(CheckpointError, match="is malformed"):
+        checkpoint.loads(sealed(header, payload))
+
+
+def test_a_header_that_does_not_fit_is_refused():
+    header = json.dumps({"kind": KIND, "entries": []}).encode()
+    data = bytearray(sealed(header))
+    data[: START.size] = START.pack(b"\x89SWORD\r\n", 1, 2**32 - 1, len(data))
+    forged = bytearray(resealed(bytes(data)))
+    with pytest.raises(CheckpointError, match="its header does not fit"):
+        checkpoint.loads(forged)
+
+
+def test_a_newer_format_is_told_from_damage():
+    newer = sealed(b"whatever the future holds", b"1234", version=2)
+    with pytest.raises(CheckpointError, match=r"has format version 2, and this library reads 1\. Upgrade swordplay"):
+        checkpoint.loads(newer)
+    damaged = bytearray(SMALL)
+    damaged[8] = 2
+    with pytest.raises(CheckpointError, match="is damaged: its checksum does not match"):
+        checkpoint.loads(damaged)
+
+
+@pytest.mark.parametrize(
+    "foreign", [b"PK\x03\x04 a zip file", b"\x80\x05 a pickle", b"text", b"\x93NUMPY", b"\x00" * 1000, b"\x89PNG\r\n\x1a\n"]
+)
+def test_foreign_bytes_are_told_so(foreign):
+    with pytest.raises(CheckpointError, match=r"is not a checkpoint of swordplay\. Check the path"):
+        checkpoint.loads(foreign)
