@@ -120,6 +120,8 @@ def _compiled(
             f"stream has {stream.dim} feature(s), but the learner's domain has {learner.domain.dim}. Make them agree."
         )
     part = stream if limit is None or limit >= len(stream) else stream[:limit]
+    if "weights" in keep:
+        _weights(learner)  # says so in words where a learner has none
     compiled = twin(learner, stream.loss, threshold=stream.threshold)
     played = compiled.play(
         part.features,

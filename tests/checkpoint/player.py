@@ -18,13 +18,13 @@ import numpy as np
 
 import swordplay as sp
 from swordplay import checkpoint
+from swordplay.engine.layout import LIVE
 from swordplay.types import State
 
 EVERY = 50
 DIM = 4
 DOMAIN = sp.Ball(DIM, radius=3.0)
 FEATURES = np.random.default_rng(20).normal(size=(997, DIM))
-DRIVERS = ("readable", "engine")
 
 
 def row(number: int) -> tuple[np.ndarray, float]:
@@ -37,45 +37,61 @@ class Run:
     """A learner, where it is in the stream, and a digest of all its predictions so far."""
 
     def __init__(self, driver: str, saved: State | None = None) -> None:
-        self.driver = driver
-        self.learner = sp.Sword(DOMAIN)
+        self.player = DRIVERS[driver]()
         self.position, self.predictions = 0, ""
         if saved is not None:
             state = dict(saved)
             self.position, self.predictions = state.pop("position"), state.pop("predictions")
-            self.learner.load_state(state)
+            self.player.load_state(state)
 
     def state(self) -> State:
-        return {**self.learner.state(), "position": self.position, "predictions": self.predictions}
+        return {**self.player.state(), "position": self.position, "predictions": self.predictions}
 
     def play(self) -> None:
         """The rows until the next checkpoint."""
-        predict = self._readable if self.driver == "readable" else self._compiled
-        said = np.array([predict(*row(number)) for number in range(self.position, self.position + EVERY)])
+        said = np.array([self.player.play(*row(number)) for number in range(self.position, self.position + EVERY)])
         self.position += EVERY
         self.predictions = hashlib.sha256(self.predictions.encode() + said.tobytes()).hexdigest()
 
-    def _readable(self, features: np.ndarray, target: float) -> float:
+
+class Readable:
+    """Sword by its readable learner."""
+
+    def __init__(self) -> None:
+        self.learner = sp.Sword(DOMAIN)
+        self.state, self.load_state = self.learner.state, self.learner.load_state
+
+    @staticmethod
+    def essence(state: State) -> State:
+        """All of it."""
+        return state
+
+    def play(self, features: np.ndarray, target: float) -> float:
         prediction = float(features @ self.learner.decision)
         self.learner.observe(sp.SquaredLoss(features, target))
         return prediction
 
-    def _compiled(self, features: np.ndarray, target: float) -> float:
-        model = sp.engine.online(self.learner)
-        prediction = model.predict(features)
-        model.learn(features, target)
+
+class Compiled:
+    """Sword by the engine, in the engine's own state: the readable one would round on the way there and back."""
+
+    def __init__(self) -> None:
+        self.model = sp.engine.online(sp.Sword(DOMAIN))
+        self.state, self.load_state = self.model.compact_state, self.model.load_compact_state
+
+    @staticmethod
+    def essence(state: State) -> State:
+        """Less the columns that are kept free for experts to come: how many these are is no part of the game."""
+        experts = int(state["live"][LIVE.experts])
+        return {**state, "rows": state["rows"][:, :experts], "coords": state["coords"][:, :experts]}
+
+    def play(self, features: np.ndarray, target: float) -> float:
+        prediction = self.model.predict(features)
+        self.model.learn(features, target)
         return prediction
 
 
-def advanced(run: Run) -> tuple[Run, State]:
-    """A run at its next checkpoint, and the state to save there.
-
-    The readable learner just goes on. The engine's own memory is not the readable state, and the way there and back
-    rounds: so here a run, killed or not, goes on from the state that it saves.
-    """
-    run.play()
-    state = run.state()
-    return (run if run.driver == "readable" else Run(run.driver, state)), state
+DRIVERS = {"readable": Readable, "engine": Compiled}
 
 
 def resumed(path: Path, driver: str) -> Run:
@@ -88,12 +104,12 @@ def resumed(path: Path, driver: str) -> Run:
 def play_on(path: Path, driver: str, until: float = float("inf")) -> None:
     run = resumed(path, driver)
     while run.position < until:
-        run, state = advanced(run)
-        checkpoint.save(path, state, kind=driver)
+        run.play()
+        checkpoint.save(path, run.state(), kind=driver)
 
 
 def be_killed(path: Path, driver: str) -> None:
-    advanced(Run(driver))  # whatever has to be compiled is compiled before the clock starts
+    Run(driver).play()  # whatever has to be compiled is compiled before the clock starts
     for line in sys.stdin:
         victim = os.fork()
         if victim == 0:

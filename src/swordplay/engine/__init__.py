@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+import numpy as np
+
 from swordplay.engine.recipe import NotCompilable
 from swordplay.metas import Parts
 from swordplay.types import Matrix, State
@@ -54,13 +56,16 @@ def twin(learner: Any, loss: str, *, threshold: float = 1.0, dtype: Any = "float
     """
     from swordplay.engine.driver import Engine
 
+    precision = np.dtype(dtype).name
+    if precision not in ("float64", "float32"):
+        raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
     if not isinstance(learner, Assembled):
         raise NotCompilable(f"a learner of type {type(learner).__name__} does not say what it is made of (no .parts).")
     keeper = learner.keeper
-    if isinstance(keeper, Engine) and (keeper.loss, keeper.threshold, keeper.dtype) == (loss, threshold, dtype):
+    if isinstance(keeper, Engine) and (keeper.loss, keeper.threshold, keeper.dtype) == (loss, threshold, precision):
         return keeper
     state = learner.state() if learner.rounds else None
-    engine = Engine(learner.parts, loss, threshold=threshold, state=state, dtype=dtype)
+    engine = Engine(learner.parts, loss, threshold=threshold, state=state, dtype=precision)
     learner.hand_over(engine)
     return engine
 

@@ -67,12 +67,19 @@ class Engine:
         self.memory = Memory(recipe(parts, loss, threshold, dtype), dtype)
         if state is not None:
             self.memory.load(state)
-        from swordplay.engine import rounds  # numba is imported with the first engine, not with the package
-
-        self._kernels = rounds
         self._predict: Callable[..., float] | None = None
         self._learn: Callable[..., float] | None = None
         self._room = 0
+
+    @property
+    def _kernels(self) -> Any:
+        from swordplay.engine import rounds  # numba is imported with the first round, not with the package
+
+        return rounds
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Kernels and the arrays at hand are found again when they are needed.
+        return {name: value for name, value in vars(self).items() if name != "_arrays"} | {"_predict": None, "_learn": None}
 
     @property
     def rounds(self) -> int:
@@ -206,7 +213,8 @@ class Engine:
         """<a, x_t>: the prediction for a row of shape ``(d,)``."""
         row = self._row(features)
         kernel = self._predict or self._prepare_single()[0]
-        answer = kernel(*self._arrays, row)
+        memory = self.memory  # its arrays may have been replaced since the last call
+        answer = kernel(memory.coords, memory.rows, memory.vectors, memory.live, memory.config, row)
         if answer - answer != 0.0:
             arguments.vector("features", features, self.dim)
             raise ValueError("features are too large: their prediction overflows. Rescale them.")
@@ -218,7 +226,9 @@ class Engine:
         kernel = self._learn
         if kernel is None or self.memory.live[LIVE.rounds] >= self._room:
             kernel = self._prepare_single()[1]
-        loss = kernel(*self._arrays, row, self._target(target))
+        memory = self.memory
+        target = self._target(target)
+        loss = kernel(memory.coords, memory.rows, memory.vectors, memory.live, memory.config, row, target)
         if loss != loss:
             arguments.vector("features", features, self.dim)
             raise ValueError(f"features or target ({target}) are too large: the loss overflows. Rescale them.")
@@ -243,7 +253,6 @@ class Engine:
         ahead = 3 * self.memory.rounds + 16
         self.memory.reserve_rounds(ahead)
         self._room = self.memory.rounds + ahead if self.memory.config[CONFIG.grows] else sys.maxsize
-        self._arrays = self.memory.arrays
         self._predict, self._learn = self._kernels.predict_one, self._kernels.learn_one
         return self._predict, self._learn
 

@@ -33,6 +33,8 @@ class Fleet:
         if not engines:
             raise ValueError("learners must not be empty. Give at least one.")
         self._memories = [engine.memory for engine in engines]
+        if len({id(memory) for memory in self._memories}) < len(engines):
+            raise ValueError("learners must be different objects, got one of them twice: it cannot play two streams at once.")
         first = self._memories[0]
         if not first.recipe.on_ball:
             raise NotCompilable("many streams at once are played on a Ball. Play each by itself.")

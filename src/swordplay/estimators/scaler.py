@@ -22,6 +22,13 @@ class ScalerState(NamedTuple):
     """The first values of each column, sorted, shape ``(WARM_UP, d)``."""
 
 
+def _kernels() -> Any:
+    """Looked up and never kept: a module cannot be pickled, and numba is imported with the first estimator only."""
+    from swordplay.engine import scaling
+
+    return scaling
+
+
 class Scaler:
     """Centre and spread of columns, followed robustly (see ``engine.scaling``).
 
@@ -38,13 +45,10 @@ class Scaler:
     """
 
     def __init__(self, dim: int, *, clip: float = 5.0, intercept: bool = True, follow: bool = True) -> None:
-        from swordplay.engine import scaling  # numba is imported with the first estimator, not with the package
-
-        self._kernels = scaling
         self.clip = clip if follow else np.inf
         self.intercept, self.follow = intercept, follow
         spreads = np.zeros(dim) if follow else np.ones(dim)
-        self._state = ScalerState(np.zeros(dim), spreads, np.zeros(dim), np.zeros((scaling.WARM_UP, dim)))
+        self._state = ScalerState(np.zeros(dim), spreads, np.zeros(dim), np.zeros((_kernels().WARM_UP, dim)))
 
     @property
     def dim(self) -> int:
@@ -59,14 +63,14 @@ class Scaler:
     def scale(self, rows: Matrix) -> Matrix:
         """Rows scaled by what is known; nothing is learned."""
         now, answer = self._state, np.empty((len(rows), self.width))
-        self._kernels.scale_rows(rows, now.centers, now.spreads, self.clip, answer)
+        _kernels().scale_rows(rows, now.centers, now.spreads, self.clip, answer)
         return answer
 
     def scale_and_follow(self, rows: Matrix) -> tuple[Matrix, Vector]:
         """Each row scaled by what was known before it, then learned from; and their squared norms."""
         answer, norms = np.empty((len(rows), self.width)), np.empty(len(rows))
         if self.follow:
-            self._kernels.scale_and_follow(rows, *self._state, self.clip, answer, norms)
+            _kernels().scale_and_follow(rows, *self._state, self.clip, answer, norms)
             return answer, norms
         answer = self.scale(rows)
         return answer, np.einsum("ij,ij->i", answer, answer)
@@ -101,12 +105,9 @@ class Locator:
     """
 
     def __init__(self, clip: float) -> None:
-        from swordplay.engine import scaling  # numba is imported with the first estimator, not with the package
-
-        self._kernels = scaling
         self.clip = clip
         # The second spread is the largest so far.
-        self._state = ScalerState(np.zeros(1), np.zeros(2), np.zeros(1), np.zeros((scaling.WARM_UP, 1)))
+        self._state = ScalerState(np.zeros(1), np.zeros(2), np.zeros(1), np.zeros((_kernels().WARM_UP, 1)))
 
     @property
     def center(self) -> float:
@@ -116,7 +117,7 @@ class Locator:
     def locate_and_follow(self, values: Vector) -> Matrix:
         """Centre, spread and largest spread before each value, which is then learned from; shape ``(T, 3)``."""
         where = np.empty((len(values), 3))
-        self._kernels.locate_and_follow(values, *self._state, self.clip, where)
+        _kernels().locate_and_follow(values, *self._state, self.clip, where)
         return where
 
     def state(self) -> State:

@@ -14,6 +14,9 @@ from swordplay.types import Array, Domain, Matrix, Vector
 
 LossName = Literal["squared", "logistic", "huber"]
 
+CHUNK_NUMBERS = 1 << 22
+"""Entries of a sparse table that are written out at a time."""
+
 _FAMILIES: dict[str, type[LinearLoss]] = {"squared": SquaredLoss, "logistic": LogisticLoss, "huber": HuberLoss}
 
 
@@ -107,8 +110,12 @@ class LinearStream:
         Exact: a convex φ has its steepest slopes at the ends of the range of predictions, which the domain's
         support function gives.
         """
-        rows = self.features.toarray() if self.sparse else self.features
-        low, high = -domain.support(-rows), domain.support(rows)
+        low, high = np.empty(len(self)), np.empty(len(self))
+        step = max(1, CHUNK_NUMBERS // self.dim)  # sparse rows are written out a few at a time
+        for first in range(0, len(self), step):
+            rows = self.features[first : first + step]
+            dense = np.asarray(rows.toarray() if self.sparse else rows, dtype=np.float64)
+            low[first : first + step], high[first : first + step] = -domain.support(-dense), domain.support(dense)
         steepest = np.maximum(np.abs(self._each("slope", low)), np.abs(self._each("slope", high)))
         return float((steepest * np.sqrt(self._squared_norms())).max(initial=0.0))
 

@@ -1,0 +1,213 @@
+"""What the coats for scikit-learn share: input made clean or refused, and files that hold a whole estimator.
+
+An input that is refused changes nothing: all of it is checked before any of it is learned.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from swordplay import arguments, checkpoint
+from swordplay.checkpoint import CheckpointError
+from swordplay.types import Matrix, State, Vector
+
+LARGEST = 1e60
+"""Magnitudes beyond this are mistakes: their squares, times radius and spread, would come near to what doubles can hold."""
+LARGEST_WEIGHT = 1e6
+"""Of a row's loss. Rows that matter a million times more than others are better repeated or left alone."""
+WIDEST_SPARSE = 4096
+"""Sparse rows are made dense on the way in, a chunk at a time; beyond this width that would waste more than it saves."""
+CHUNK_NUMBERS = 1 << 21
+"""Entries of a chunk: 16 MB."""
+
+
+class Coat(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Validation, checkpoints and tags of every estimator here."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Whatever is refused inside leaves the attributes as they were."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _rows(self, X: Any, *, reset: bool = False) -> Any:
+        """Rows of finite doubles: a C-contiguous array, or CSR that is narrow enough."""
+        refuse_strings("X", X)
+        return refuse_huge("X", self._narrow(validate_data(self, X, accept_sparse="csr", **AS_DOUBLES, reset=reset)))
+
+    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        """The same, and targets as scikit-learn takes them."""
+        refuse_strings("X", X)
+        rows, targets = validate_data(self, X, y, accept_sparse="csr", **AS_DOUBLES, reset=reset)
+        return refuse_huge("X", self._narrow(rows)), targets
+
+    def _narrow(self, rows: Any) -> Any:
+        if not isinstance(rows, np.ndarray) and rows.shape[1] > WIDEST_SPARSE:
+            raise ValueError(
+                f"X is sparse with {rows.shape[1]} columns; sparse rows are made dense here and may have {WIDEST_SPARSE}. "
+                "Reduce them first, with TruncatedSVD or a FeatureHasher of fewer columns."
+            )
+        return rows
+
+    def _require_fitted(self) -> None:
+        check_is_fitted(self)
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and state to a file, all or nothing; no pickle."""
+        state: State = {f"parameter.{name}": value for name, value in self.get_params(deep=False).items()}
+        if self.__sklearn_is_fitted__():
+            state |= {f"model.{name}": value for name, value in self.model_.state().items()}
+            state |= {"columns": int(self.n_features_in_)}
+            if hasattr(self, "feature_names_in_"):
+                state["names"] = json.dumps(list(self.feature_names_in_))
+            state |= self._more_state()
+        checkpoint.save(path, state, kind=type(self).__name__)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The estimator that was saved; it goes on bit by bit.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is not exactly what this class saved.
+        """
+        saved = checkpoint.load(path, kind=cls.__name__)
+        try:
+            estimator = cls(**_within("parameter.", saved))
+            if "columns" in saved:
+                estimator.n_features_in_ = saved["columns"]
+                if "names" in saved:
+                    estimator.feature_names_in_ = np.array(json.loads(saved["names"]), dtype=object)
+                estimator._load_more_state(saved)
+                estimator.model_ = estimator._make()
+                estimator.model_.load_state(_within("model.", saved))
+        except (TypeError, ValueError, KeyError) as error:
+            raise CheckpointError(
+                f"the checkpoint {os.fspath(path)!r} does not fit {cls.__name__}: {error} Save it again with this version."
+            ) from error
+        return estimator
+
+    def _make(self) -> Any:
+        """A fresh model from the parameters; refuses those that make no sense."""
+        raise NotImplementedError
+
+    def _more_state(self) -> State:
+        return {}
+
+    def _load_more_state(self, saved: Mapping[str, Any]) -> None:
+        return None
+
+
+AS_DOUBLES = {"dtype": np.float64, "order": "C"}
+
+
+def refuse_strings(name: str, values: Any) -> None:
+    """Numbers in quotes would be read as numbers; whoever sends them has not looked at the data."""
+    if (isinstance(values, np.ndarray) and values.dtype.kind in "fiub") or hasattr(values, "indptr"):
+        return
+    raw = np.asarray(values) if not isinstance(values, list) or _is_table(values) else np.array([], dtype=float)
+    quoted = raw.dtype.kind in "US" or (raw.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in raw.flat))
+    if quoted:
+        raise ValueError(f"{name} must hold numbers, got strings in {arguments.shown(values)}. Encode or convert them first.")
+
+
+def _is_table(values: list[Any]) -> bool:
+    """Whether numpy can make an array of it; scikit-learn says in its own words why not."""
+    try:
+        np.asarray(values)
+    except ValueError:
+        return False
+    return True
+
+
+def refuse_huge(name: str, values: Any) -> Any:
+    """Finite values whose squares would overflow."""
+    numbers = values if isinstance(values, np.ndarray) else values.data
+    if numbers.size and not max(numbers.max(), -numbers.min()) <= LARGEST:
+        worst = numbers.flat[np.abs(numbers).argmax()]
+        raise ValueError(f"{name} must not pass {LARGEST:g} in magnitude, got {worst:g}. Drop or repair that entry.")
+    return values
+
+
+def real_targets(y: Any) -> Vector:
+    """Targets of a regression."""
+    return np.asarray(refuse_huge("y", np.ascontiguousarray(y, dtype=np.float64)))
+
+
+def loss_weights(sample_weight: Any, count: int) -> Vector | None:
+    """Factors of the losses, shape ``(T,)``; None for all ones."""
+    if sample_weight is None:
+        return None
+    refuse_strings("sample_weight", sample_weight)
+    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0)
+    if weights.ndim == 0:
+        weights = np.full(count, float(weights))
+    if weights.shape != (count,):
+        raise ValueError(f"sample_weight must have shape ({count},), got {weights.shape}. Give one weight per row.")
+    if count and not 0.0 <= weights.min() <= weights.max() <= LARGEST_WEIGHT:
+        bad = weights[~((weights >= 0) & (weights <= LARGEST_WEIGHT))][0]
+        raise ValueError(f"sample_weight must lie in [0, {LARGEST_WEIGHT:g}], got {bad:g}. A weight of 0 skips a row.")
+    return np.asarray(weights)
+
+
+def dense_chunks(rows: Any) -> Iterator[tuple[slice, Matrix]]:
+    """Rows as arrays: at once if they are one already, a chunk of sparse ones at a time."""
+    count = rows.shape[0]
+    size = count if isinstance(rows, np.ndarray) else max(1, CHUNK_NUMBERS // max(1, rows.shape[1]))
+    for first in range(0, count, max(1, size)):
+        part = slice(first, min(first + size, count))
+        yield part, rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
+
+
+def in_chunks(answer: Callable[[Matrix], Any], rows: Any) -> Any:
+    """Answers for all rows, put together."""
+    return np.concatenate([answer(part) for _, part in dense_chunks(rows)])
+
+
+def play(model: Any, rows: Any, targets: Any, weights: Vector | None) -> Any:
+    """Predictions of rows, each made before it is learned; rows of weight 0 are predicted and not learned."""
+    answers = []
+    for part, dense in dense_chunks(rows):
+        if weights is None or weights[part].all():
+            answers.append(model.predict_then_learn(dense, targets[part], None if weights is None else weights[part]))
+            continue
+        share = weights[part]
+        turns = np.flatnonzero(np.diff(share != 0)) + 1
+        for run in np.split(np.arange(len(share)), turns):
+            here = slice(run[0], run[-1] + 1)
+            learned = share[run[0]] != 0
+            answers.append(
+                model.predict_then_learn(dense[here], targets[part][here], share[here])
+                if learned
+                else model.predict(dense[here])
+            )
+    return np.concatenate(answers)
+
+
+def _within(prefix: str, saved: Mapping[str, Any]) -> State:
+    return {name.removeprefix(prefix): value for name, value in saved.items() if name.startswith(prefix)}

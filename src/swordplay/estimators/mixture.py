@@ -1,0 +1,97 @@
+"""The learner behind the aggregator: forecasts in, one forecast out, weights that drift on the simplex."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from swordplay.domains import Simplex
+from swordplay.engine import layout
+from swordplay.engine.driver import Engine
+from swordplay.engine.recipe import LARGEST_EXPLICIT
+from swordplay.estimators.model import SMALLEST_NORM, THRESHOLDS
+from swordplay.estimators.scaler import Locator
+from swordplay.learners import SwordAgeless
+from swordplay.types import Matrix, State, Vector
+
+PARTS = ("gap", "spread", "engine")
+
+
+class Mixture:
+    r"""A convex combination of K forecasts.
+
+    As the weights sum to 1, forecasts and target may be moved together: each row is measured from the mean of its own
+    forecasts, so that only their differences are learned from. Its loss is divided by
+
+    .. math:: L_t = \max\{\|a_t\|^2, \text{the usual } \|a\|^2\},
+
+    at least its own smoothness: a row on which the forecasts agree tells little about who is right, and counts for little.
+
+    Parameters
+    ----------
+    forecasts
+        K.
+    loss
+        ``"squared"`` or ``"huber"``: whether residuals are clipped at ten spreads or at one.
+    memory
+        Rounds that the weights of the experts remember.
+    """
+
+    def __init__(self, forecasts: int, *, loss: str = "squared", memory: float = 2000.0) -> None:
+        if forecasts > LARGEST_EXPLICIT:
+            raise ValueError(f"X has {forecasts} forecasts; at most {LARGEST_EXPLICIT} can be combined. Drop the worst.")
+        self.forecasts, self.loss = forecasts, loss
+        self._gap = Locator(clip=THRESHOLDS["squared"])
+        self._spread = Locator(clip=THRESHOLDS["squared"])
+        # A single forecast stands twice: a simplex has two corners at the least.
+        learner = SwordAgeless(Simplex(max(2, forecasts)), smoothness=1.0, memory=memory)
+        self.engine = Engine(learner.parts, "huber")
+
+    @property
+    def rounds(self) -> int:
+        """How many rows were learned."""
+        return self.engine.rounds
+
+    @property
+    def combination(self) -> Vector:
+        """Weight of each forecast, shape ``(K,)``: not negative, with a sum of 1."""
+        weights = np.maximum(self.engine.decision, 0.0)
+        return np.asarray(weights / weights.sum()) if self.forecasts > 1 else np.ones(1)
+
+    @property
+    def effective_step_size(self) -> float:
+        """Weighted geometric mean of the experts' step sizes."""
+        memory = self.engine.memory
+        return float(np.exp(self.engine.weights @ np.log(memory.rows[layout.STEP, memory.order])))
+
+    def predict(self, rows: Matrix) -> Vector:
+        """Combined forecasts of rows of shape ``(T, K)``; nothing is learned."""
+        level = rows.mean(axis=1)
+        return np.asarray((rows - level[:, None]) @ self.combination + level)
+
+    def predict_then_learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None) -> Vector:
+        """Combined forecasts, each made before its own target is learned; shape ``(T,)``."""
+        level = rows.mean(axis=1)
+        apart = np.ascontiguousarray((rows if self.forecasts > 1 else np.hstack([rows, rows])) - level[:, None])
+        lengths = np.sqrt(np.einsum("ij,ij->i", apart, apart))
+        usual = self._gap.locate_and_follow(lengths)
+        smoothness = np.maximum(lengths, usual[:, 0] + usual[:, 1]) ** 2
+        schedule = np.empty((len(rows), 3))
+        schedule[:, 0] = (1.0 if weights is None else weights) / np.maximum(smoothness, SMALLEST_NORM)
+        schedule[:, 1] = THRESHOLDS[self.loss] * self._spread.locate_and_follow(targets - level)[:, 1]
+        schedule[:, 2] = 1.0
+        return self.engine.play(apart, targets - level, schedule=schedule).predictions + level
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        parts = {"gap": self._gap.state(), "spread": self._spread.state(), "engine": self.engine.compact_state()}
+        return {f"{name}.{key}": value for name, part in parts.items() for key, value in part.items()}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state, bit by bit."""
+        parts = {name: {k.removeprefix(f"{name}."): v for k, v in saved.items() if k.startswith(f"{name}.")} for name in PARTS}
+        self._gap.load_state(parts["gap"])
+        self._spread.load_state(parts["spread"])
+        self.engine.load_compact_state(parts["engine"])

@@ -1,0 +1,67 @@
+"""What a model has to say about its stream, in a few lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from swordplay.engine import layout
+from swordplay.estimators.model import LinearModel
+
+LEADERS = 3
+"""Experts that are named; the others are summed up."""
+INDENT = " " * 14
+
+
+def text(name: str, models: Mapping[str, LinearModel]) -> str:
+    """How fast the stream seems to drift, which experts lead, and what the bound says.
+
+    Parameters
+    ----------
+    name
+        Of the estimator.
+    models
+        What each model tells, such as ``"count"`` or a class, and the model; the names are shown where there are several.
+    """
+    first = next(iter(models.values()))
+    rows = f"{first.rounds:,} row{'s' * (first.rounds != 1)}"
+    columns = f"{first.columns.dim:,} column{'s' * (first.columns.dim != 1)}"
+    parts = [f"{name} after {rows} of {columns}" + (f", {len(models)} models" if len(models) > 1 else "")]
+    for what, model in models.items():
+        parts += [f"model of {what}"] if len(models) > 1 else []
+        parts += [_drift(model), _experts(model), _bound(model)]
+    return "\n".join(parts)
+
+
+def _drift(model: LinearModel) -> str:
+    """The effective step size, and how many rows it looks back.
+
+    A step of 1 fits the last row exactly, in its own direction only: all directions are renewed after width/step rows.
+    """
+    step = model.effective_step_size
+    back = max(1, round(model.columns.width / step))
+    return f"  drift       effective step size {step:.2g}: the last {back:,} row{'s' * (back != 1)} or so decide"
+
+
+def _experts(model: LinearModel) -> str:
+    weights, steps = model.weights, model.step_sizes
+    memory = model.engine.memory
+    extra = memory.rows[layout.EXTRA, memory.order]
+    leaders = np.argsort(-weights, kind="stable")[:LEADERS]
+    lines = [
+        f"{100 * weights[k]:3.0f} %  {'extra-gradient' if extra[k] else 'gradient'}, step size {steps[k]:.2g}" for k in leaders
+    ]
+    rest = 100 * max(0.0, 1.0 - float(weights[leaders].sum()))
+    lines.append(f"{rest:3.0f} %  the other {len(weights) - len(leaders)}")
+    return "  experts     " + f"\n{INDENT}".join(lines)
+
+
+def _bound(model: LinearModel) -> str:
+    """The certificate at a standstill and after one radius of travel; it is concave in between and beyond."""
+    radius = model.radius if model.loss == "logistic" else model.radius * float(model.target.state()["spreads"][1])
+    fixed, moving = model.certificate(0.0), model.certificate(radius)
+    return (
+        f"  bound       regret at most {fixed:.3g} to any fixed coefficients,\n"
+        f"{INDENT}{moving:.3g} to any that travel one radius ({radius:.3g}); of losses of smoothness 1"
+    )
