@@ -95,6 +95,16 @@ def test_learners_of_different_age_go_on_together() -> None:
         same(game, ours, theirs)
 
 
+def test_a_learner_that_met_sparse_rows_is_still_of_the_same_make() -> None:
+    rng = np.random.default_rng(0)
+    rows, targets = rng.normal(size=(10, 300)), rng.normal(size=10)
+    learners = [sp.Sword(sp.Ball(300)) for _ in range(2)]
+    sp.play(learners[0], sp.LinearStream(scipy.sparse.csr_matrix(rows), targets), engine="compiled")
+    sp.play(learners[1], sp.LinearStream(rows, targets), engine="compiled")
+    losses = sp.engine.play_many(learners, np.stack([rows, rows]), np.stack([targets, targets]))
+    assert gap(losses[0], losses[1]) <= DRIVEN
+
+
 def whole(learner: Any, stream: sp.LinearStream) -> None:
     sp.play(learner, stream, engine="compiled", keep=())
 

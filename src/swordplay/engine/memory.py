@@ -104,11 +104,15 @@ class Memory:
                 count += 1
             self.reserve(2 * count)
 
-    def widen(self, dim: int) -> None:
-        """Make room for more coordinates on a ball around the origin; every point starts at 0 there."""
-        more = dim - self.vectors.shape[1]
-        self.coords = np.vstack([self.coords, np.zeros((more, self.coords.shape[1]), self.coords.dtype)])
-        self.vectors = np.hstack([self.vectors, np.zeros((len(self.vectors), more))])
+    def widen(self, dim: int, last: int = 0) -> None:
+        """Make room for more coordinates on a ball around the origin; every point starts at 0 there.
+
+        The ``last`` coordinates stay behind the new ones.
+        """
+        now = self.vectors.shape[1]
+        places = np.full(dim - now, now - last)
+        self.coords = np.insert(self.coords, places, 0.0, axis=0)
+        self.vectors = np.insert(self.vectors, places, 0.0, axis=1)
 
     def compact_state(self) -> State:
         """The arrays themselves: what a continuation bit by bit needs."""
@@ -179,7 +183,7 @@ class Memory:
                 f"experts.{k}.energy": rows[layout.ENERGY, order][kind],
             }
         flat |= {f"certificate.{name}": rows[row, order] for name, row in CERTIFICATE.items()}
-        if self._is_single:
+        if not self.recipe.weighed:
             return flat
         flat |= {f"hedge.{name}": rows[row, order] for name, row in HEDGE.items()}
         flat["hedge.cumulative"] = flat["hedge.cumulative"] - flat["hedge.cumulative"].min()
@@ -208,10 +212,6 @@ class Memory:
         turns = np.flatnonzero(np.diff(extra)) + 1
         edges = [0, *turns.tolist(), len(extra)]
         return [slice(first, stop) for first, stop in pairwise(edges)]
-
-    @property
-    def _is_single(self) -> bool:
-        return len(self.recipe.steps) == 1 and not self.config[CONFIG.grows]
 
     def _base(self) -> Matrix:
         """xhat, shape ``(columns, d)``."""
@@ -267,7 +267,7 @@ class Memory:
         rows[layout.LEAD, order] = np.einsum("ij,ij->i", lead, lead)
         for name, row in CERTIFICATE.items():
             rows[row, order] = state[f"certificate.{name}"]
-        if not self._is_single:
+        if self.recipe.weighed:
             for name, row in HEDGE.items():
                 rows[row, order] = state[f"hedge.{name}"]
             now[LIVE.entropy] = -np.min(state["hedge.log_prior"])

@@ -50,14 +50,19 @@ def lanes_of(rows: Matrix) -> int:
 
 
 @part
-def distance(now: float, before: float, norm: float, turn: float, gap: float) -> float:
-    """norm(now * a - before * a')^2.
+def distance(now: float, before: float, norm: float, last_norm: float, cross: float, turn: float, gap: float) -> float:
+    """norm(now * a - before * a')^2, by whichever of two forms cancels less.
 
-    now a - before a' = (now - before) a + before (a - a'), which loses nothing when a = a' and now = before:
-    expanding the square of the left side instead would cancel.
+    Expanding the square is right unless the two gradients are nearly the same. Then
+    now a - before a' = (now - before) a + before (a - a') loses nothing, because turn = <a, a - a'> and
+    gap = norm(a - a')^2 were summed entry by entry.
     """
     change = now - before
-    return max(change * change * norm + 2.0 * change * before * turn + before * before * gap, 0.0)
+    apart = now * now * norm + before * before * last_norm
+    close = change * change * norm + before * before * gap
+    expanded = apart - 2.0 * now * before * cross
+    nearby = close + 2.0 * change * before * turn
+    return max(nearby if close < apart else expanded, 0.0)
 
 
 @part
@@ -74,7 +79,8 @@ def judge(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
     """
     n = lanes_of(rows)
     loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
-    prediction, norm, turn, gap = live[LIVE.prediction], live[LIVE.norm], live[LIVE.turn], live[LIVE.gap]
+    prediction, norm, last_norm = live[LIVE.prediction], live[LIVE.norm], live[LIVE.last_norm]
+    cross, turn, gap = live[LIVE.cross], live[LIVE.turn], live[LIVE.gap]
     weight = live[LIVE.weight]
     h = weight * slope(loss, threshold, prediction + live[LIVE.offset], target)
     if config[CONFIG.shared] == 1.0:
@@ -83,12 +89,28 @@ def judge(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
         slopes(n, loss, threshold, weight, rows[PLAYED], live[LIVE.offset], target, rows[SLOPE])
     if config[CONFIG.adaptive] == 1.0:
         diameter = config[CONFIG.diameter]
-        adapt(n, norm, turn, gap, diameter, rows[SLOPE], rows[REPLAY], rows[STEP], rows[EXTRA], rows[ENERGY], rows[ETA])
+        adapt(
+            n,
+            norm,
+            last_norm,
+            cross,
+            turn,
+            gap,
+            diameter,
+            rows[SLOPE],
+            rows[REPLAY],
+            rows[STEP],
+            rows[EXTRA],
+            rows[ENERGY],
+            rows[ETA],
+        )
     if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
         follow_steps(n, rows[ETA], rows[INVERSE], rows[GROWTH], rows[LARGEST])
     account(
         n,
         norm,
+        last_norm,
+        cross,
         turn,
         gap,
         h,
@@ -111,7 +133,7 @@ def judge(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
     spread = largest(n, rows[SCRATCH]) - least(n, rows[SCRATCH])
     live[LIVE.smallest] = least(n, rows[CUMULATIVE])
     guess = live[LIVE.trust] * live[LIVE.candidate]
-    if retune(live, config, 0.25 * spread * spread, distance(h, guess, norm, turn, gap)):
+    if retune(live, config, 0.25 * spread * spread, distance(h, guess, norm, last_norm, cross, turn, gap)):
         rows[CUMULATIVE] = 0.0
         live[LIVE.smallest] = 0.0
     return float(h)
@@ -130,6 +152,8 @@ def slopes(
 def adapt(
     n: int,
     norm: float,
+    last_norm: float,
+    cross: float,
     turn: float,
     gap: float,
     diameter: float,
@@ -142,7 +166,7 @@ def adapt(
 ) -> None:
     """Adaptive steps of this round."""
     for i in range(n):
-        surprise = distance(slope_[i], replay[i], norm, turn, gap)
+        surprise = distance(slope_[i], replay[i], norm, last_norm, cross, turn, gap)
         # Extra-gradient experts step with what they knew before the round, unless they knew nothing.
         known = energy[i] + (1.0 - extra[i]) * surprise
         eta[i] = adaptive_step(multiplier[i], diameter, known if known > 0.0 else energy[i] + surprise)
@@ -162,6 +186,8 @@ def follow_steps(n: int, eta: Vector, inverse: Vector, growth: Vector, largest: 
 def account(
     n: int,
     norm: float,
+    last_norm: float,
+    cross: float,
     turn: float,
     gap: float,
     h: float,
@@ -188,7 +214,7 @@ def account(
     ``wrong`` is by how much they were misjudged.
     """
     for i in range(n):
-        surprise = distance(slope_[i], replay[i], norm, turn, gap)
+        surprise = distance(slope_[i], replay[i], norm, last_norm, cross, turn, gap)
         price = eta[i] * surprise if surprise > 0.0 else 0.0  # an infinite step has met no gradient
         energy[i] += surprise
         advantage[i] += h * (prediction - played[i])

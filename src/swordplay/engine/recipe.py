@@ -46,6 +46,8 @@ class Recipe(NamedTuple):
     frame: Matrix
     """The centre and, for a box, the upper corner, shape ``(2, d)``."""
     on_ball: bool
+    weighed: bool
+    """Whether there is a meta."""
     rate: float
     """The meta's first rate."""
     level: float
@@ -75,7 +77,7 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     _rate(parts.rate, config, parts)
     _optimism(parts.optimism, config)
     trust = parts.optimism.start(1).trust
-    return Recipe(config, steps, extra, parts.prior, frame, on_ball, rate.value, rate.level, trust)
+    return Recipe(config, steps, extra, parts.prior, frame, on_ball, parts.weighed, rate.value, rate.level, trust)
 
 
 def _experts(parts: Parts, config: Vector) -> tuple[Vector, Vector]:

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from swordplay import arguments, checkpoint
 from swordplay.checkpoint import CheckpointError
@@ -48,20 +48,31 @@ class Coat(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
 
     def _rows(self, X: Any, *, reset: bool = False) -> Any:
         """Rows of finite doubles: a C-contiguous array, or CSR that is narrow enough."""
+        if not reset and self._is_clean(X):
+            return X
         refuse_strings("X", X)
         return refuse_huge("X", self._narrow(validate_data(self, X, accept_sparse="csr", **AS_DOUBLES, reset=reset)))
 
     def _rows_and_targets(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
-        """The same, and targets as scikit-learn takes them."""
+        """The same, and targets as scikit-learn takes them: finite and one for each row."""
+        if not reset and type(y) is np.ndarray and y.shape == np.shape(X)[:1] and y.dtype.kind in "fiub" and self._is_clean(X):
+            return X, y if is_moderate(y) else column_or_1d(check_array(y, ensure_2d=False, input_name="y"))
         refuse_strings("X", X)
         rows, targets = validate_data(self, X, y, accept_sparse="csr", **AS_DOUBLES, reset=reset)
         return refuse_huge("X", self._narrow(rows)), targets
+
+    def _is_clean(self, X: Any) -> bool:
+        """Whether rows are what the engine takes, as they are: the check of scikit-learn costs as much as learning them."""
+        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous and len(X) > 0
+        return bool(
+            plain and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_") and is_moderate(X)
+        )
 
     def _narrow(self, rows: Any) -> Any:
         if not isinstance(rows, np.ndarray) and rows.shape[1] > WIDEST_SPARSE:
@@ -81,7 +92,7 @@ class Coat(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         state: State = {f"parameter.{name}": value for name, value in self.get_params(deep=False).items()}
         if self.__sklearn_is_fitted__():
             state |= {f"model.{name}": value for name, value in self.model_.state().items()}
-            state |= {"columns": int(self.n_features_in_)}
+            state["columns"] = int(self.n_features_in_)
             if hasattr(self, "feature_names_in_"):
                 state["names"] = json.dumps(list(self.feature_names_in_))
             state |= self._more_state()
@@ -145,10 +156,15 @@ def _is_table(values: list[Any]) -> bool:
     return True
 
 
+def is_moderate(numbers: Any) -> bool:
+    """Whether no number is NaN, infinite or huge."""
+    return bool(-LARGEST <= numbers.min() and numbers.max() <= LARGEST)  # NaN compares as false
+
+
 def refuse_huge(name: str, values: Any) -> Any:
     """Finite values whose squares would overflow."""
     numbers = values if isinstance(values, np.ndarray) else values.data
-    if numbers.size and not max(numbers.max(), -numbers.min()) <= LARGEST:
+    if numbers.size and not is_moderate(numbers):
         worst = numbers.flat[np.abs(numbers).argmax()]
         raise ValueError(f"{name} must not pass {LARGEST:g} in magnitude, got {worst:g}. Drop or repair that entry.")
     return values

@@ -11,23 +11,26 @@ from swordplay.domains import Simplex
 from swordplay.engine import layout
 from swordplay.engine.driver import Engine
 from swordplay.engine.recipe import LARGEST_EXPLICIT
-from swordplay.estimators.model import SMALLEST_NORM, THRESHOLDS
+from swordplay.estimators.model import THRESHOLDS
 from swordplay.estimators.scaler import Locator
 from swordplay.learners import SwordAgeless
 from swordplay.types import Matrix, State, Vector
 
+SMALLEST_GAP = 1e-10
+"""Forecasts that differ by less than this share of the clipped residuals are the same forecast."""
 PARTS = ("gap", "spread", "engine")
 
 
 class Mixture:
     r"""A convex combination of K forecasts.
 
-    As the weights sum to 1, forecasts and target may be moved together: each row is measured from the mean of its own
-    forecasts, so that only their differences are learned from. Its loss is divided by
+    As the weights sum to 1, forecasts and target may be moved together: each row is measured from the median of its own
+    forecasts, so that only their differences are learned from. It is then divided by
 
-    .. math:: L_t = \max\{\|a_t\|^2, \text{the usual } \|a\|^2\},
+    .. math:: \max\{\|a_t\|, \text{the usual } \|a\|\},
 
-    at least its own smoothness: a row on which the forecasts agree tells little about who is right, and counts for little.
+    so that every loss has a smoothness of 1 or less: a row on which the forecasts agree tells little about who is right, and
+    counts for little.
 
     Parameters
     ----------
@@ -68,21 +71,27 @@ class Mixture:
 
     def predict(self, rows: Matrix) -> Vector:
         """Combined forecasts of rows of shape ``(T, K)``; nothing is learned."""
-        level = rows.mean(axis=1)
+        level = np.median(rows, axis=1)
         return np.asarray((rows - level[:, None]) @ self.combination + level)
 
     def predict_then_learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None) -> Vector:
         """Combined forecasts, each made before its own target is learned; shape ``(T,)``."""
-        level = rows.mean(axis=1)
-        apart = np.ascontiguousarray((rows if self.forecasts > 1 else np.hstack([rows, rows])) - level[:, None])
+        level = np.median(rows, axis=1)
+        apart = (rows if self.forecasts > 1 else np.hstack([rows, rows])) - level[:, None]
+        off = targets - level
         lengths = np.sqrt(np.einsum("ij,ij->i", apart, apart))
         usual = self._gap.locate_and_follow(lengths)
-        smoothness = np.maximum(lengths, usual[:, 0] + usual[:, 1]) ** 2
-        schedule = np.empty((len(rows), 3))
-        schedule[:, 0] = (1.0 if weights is None else weights) / np.maximum(smoothness, SMALLEST_NORM)
-        schedule[:, 1] = THRESHOLDS[self.loss] * self._spread.locate_and_follow(targets - level)[:, 1]
-        schedule[:, 2] = 1.0
-        return self.engine.play(apart, targets - level, schedule=schedule).predictions + level
+        threshold = THRESHOLDS[self.loss] * self._spread.locate_and_follow(off)[:, 1]
+        unit = np.maximum(np.maximum(lengths, usual[:, 0] + usual[:, 1]), SMALLEST_GAP * threshold)
+        unit[unit == 0.0] = 1.0  # all forecasts have agreed so far, and there is nothing to learn
+        # Beyond the threshold a residual pulls no harder: clipped like this, no gradient changes and none overflows.
+        reach = threshold + lengths
+        off = np.clip(off, -reach, reach)
+        schedule = np.ones((len(rows), 3))
+        schedule[:, 0] = 1.0 if weights is None else weights
+        schedule[:, 1] = threshold / unit
+        played = self.engine.play(np.ascontiguousarray(apart / unit[:, None]), off / unit, schedule=schedule)
+        return np.asarray(played.predictions * unit + level)
 
     def state(self) -> State:
         """All that the next row needs."""

@@ -75,6 +75,19 @@ class Scaler:
         answer = self.scale(rows)
         return answer, np.einsum("ij,ij->i", answer, answer)
 
+    def scale_and_follow_row(self, row: Matrix, answer: Matrix, norm: Vector) -> float:
+        """The same for one row of shape ``(1, d)``, into arrays of the caller's; returns its squared norm."""
+        if self.follow:
+            _kernels().scale_and_follow(row, *self._state, self.clip, answer, norm)
+            return float(norm[0])
+        answer[:] = self.scale(row)
+        return float(np.einsum("ij,ij->i", answer, answer)[0])
+
+    @property
+    def places(self) -> tuple[Vector, Vector]:
+        """Centre and spread of each column."""
+        return self._state.centers, self._state.spreads
+
     def widen(self, dim: int) -> None:
         """Make room for more columns."""
         more = dim - self.dim
@@ -119,6 +132,11 @@ class Locator:
         where = np.empty((len(values), 3))
         _kernels().locate_and_follow(values, *self._state, self.clip, where)
         return where
+
+    def locate_and_follow_value(self, value: Vector, where: Matrix) -> tuple[float, float, float]:
+        """The same for one value, into an array of the caller's of shape ``(1, 3)``."""
+        _kernels().locate_and_follow(value, *self._state, self.clip, where)
+        return tuple(where[0].tolist())
 
     def state(self) -> State:
         """All that the next value needs."""

@@ -63,7 +63,7 @@ class Ensemble(StatefulLearner[EnsembleState]):
         """What this learner is made of."""
         hedge = self._hedge
         return Parts(
-            self.domain, self._experts, self._prior, hedge.rate, hedge.setting, self._optimism, self.shared, self.grows
+            self.domain, self._experts, self._prior, hedge.rate, hedge.setting, self._optimism, self.shared, grows=self.grows
         )
 
     @property

@@ -35,7 +35,7 @@ class SingleExpert(StatefulLearner[SingleState]):
         """What this learner is made of."""
         nothing_to_weigh = Fixed(1.0)
         setting = Setting(self.domain.diameter)
-        return Parts(self.domain, (self._expert,), uniform(1), nothing_to_weigh, setting, NullOptimism())
+        return Parts(self.domain, (self._expert,), uniform(1), nothing_to_weigh, setting, NullOptimism(), weighed=False)
 
     @property
     def step_sizes(self) -> Vector:

@@ -11,7 +11,7 @@ from swordplay.types import Domain, Setting, Vector
 
 
 class Parts(NamedTuple):
-    """The parts of a learner; a learner with one expert has a meta with nothing to decide."""
+    """The parts of a learner; for a lone expert those of the meta are placeholders."""
 
     domain: Domain
     experts: tuple[Experts, ...]
@@ -23,5 +23,7 @@ class Parts(NamedTuple):
     optimism: Optimism
     shared: bool = False
     """Whether all experts descend along the gradient at the decision."""
+    weighed: bool = True
+    """Whether there is a meta; a lone expert has none."""
     grows: bool = False
     """Whether the fastest expert of each kind is forked as rounds go by."""

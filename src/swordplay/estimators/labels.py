@@ -1,0 +1,66 @@
+"""Labels of classes that may appear at any time, each with its place among the classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from swordplay.arguments import shown
+from swordplay.estimators.named_rows import dump_names, load_names
+
+
+class Labels:
+    """The place of each label, in the order in which they came. Truth values come in a pair."""
+
+    def __init__(self) -> None:
+        self.places: dict[Any, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def check(self, label: Any, known: Any = None) -> Any:
+        """A label that is a truth value, a finite number or a string, and of the kind of the known ones."""
+        if isinstance(label, np.generic):
+            label = label.item()
+        if not isinstance(label, bool | int | float | str):
+            raise TypeError(f"y must be a truth value, a number or a string, got {shown(label)} ({type(label).__name__}).")
+        if isinstance(label, float) and not math.isfinite(label):
+            raise ValueError(f"y must be finite, got {label}. Leave out rows whose label is missing.")
+        other = next(iter(self.places), known)
+        if other is not None and isinstance(other, str) != isinstance(label, str):
+            raise ValueError(f"labels must stay of one kind: there is {shown(other)} already, got {shown(label)}. Convert y.")
+        return label
+
+    def check_all(self, labels: list[Any]) -> list[Any]:
+        """The same for the labels of a batch, before any of them joins."""
+        first = self.check(labels[0]) if labels else None
+        return [self.check(label, first) for label in labels]
+
+    def place(self, label: Any) -> int:
+        """The place of a checked label, which joins if it is new."""
+        if label not in self.places:
+            for one in (False, True) if isinstance(label, bool) else (label,):
+                self.places.setdefault(one, len(self.places))
+        return self.places[label]
+
+    def runs(self, labels: list[Any]) -> Iterator[tuple[int, list[int]]]:
+        """Runs of checked labels between which classes join: where each begins, and the places of its labels."""
+        first, run = 0, list[int]()
+        for t, label in enumerate(labels):
+            if label not in self.places and run:
+                yield first, run
+                first, run = t, []
+            run.append(self.place(label))
+        if run:
+            yield first, run
+
+    def dumps(self) -> str:
+        """The labels, as text."""
+        return dump_names(self.places)
+
+    def loads(self, text: str) -> None:
+        """Labels from text."""
+        self.places = {label: place for place, label in enumerate(load_names(text))}

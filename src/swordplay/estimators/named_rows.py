@@ -1,0 +1,175 @@
+"""Rows with names: dictionaries and frames in, arrays with a column for every name out.
+
+A feature that is not in a row is missing there: NaN in the array. A feature that is there has to be a finite number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import numbers
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from swordplay.arguments import shown
+from swordplay.types import Matrix, Vector
+
+LARGEST = 1e60
+"""Magnitudes beyond this are mistakes: their squares, times radius and spread, would come near to what doubles can hold."""
+PLAIN = frozenset({float, int, bool, np.float64})
+"""Types of values that need no closer look."""
+
+
+def number(name: str, value: Any) -> float:
+    """A finite real number of sensible size; true and false are 1 and 0."""
+    if type(value) is float and -LARGEST <= value <= LARGEST:
+        return value  # the usual case
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if not isinstance(value, numbers.Real | np.bool_):
+        raise TypeError(
+            f"{name} must be a number, got {shown(value)} ({type(value).__name__}). Encode it, or leave it out if it is missing."
+        )
+    if not -LARGEST <= value <= LARGEST:
+        raise ValueError(
+            f"{name} must be finite and not pass {LARGEST:g} in magnitude, got {shown(value)}. Repair it, or leave it out."
+        )
+    return float(value)
+
+
+class NamedRows:
+    """Which column each name has.
+
+    A name gets its column when a row with it is first learned. Names that come together are sorted, so that the order in
+    which a row lists its features changes nothing.
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[Hashable, int] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """A row for as many names, and the names that the last one had."""
+        self._row: Vector = np.full(len(self.places), np.nan)
+        self._names: list[Hashable] | None = None
+        self._order: Any = None
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"places": self.places}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self.places = saved["places"]
+        self._begin()
+
+    def check(self, x: Any) -> list[float]:
+        """The values of a dictionary of features, in its own order; refused in words unless they are numbers."""
+        if type(x) is not dict and not isinstance(x, Mapping):
+            raise TypeError(f"x must be a dictionary of features, got {shown(x)} ({type(x).__name__}).")
+        values = list(x.values())
+        # A sum is finite only if all of its terms are; what is not plainly right is looked at one by one.
+        if values and (
+            not PLAIN.issuperset(map(type, values))
+            or not (max(values) <= LARGEST and min(values) >= -LARGEST)
+            or not math.isfinite(sum(values))
+        ):
+            return [number(f"x[{name!r}]", value) for name, value in x.items()]
+        return values
+
+    def row(self, x: Mapping[Hashable, Any], values: list[float]) -> Vector:
+        """Checked values where they belong; names without a column are left out. The array is the next call's, too."""
+        row, places, names = self._row, self.places, list(x)
+        if names == self._names:  # the usual case: the same features as in the row before, all of them known
+            row[self._order] = values
+            return row
+        row.fill(np.nan)
+        known = [(places[name], value) for name, value in zip(names, values, strict=True) if name in places]
+        order = np.array([place for place, _ in known], dtype=np.intp)
+        row[order] = [value for _, value in known]
+        # What another row wrote elsewhere was just wiped out: until the names change, these are the only entries to write.
+        self._names, self._order = (names, order) if len(known) == len(names) else (None, None)
+        return row
+
+    def news(self, names: Iterable[Hashable]) -> list[Hashable]:
+        """Names without a column, sorted."""
+        return sorted((name for name in names if name not in self.places), key=repr)
+
+    def join(self, names: Iterable[Hashable]) -> None:
+        """Give names a column each."""
+        for name in names:
+            self.places[name] = len(self.places)
+        self._begin()
+
+    def table(self, frame: nw.DataFrame[Any], places: Mapping[Hashable, int]) -> Matrix:
+        """The rows of a frame with a column for each of ``places``; others are checked and left out."""
+        table = np.full((len(frame), len(places)), np.nan)
+        for name in frame.columns:
+            column = numeric_column(f"X[{name!r}]", frame[name].to_numpy())
+            if name in places:
+                table[:, places[name]] = column
+        return table
+
+    def with_news(self, names: Iterable[Hashable]) -> dict[Hashable, int]:
+        """The places as they will be once the new ones among these names have joined."""
+        return self.places | {name: len(self.places) + k for k, name in enumerate(self.news(names))}
+
+    def dumps(self) -> str:
+        """The names, as text."""
+        return dump_names(self.places)
+
+    def loads(self, text: str) -> None:
+        """Names from text."""
+        self.places = {}
+        self.join(load_names(text))
+
+
+def numeric_column(name: str, raw: Any) -> Vector:
+    """A column of finite numbers of sensible size."""
+    if raw.dtype.kind not in "fiub":
+        return np.array([number(f"{name}, row {t}", value) for t, value in enumerate(raw)], dtype=np.float64)
+    column = np.asarray(raw, dtype=np.float64)
+    sound = np.abs(column) <= LARGEST
+    if not sound.all():
+        t = int(np.argmin(sound))
+        number(f"{name}, row {t}", float(column[t]))
+    return column
+
+
+def targets(y: Any, count: int) -> Any:
+    """Targets or labels as an array, one for each of ``count`` rows."""
+    values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    if values.shape != (count,):
+        raise ValueError(f"y must have one entry for each of the {count} rows of X, got shape {values.shape}.")
+    return values
+
+
+def dump_names(names: Iterable[Hashable]) -> str:
+    """Names as JSON; a tuple, such as an n-gram, becomes a list."""
+    return json.dumps([_plain(name) for name in names])
+
+
+def load_names(text: str) -> list[Hashable]:
+    """And back."""
+    return [_hashable(name) for name in json.loads(text)]
+
+
+def _plain(name: Any) -> Any:
+    if isinstance(name, tuple):
+        return [_plain(part) for part in name]
+    if isinstance(name, np.generic):
+        name = name.item()
+    if name is None or isinstance(name, bool | int | float | str):
+        return name
+    raise TypeError(
+        f"a checkpoint holds names that are strings, numbers or tuples of them, got {shown(name)} ({type(name).__name__}). "
+        "Rename the feature, or use pickle."
+    )
+
+
+def _hashable(name: Any) -> Hashable:
+    return tuple(map(_hashable, name)) if isinstance(name, list) else name

@@ -1,0 +1,421 @@
+"""Estimators for river: thin coats over the compiled engine, for streams and with nothing to set.
+
+Features come as dictionaries or frames, appear and vanish at will. An input that is refused changes nothing: all of it is
+checked before any of it is learned.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping
+from typing import Any, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from river import base
+
+from swordplay import arguments, checkpoint
+from swordplay.checkpoint import CheckpointError
+from swordplay.estimators import summary
+from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.labels import Labels
+from swordplay.estimators.model import LinearModel
+from swordplay.estimators.named_rows import NamedRows, number, numeric_column, targets
+from swordplay.types import Matrix, State, Vector
+
+Features = Mapping[Hashable, Any]
+
+
+class _Coat(base.Estimator):  # type: ignore[misc]  # because river is untyped here
+    """Columns that join late, explanations and checkpoints: what both estimators share."""
+
+    loss: str
+
+    def __init__(
+        self, radius: float, memory: float, clip: float, standardize: bool, intercept: bool, lags: int
+    ) -> None:
+        self.radius = radius
+        self.memory = memory
+        self.clip = clip
+        self.standardize = standardize
+        self.intercept = intercept
+        self.lags = lags
+        self._settings = {
+            "radius": arguments.positive("radius", radius),
+            "memory": arguments.positive("memory", memory),
+            "clip": arguments.positive("clip", clip),
+            "standardize": bool(standardize),
+            "intercept": bool(intercept),
+            "lags": arguments.whole("lags", lags, least=0),
+        }
+        self._rows = NamedRows()
+        self._model: Any = None
+
+    def _fresh(self) -> LinearModel:
+        """A model for the columns known so far; one at least, so that rows without features can be learned too."""
+        return LinearModel(max(1, len(self._rows)), loss=self.loss, **self._settings)  # type: ignore[arg-type]
+
+    def _make(self) -> Any:
+        """What learns: a model, or several."""
+        raise NotImplementedError
+
+    def _models(self) -> dict[str, LinearModel]:
+        """Every model, by what it tells."""
+        raise NotImplementedError
+
+    def _grown(self, names: Any) -> Any:
+        """The model, with a column for each of the names."""
+        news = self._rows.news(names)
+        if news:
+            self._rows.join(news)
+            if self._model is not None:
+                self._model.widen(len(self._rows))
+        if self._model is None:
+            self._model = self._make()
+        return self._model
+
+    def _table(self, frame: nw.DataFrame[Any], places: Mapping[Hashable, int]) -> Matrix:
+        """Checked rows as the model takes them."""
+        rows = self._rows.table(frame, places)
+        return rows if rows.shape[1] else np.full((len(rows), 1), np.nan)
+
+    def _row(self, x: Features, values: list[float]) -> Vector:
+        return self._rows.row(x, values) if self._rows.places else NOTHING
+
+    # ------------------------------------------------------------------ explanations
+
+    def _told(self, what: str) -> Any:
+        found = [getattr(model, what) for model in self._models().values()]
+        return found[0] if len(found) == 1 else np.stack(found)
+
+    @property
+    def weights_(self) -> Any:
+        """Weight of each expert, shape ``(N,)``; ``(K, N)`` where there is a model for each of K classes."""
+        return self._told("weights")
+
+    @property
+    def step_sizes_(self) -> Any:
+        """Step size of each expert, in the shape of ``weights_``."""
+        return self._told("step_sizes")
+
+    @property
+    def effective_step_size_(self) -> Any:
+        """Weighted geometric mean of the step sizes: 1 learns each row by heart, 2^-13 averages over thousands."""
+        return self._told("effective_step_size")
+
+    @property
+    def certificate_(self) -> Any:
+        """Bound on the regret so far to any fixed coefficients, in losses of smoothness 1."""
+        return self.certificate(0.0)
+
+    def certificate(self, path_length: float = 0.0) -> Any:
+        """Bound on the regret so far to any coefficients of the scaled columns that travel this far, all at once."""
+        path = arguments.nonnegative("path_length", path_length)
+        found = [model.certificate(path) for model in self._models().values()]
+        return found[0] if len(found) == 1 else np.array(found)
+
+    def summary(self) -> str:
+        """How fast the stream seems to drift, which experts lead, what the bound says."""
+        return summary.text(type(self).__name__, self._models())
+
+    def _require_learned(self) -> None:
+        if self._model is None:
+            raise AttributeError(f"this {type(self).__name__} has not learned anything yet. Call learn_one or learn_many first.")
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and state to a file, all or nothing; no pickle."""
+        state: State = {f"parameter.{name}": value for name, value in self._get_params().items()}
+        if self._model is not None:
+            state |= {f"model.{name}": value for name, value in self._model.state().items()}
+            state |= {"names": self._rows.dumps()} | self._more_state()
+        checkpoint.save(path, state, kind=f"river.{type(self).__name__}")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The estimator that was saved; it goes on bit by bit.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is not exactly what this class saved.
+        """
+        saved = checkpoint.load(path, kind=f"river.{cls.__name__}")
+        try:
+            estimator = cls(**_within("parameter.", saved))
+            if "names" in saved:
+                estimator._rows.loads(saved["names"])
+                estimator._load_more_state(saved)
+                estimator._model = estimator._make()
+                estimator._model.load_state(_within("model.", saved))
+        except (TypeError, ValueError, KeyError, RecursionError) as error:
+            raise CheckpointError(
+                f"the checkpoint {os.fspath(path)!r} does not fit {cls.__name__}: {error} Save it again with this version."
+            ) from error
+        return estimator
+
+    def _more_state(self) -> State:
+        return {}
+
+    def _load_more_state(self, saved: Mapping[str, Any]) -> None:
+        return None
+
+
+NOTHING = np.full(1, np.nan)
+"""A row of a model that has seen no feature yet."""
+
+
+class SwordRegressor(_Coat, base.MiniBatchRegressor):  # type: ignore[misc]  # because river is untyped here
+    """Linear regression that tracks a drifting target, with nothing to set.
+
+    Features are scaled as they come and clipped, the target's place and spread are followed, and many step sizes learn at
+    once (``SwordAgeless``). Features may appear, vanish and return; one that is missing counts as lying at its centre and
+    teaches nothing. A row without any feature teaches the intercept and the target's place.
+
+    Parameters
+    ----------
+    loss
+        ``"squared"``, or ``"huber"`` where the target has heavy tails: residuals beyond one spread then pull no harder.
+    radius
+        Of the ball where the coefficients of the scaled features live, in spreads of the target.
+    memory
+        Rounds that the weights of the experts remember; shorter re-adapts sooner and tells experts apart less well.
+    clip
+        Scaled values beyond this are clipped.
+    standardize
+        Whether to scale the features.
+    intercept
+        Whether to learn an intercept.
+    lags
+        How many of the last targets join the features: the last ones that were learned, when targets arrive late.
+
+    Attributes
+    ----------
+    weights_, step_sizes_, effective_step_size_, certificate_
+        The experts, see there.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from swordplay.river import SwordRegressor
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), SwordRegressor(), metrics.MAE()).get() < 0.5
+    True
+    """
+
+    def __init__(
+        self,
+        loss: str = "squared",
+        radius: float = 32.0,
+        memory: float = 2000.0,
+        clip: float = 5.0,
+        standardize: bool = True,
+        intercept: bool = True,
+        lags: int = 0,
+    ) -> None:
+        super().__init__(radius, memory, clip, standardize, intercept, lags)
+        if loss not in ("squared", "huber"):
+            raise ValueError(f"loss must be 'squared' or 'huber', got {arguments.shown(loss)}.")
+        self.loss = loss
+
+    def learn_one(self, x: Features, y: float) -> None:
+        """Learn from one row.
+
+        Parameters
+        ----------
+        x
+            Features by name: finite numbers.
+        y
+            Target: a finite number.
+        """
+        values, target = self._rows.check(x), number("y", y)
+        model = self._grown(x)
+        model.learn_row(self._row(x, values), target)
+
+    def predict_one(self, x: Features) -> float:
+        """The prediction for one row, 0 before anything was learned. Features never learned from are left out."""
+        values = self._rows.check(x)
+        return 0.0 if self._model is None else self._model.predict_row(self._row(x, values))  # type: ignore[no-any-return]
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn rows in their order: the same model, bit by bit, as from :meth:`learn_one` row by row.
+
+        Parameters
+        ----------
+        X
+            A frame with a column per feature (pandas, polars or any other that narwhals knows).
+        y
+            A series of targets.
+        """
+        frame = nw.from_native(X, eager_only=True)
+        rows = self._table(frame, self._rows.with_news(frame.columns))
+        wanted = numeric_column("y", targets(y, len(rows)))
+        if len(rows):
+            self._grown(frame.columns).predict_then_learn(rows, wanted)
+
+    def predict_many(self, X: Any) -> Any:
+        """Predictions for the rows of a frame, by what is known now; a series of the same make."""
+        frame = nw.from_native(X, eager_only=True)
+        rows = self._table(frame, self._rows.places)
+        return _series(np.zeros(len(rows)) if self._model is None else self._model.predict(rows), frame)
+
+    def _make(self) -> LinearModel:
+        return self._fresh()
+
+    def _models(self) -> dict[str, LinearModel]:
+        self._require_learned()
+        return {"y": self._model}
+
+
+class SwordClassifier(_Coat, base.MiniBatchClassifier):  # type: ignore[misc]  # because river is untyped here
+    """Logistic regression that tracks a drifting target, for any number of classes and with nothing to set.
+
+    Two classes share one model; more have one each, and their probabilities are divided by their sum. Classes may join at
+    any time. Truth values are both known as soon as one of them was seen. Features come and go as in
+    :class:`SwordRegressor`.
+
+    Parameters
+    ----------
+    radius, memory, clip, standardize, intercept
+        As in :class:`SwordRegressor`; the radius is one of log-odds.
+    lags
+        How many of the last labels join the features, as truths of "was it this class".
+
+    Attributes
+    ----------
+    classes_
+        Labels, in the order in which they came.
+    weights_, step_sizes_, effective_step_size_, certificate_
+        The experts of the model, or of the model of each class.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from swordplay.river import SwordClassifier
+    >>> evaluate.progressive_val_score(datasets.Phishing(), SwordClassifier(), metrics.Accuracy()).get() > 0.88
+    True
+    """
+
+    loss = "logistic"
+
+    def __init__(
+        self,
+        radius: float = 32.0,
+        memory: float = 2000.0,
+        clip: float = 5.0,
+        standardize: bool = True,
+        intercept: bool = True,
+        lags: int = 0,
+    ) -> None:
+        super().__init__(radius, memory, clip, standardize, intercept, lags)
+        self._labels = Labels()
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @property
+    def classes_(self) -> list[Any]:
+        """Labels, in the order in which they came."""
+        return list(self._labels.places)
+
+    def learn_one(self, x: Features, y: Any) -> None:
+        """Learn from one row.
+
+        Parameters
+        ----------
+        x
+            Features by name: finite numbers.
+        y
+            Label: a truth value, a number or a string. One that is new joins the classes.
+        """
+        values, label = self._rows.check(x), self._labels.check(y)
+        model = self._grown(x)
+        place = self._labels.place(label)
+        model.grow(len(self._labels))
+        model.learn_row(self._row(x, values), place)
+
+    def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
+        """The probability of every class seen so far; before any, of both truth values."""
+        values = self._rows.check(x)
+        if self._model is None:
+            return {False: 0.5, True: 0.5}
+        return dict(zip(self._labels.places, self._model.predict_row(self._row(x, values)), strict=True))
+
+    def predict_one(self, x: Features, **kwargs: Any) -> Any:
+        """The most probable label; None before any was seen."""
+        probabilities = self.predict_proba_one(x)
+        return None if self._model is None else max(probabilities, key=probabilities.__getitem__)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn rows in their order: the same model, bit by bit, as from :meth:`learn_one` row by row.
+
+        Parameters
+        ----------
+        X
+            A frame with a column per feature (pandas, polars or any other that narwhals knows).
+        y
+            A series of labels.
+        """
+        frame = nw.from_native(X, eager_only=True)
+        rows = self._table(frame, self._rows.with_news(frame.columns))
+        labels = self._labels.check_all(targets(y, len(rows)).tolist())
+        if not labels:
+            return
+        model = self._grown(frame.columns)
+        for first, places in self._labels.runs(labels):
+            # A class that joins changes the models from its own row on, not before.
+            model.grow(len(self._labels))
+            model.predict_then_learn(rows[first : first + len(places)], np.array(places))
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Probabilities for the rows of a frame, by what is known now; a frame of the same make with a column per class."""
+        frame = nw.from_native(X, eager_only=True)
+        return _frame(self._probabilities(frame), self.classes_ or [False, True], frame)
+
+    def predict_many(self, X: Any) -> Any:
+        """The most probable label of each row of a frame; a series of the same make."""
+        frame = nw.from_native(X, eager_only=True)
+        best = self._probabilities(frame).argmax(axis=1).tolist()
+        labels = self.classes_
+        return _series([labels[k] for k in best] if labels else [None] * len(best), frame)
+
+    def _probabilities(self, frame: nw.DataFrame[Any]) -> Matrix:
+        rows = self._table(frame, self._rows.places)
+        return np.full((len(rows), 2), 0.5) if self._model is None else self._model.predict(rows)
+
+    def _make(self) -> OneModelPerClass:
+        return OneModelPerClass(self._fresh, len(self._labels))
+
+    def _models(self) -> dict[str, LinearModel]:
+        self._require_learned()
+        named = self.classes_ if len(self._model.models) > 1 else self.classes_[-1:]
+        return {str(label): model for label, model in zip(named, self._model.models, strict=True)}
+
+    def _more_state(self) -> State:
+        return {"labels": self._labels.dumps()}
+
+    def _load_more_state(self, saved: Mapping[str, Any]) -> None:
+        self._labels.loads(saved["labels"])
+        if len(self._labels) != np.size(saved["model.counts"]):
+            raise ValueError("it has not as many labels as models.")
+
+
+def _series(values: Any, like: nw.DataFrame[Any]) -> Any:
+    """A native series of the same make and with the same index."""
+    native: Any = nw.new_series("y", values, backend=like.implementation).to_native()
+    index = nw.maybe_get_index(like)
+    return native if index is None else native.set_axis(index)
+
+
+def _frame(table: Matrix, names: list[Any], like: nw.DataFrame[Any]) -> Any:
+    """A native frame of the same make and with the same index; only pandas has names that are not strings."""
+    kept = names if like.implementation.is_pandas_like() else list(map(str, names))
+    columns = {name: table[:, k] for k, name in enumerate(kept)}
+    native: Any = nw.from_dict(columns, backend=like.implementation).to_native()
+    index = nw.maybe_get_index(like)
+    return native if index is None else native.set_axis(index, axis=0)
+
+
+def _within(prefix: str, saved: Mapping[str, Any]) -> State:
+    return {name.removeprefix(prefix): value for name, value in saved.items() if name.startswith(prefix)}

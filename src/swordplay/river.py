@@ -1,0 +1,5 @@
+"""Estimators for river: the extra ``swordplay[river]``."""
+
+from swordplay.estimators.river import SwordClassifier, SwordRegressor
+
+__all__ = ["SwordClassifier", "SwordRegressor"]
