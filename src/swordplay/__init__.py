@@ -7,7 +7,7 @@
 (2,)
 """
 
-from swordplay import engine, metas, pools, rates, streams
+from swordplay import checkpoint, engine, metas, pools, rates, streams
 from swordplay.domains import Ball, Box, Simplex
 from swordplay.game import Round, play, rounds
 from swordplay.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordSmall, SwordVar
@@ -58,6 +58,7 @@ __all__ = [
     "SwordVar",
     "WeightedLoss",
     "bounds",
+    "checkpoint",
     "comparator_loss",
     "empirical_gradient_variation",
     "engine",

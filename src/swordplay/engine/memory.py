@@ -26,6 +26,11 @@ CERTIFICATE = {
 HEDGE = {"log_prior": layout.LOG_PRIOR, "cumulative": layout.CUMULATIVE, "guesses": layout.GUESS, "weights": layout.WEIGHT}
 RATE = ("total", "level")
 
+CHANGED_BY_A_SCHEDULE = ("threshold", "size", "diameter", "refresh")
+"""Settings that rounds may bring with them: a saved state has its own."""
+FEWEST_COLUMNS = 16
+"""Of a pool that grows. Sums over 8 columns and over more are added up in another order: from here on they are the same."""
+
 
 class Memory:
     """The five arrays of one learner (see ``layout``).
@@ -43,8 +48,9 @@ class Memory:
         self.config = recipe.config
         experts, dim = len(recipe.steps), recipe.frame.shape[1]
         self.live: Vector = np.zeros(len(LIVE))
-        self.rows: Matrix = np.zeros((layout.ROWS, layout.padded(experts)))
-        self.coords: Any = np.zeros(self._shape(layout.padded(experts), dim), dtype)
+        columns = max(layout.padded(experts), FEWEST_COLUMNS if recipe.config[CONFIG.grows] else 0)
+        self.rows: Matrix = np.zeros((layout.ROWS, columns))
+        self.coords: Any = np.zeros(self._shape(columns, dim), dtype)
         self.vectors: Matrix = np.zeros((layout.VECTORS, dim))
         self.vectors[layout.CENTER], self.vectors[layout.UPPER] = recipe.frame
         self._begin(experts)
@@ -115,31 +121,55 @@ class Memory:
         self.vectors = np.insert(self.vectors, places, 0.0, axis=1)
 
     def compact_state(self) -> State:
-        """The arrays themselves: what a continuation bit by bit needs."""
+        """The numbers themselves, without the padding: what a continuation bit by bit needs."""
+        n, columns = self.experts, self.rows.shape[1]
+        points = self.coords[:, :n] if self.recipe.on_ball else self.coords[np.r_[:n, columns : columns + n]]
         return {
-            "coords": self.coords.copy(),
-            "rows": self.rows.copy(),
+            "coords": points.copy(),
+            "rows": self.rows[:, :n].copy(),
             "vectors": self.vectors.copy(),
             "live": self.live.copy(),
             "config": self.config.copy(),
         }
 
     def load_compact_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from the arrays of a memory of the same make; on an error nothing changes."""
-        clean = {}
-        for name, now in self.compact_state().items():
-            value = np.array(saved.get(name, ()), dtype=now.dtype)
-            grown = name in ("rows", "coords") and self.config[CONFIG.grows]
-            if value.shape != now.shape and not grown:
-                raise ValueError(f"state[{name!r}] must have shape {now.shape}, got {value.shape}. Load it into the same make.")
-            clean[name] = value
-        if not np.array_equal(
-            clean["config"][[CONFIG.loss, CONFIG.rate, CONFIG.optimism]],
-            self.config[[CONFIG.loss, CONFIG.rate, CONFIG.optimism]],
-        ):
+        """Go on from the numbers of a memory of the same make; on an error nothing changes."""
+        clean = {name: self._checked(name, saved) for name in ("live", "config", "vectors", "rows", "coords")}
+        n = int(clean["live"][LIVE.experts])
+        dim = self.vectors.shape[1]
+        expected = {
+            "live": self.live.shape,
+            "config": self.config.shape,
+            "vectors": self.vectors.shape,
+            "rows": (layout.ROWS, n if self.config[CONFIG.grows] else self.experts),
+            "coords": (dim, n) if self.recipe.on_ball else (2 * n, dim),
+        }
+        for name, shape in expected.items():
+            if clean[name].shape != shape:
+                raise ValueError(
+                    f"state[{name!r}] must have shape {shape}, got {clean[name].shape}. Load it into the same make."
+                )
+        same = [place for place, name in enumerate(CONFIG._fields) if name not in CHANGED_BY_A_SCHEDULE]
+        if not np.array_equal(clean["config"][same], self.config[same]):
             raise ValueError("state was saved by a learner of another make. Make this one with the same settings.")
-        self.coords, self.rows, self.vectors = clean["coords"], clean["rows"], clean["vectors"]
-        self.live, self.config = clean["live"], clean["config"]
+        self.live, self.config, self.vectors = clean["live"], clean["config"], clean["vectors"]
+        self.reserve(n)
+        columns = self.rows.shape[1]
+        self.rows[:, :n] = clean["rows"]
+        if self.recipe.on_ball:
+            self.coords[:, :n] = clean["coords"]
+        else:
+            self.coords[np.r_[:n, columns : columns + n]] = clean["coords"]
+        self.mirror()
+
+    def _checked(self, name: str, saved: Mapping[str, Any]) -> Any:
+        """An entry of a saved state, as numbers."""
+        if name not in saved:
+            raise ValueError(f"state lacks {name!r}. Load a state that the same kind of learner saved.")
+        value = np.array(saved[name], dtype=self.coords.dtype if name == "coords" else np.float64)
+        if np.isnan(value).any() or (name == "live" and (value.shape != self.live.shape or not value[LIVE.experts] >= 1)):
+            raise ValueError(f"state[{name!r}] is damaged. Load an earlier one.")
+        return value
 
     def _shape(self, columns: int, dim: int) -> tuple[int, int]:
         return (dim, columns) if self.recipe.on_ball else (2 * columns, dim)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from swordplay import arguments, state
+from swordplay import arguments, checkpoint, state
 from swordplay.learners import certificate
 from swordplay.types import Array, Domain, Gradient, Loss, State, Vector
 
@@ -94,6 +95,26 @@ class StatefulLearner(ABC, Generic[S]):
         if not isinstance(state_, Mapping):
             raise TypeError(f"state must be the dictionary that state() returned, got {type(state_).__name__}.")
         self._take(state.restore(self._template(state_), state_))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint: the state in a file, whole or not at all."""
+        checkpoint.save(path, self.state() | self._settings(), kind=type(self).__name__)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Go on from a checkpoint that a learner made with the same settings saved; on an error nothing changes."""
+        saved = checkpoint.load(path, kind=type(self).__name__)
+        for name, mine in self._settings().items():
+            theirs = saved.pop(name, None)
+            if not np.array_equal(theirs, mine):
+                raise checkpoint.CheckpointError(
+                    f"{os.fspath(path)} was saved with {name} = {arguments.shown(theirs)}, but this learner has "
+                    f"{arguments.shown(mine)}. Make the learner with the settings it was saved with."
+                )
+        self.load_state(saved)
+
+    def _settings(self) -> State:
+        """What a checkpoint must have in common with the learner that loads it."""
+        return {"settings.center": np.array(self.domain.center), "settings.diameter": float(self.domain.diameter)}
 
     def hand_over(self, keeper: Keeper) -> None:
         """Leave the state with a keeper until somebody asks the learner for it."""
