@@ -47,6 +47,7 @@ METAS = {
     "SwordVar": lambda domain: sp.SwordVar(domain, **TOLD),
     "SwordSmall": lambda domain: sp.SwordSmall(domain, **TOLD),
     "SwordBest": lambda domain: sp.SwordBest(domain, **TOLD),
+    "SwordAgeless": lambda domain: sp.SwordAgeless(domain, smoothness=TOLD["smoothness"], memory=40),
     "SwordBest, doubling": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Doubling()),
     "SwordBest, fixed": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Fixed(0.2), optimism_rate=2.0),
     "Sword": sp.Sword,

@@ -31,7 +31,7 @@ def conformance():
             yield pytest.param(model, check, id=f"{name}-{k}-{check.__name__}")
 
 
-@pytest.mark.parametrize(("model", "check"), conformance())
+@pytest.mark.parametrize(("model", "check"), list(conformance()))
 def test_river_finds_nothing_wrong(model, check):
     assert not model._unit_test_skips()
     random.seed(0)

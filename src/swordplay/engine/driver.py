@@ -109,9 +109,9 @@ class Engine:
         self.memory.load_compact_state(saved)
         self._predict = self._learn = None
 
-    def widen(self, dim: int, last: int = 0) -> None:
-        """Make room for more features, in front of the ``last`` ones; their coefficients start at 0."""
-        self.memory.widen(dim, last)
+    def widen(self, dim: int) -> None:
+        """Make room for more features; their coefficients start at 0."""
+        self.memory.widen(dim)
         self.dim = dim
         self._predict = self._learn = None
 
@@ -162,14 +162,6 @@ class Engine:
             if progress is not None:
                 progress(rows.stop)
         return Played(predictions, losses, decisions if keep_decisions else None, kept_weights)
-
-    def play_row(self, features: Matrix, target: Vector, schedule: Matrix, *outputs: Any) -> None:
-        """The round that :meth:`play` would play for one clean row of shape ``(1, d)``, into arrays of the caller's.
-
-        ``outputs`` are predictions ``(1,)``, losses ``(1,)``, decisions and weights (of no rows, if they are not kept).
-        """
-        if not self._kernels.play_dense(*self.memory.arrays, features, target, schedule, *outputs):
-            raise ValueError("the row would overflow: its features or target are too large for the loss. Rescale or drop it.")
 
     def _chunk(
         self,

@@ -17,6 +17,8 @@ def decide_aside(coords: Any, rows: Matrix, vectors: Matrix, live: Vector, share
     pending = 0.0
     for i in range(experts):
         share[i] = rows[WEIGHT, i] * rows[ALPHA, i] * rows[SCALE, i]
+    # A loop of its own: where a loop also stores, the order of its sum may depend on where the arrays lie in memory.
+    for i in range(experts):
         pending += share[i] * rows[COEFFICIENT, i] - rows[WEIGHT, i] * rows[GAMMA, i]
     for j in range(coords.shape[0]):
         coordinate = vectors[CENTER, j] + pending * vectors[LAST, j]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,14 +9,6 @@ import numpy as np
 
 from swordplay.estimators.model import LinearModel
 from swordplay.types import Matrix, State, Vector
-
-
-def _logistic(score: float) -> float:
-    """1 / (1 + exp(-score)), without overflow."""
-    if score >= 0.0:
-        return 1.0 / (1.0 + math.exp(-score))
-    odds = math.exp(score)
-    return odds / (1.0 + odds)
 
 
 class OneModelPerClass:
@@ -71,28 +62,6 @@ class OneModelPerClass:
         ]
         self.counts = self.counts + np.bincount(labels, minlength=self.classes)
         return self._probabilities(np.column_stack(scores))
-
-    def predict_row(self, row: Vector) -> list[float]:
-        """Probabilities of one row of shape ``(d,)``; nothing is learned."""
-        odds = [_logistic(model.predict_row(row)) for model in self.models]
-        if len(odds) == 1:
-            return [1.0 - odds[0], odds[0]] if self.classes == 2 else [1.0]
-        total = sum(odds)
-        return [share / total for share in odds]
-
-    def learn_row(self, row: Vector, label: int) -> None:
-        """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`."""
-        if len(self.models) == 1:
-            self.models[0].learn_row(row, float(label == 1))
-        else:
-            for k, model in enumerate(self.models):
-                model.learn_row(row, float(label == k))
-        self.counts[label] += 1.0
-
-    def widen(self, dim: int) -> None:
-        """Make room for columns that appear late."""
-        for model in self.models:
-            model.widen(dim)
 
     def _probabilities(self, scores: Matrix) -> Matrix:
         """Logistic of each score; divided by their sum where there is a model per class."""

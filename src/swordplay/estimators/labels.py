@@ -21,23 +21,15 @@ class Labels:
     def __len__(self) -> int:
         return len(self.places)
 
-    def check(self, label: Any, known: Any = None) -> Any:
-        """A label that is a truth value, a finite number or a string, and of the kind of the known ones."""
+    def check(self, label: Any) -> Any:
+        """A label that is a truth value, a finite number or a string."""
         if isinstance(label, np.generic):
             label = label.item()
         if not isinstance(label, bool | int | float | str):
             raise TypeError(f"y must be a truth value, a number or a string, got {shown(label)} ({type(label).__name__}).")
         if isinstance(label, float) and not math.isfinite(label):
             raise ValueError(f"y must be finite, got {label}. Leave out rows whose label is missing.")
-        other = next(iter(self.places), known)
-        if other is not None and isinstance(other, str) != isinstance(label, str):
-            raise ValueError(f"labels must stay of one kind: there is {shown(other)} already, got {shown(label)}. Convert y.")
         return label
-
-    def check_all(self, labels: list[Any]) -> list[Any]:
-        """The same for the labels of a batch, before any of them joins."""
-        first = self.check(labels[0]) if labels else None
-        return [self.check(label, first) for label in labels]
 
     def place(self, label: Any) -> int:
         """The place of a checked label, which joins if it is new."""

@@ -178,7 +178,15 @@ class LinearModel:
             center, spread, largest = self.target.locate_and_follow_value(goal, bench.where)
             plan[0, 1], plan[0, 2] = THRESHOLDS[self.loss] * spread, self.radius * largest
             goal[0] = target - center
-        self.engine.play_row(bench.scaled, goal, plan, bench.prediction, bench.lost, bench.none, bench.none)
+        self._play(bench)
+
+    def _play(self, bench: Bench) -> None:
+        """The round that ``engine.play`` would play for one row."""
+        from swordplay.engine.rounds import play_dense  # numba is imported with the first row
+
+        outputs = (bench.prediction, bench.lost, bench.none, bench.none)
+        if not play_dense(*self.engine.memory.arrays, bench.scaled, bench.target, bench.schedule, *outputs):
+            raise ValueError("the row would overflow: its features or target are too large for the loss. Rescale or drop it.")
 
     def _preview(self, raw: Matrix, share: Vector, decision: Vector, aside: Vector, answer: Vector) -> None:
         from swordplay.engine.preview import predict_rows  # numba is imported with the first prediction
@@ -227,7 +235,8 @@ class LinearModel:
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late, behind the others; their coefficients start at 0."""
         self.columns.widen(dim + len(self.recent))
-        self.engine.widen(self.columns.width, last=int(self.columns.intercept))
+        self.engine.memory.widen(self.columns.width, last=int(self.columns.intercept))
+        self.engine.widen(self.columns.width)  # takes note; the room is there already
         self._bench = None
 
     def state(self) -> State:

@@ -17,7 +17,7 @@ from river import base
 from swordplay import arguments, checkpoint
 from swordplay.checkpoint import CheckpointError
 from swordplay.estimators import summary
-from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.class_rows import ClassRows
 from swordplay.estimators.labels import Labels
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.named_rows import NamedRows, number, numeric_column, targets
@@ -359,7 +359,7 @@ class SwordClassifier(_Coat, base.MiniBatchClassifier):  # type: ignore[misc]  #
         """
         frame = nw.from_native(X, eager_only=True)
         rows = self._table(frame, self._rows.with_news(frame.columns))
-        labels = self._labels.check_all(targets(y, len(rows)).tolist())
+        labels = [self._labels.check(label) for label in targets(y, len(rows)).tolist()]
         if not labels:
             return
         model = self._grown(frame.columns)
@@ -384,8 +384,8 @@ class SwordClassifier(_Coat, base.MiniBatchClassifier):  # type: ignore[misc]  #
         rows = self._table(frame, self._rows.places)
         return np.full((len(rows), 2), 0.5) if self._model is None else self._model.predict(rows)
 
-    def _make(self) -> OneModelPerClass:
-        return OneModelPerClass(self._fresh, len(self._labels))
+    def _make(self) -> ClassRows:
+        return ClassRows(self._fresh, len(self._labels))
 
     def _models(self) -> dict[str, LinearModel]:
         self._require_learned()

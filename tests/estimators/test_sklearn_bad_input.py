@@ -1,0 +1,199 @@
+"""Bad input to the scikit-learn coat: refused with nothing changed, or shrugged off; never NaN."""
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, NAMES, REFUSED, cases, degraded, world
+from scipy import sparse
+
+from swordplay import checkpoint
+from swordplay.estimators.coat import LARGEST, LARGEST_WEIGHT, WIDEST_SPARSE
+from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
+
+TASKS = {"regression": SwordRegressor, "classification": SwordClassifier}
+
+
+def frame(rows):
+    return pd.DataFrame(rows, columns=list(rows[0]))
+
+
+@pytest.fixture(scope="module", params=TASKS)
+def lived(request):
+    """An estimator that has seen good rows, the good rows to come, and what it loses on them undisturbed."""
+    task = request.param
+    rows, targets = world(BEFORE + 1 + AFTER, task)
+    estimator = TASKS[task]()
+    estimator.fit(frame(rows[:BEFORE]), targets[:BEFORE])
+    twin = copy.deepcopy(estimator)
+    losses_of(twin, frame(rows[BEFORE : BEFORE + 1]), targets[BEFORE : BEFORE + 1])
+    return task, estimator, rows[BEFORE:], targets[BEFORE:], losses_of(twin, frame(rows[BEFORE + 1 :]), targets[BEFORE + 1 :])
+
+
+def losses_of(estimator, X, y):
+    """Absolute errors, or minus the logarithm of the truth's probability, each before its row is learned."""
+    if isinstance(estimator, SwordClassifier):
+        chances = estimator.predict_proba_then_learn(X, y)
+        assert np.isfinite(chances).all()
+        return -np.log(chances[np.arange(len(y)), y])
+    predictions = estimator.predict_then_learn(X, y)
+    assert np.isfinite(predictions).all()
+    return np.abs(predictions - y)
+
+
+def everything(estimator):
+    """All that an estimator is, as bytes."""
+    kept = {name: repr(value) for name, value in vars(estimator).items() if name != "model_"}
+    return kept, checkpoint.dumps(estimator.model_.state(), kind="x")
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # before it is refused for having none
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_table(case, lived):
+    task, estimator, rows, targets, undisturbed = lived
+    if case not in cases(task):
+        pytest.skip("of the other task")
+    estimator = copy.deepcopy(estimator)
+    row, target = case.spoil(rows[0], targets[0].item())
+    before = everything(estimator)
+    if case.sklearn == REFUSED:
+        with pytest.raises((ValueError, TypeError, OverflowError)):
+            estimator.partial_fit(frame([row]), [target])
+        if list(row) == list(NAMES):  # among good rows it is refused with all of them
+            with pytest.raises((ValueError, TypeError, OverflowError)):
+                estimator.partial_fit(frame([*rows[1:4], row]), [*targets[1:4].tolist(), target])
+        assert everything(estimator) == before
+        return
+    estimator.partial_fit(frame([row]), [target])
+    assert everything(estimator) != before
+    assert degraded(losses_of(estimator, frame(rows[1:]), targets[1:]), undisturbed) <= GRACE
+
+
+def test_there_are_enough_cases():
+    for task in TASKS:
+        assert len(cases(task)) >= 50
+
+
+GOOD = np.random.default_rng(1).normal(size=(30, 4))
+GOOD_TARGETS = (GOOD[:, 0] > 0).astype(int)
+SHAPES = {
+    "one dimension": (GOOD[0], GOOD_TARGETS[:1]),
+    "three dimensions": (GOOD[None], GOOD_TARGETS),
+    "no rows": (GOOD[:0], GOOD_TARGETS[:0]),
+    "no columns": (GOOD[:, :0], GOOD_TARGETS),
+    "too few columns": (GOOD[:, :3], GOOD_TARGETS),
+    "too many columns": (np.hstack([GOOD, GOOD]), GOOD_TARGETS),
+    "fewer targets than rows": (GOOD, GOOD_TARGETS[:-1]),
+    "a table of targets": (GOOD, np.column_stack([GOOD_TARGETS] * 2)),
+    "no targets": (GOOD, None),
+    "ragged lists": ([[1.0, 2.0, 3.0, 4.0], [1.0]], [0, 1]),
+    "a number": (1.0, 1.0),
+    "None": (None, GOOD_TARGETS),
+    "an array of strings": (GOOD.astype(str), GOOD_TARGETS),
+    "complex": (GOOD + 1j, GOOD_TARGETS),
+    "objects": (np.full((30, 4), object()), GOOD_TARGETS),
+    "sparse with NaN": (sparse.csr_array(np.where(GOOD > 1, np.nan, 0.0)), GOOD_TARGETS),
+    "sparse and huge": (sparse.csr_array(np.where(GOOD > 1, 1e200, 0.0)), GOOD_TARGETS),
+}
+WEIGHTS = {
+    "negative": -np.ones(30),
+    "NaN": np.full(30, np.nan),
+    "infinite": np.full(30, np.inf),
+    "huge": np.full(30, 10 * LARGEST_WEIGHT),
+    "too few": np.ones(29),
+    "a table": np.ones((30, 2)),
+    "strings": np.array(["1"] * 30),
+}
+
+
+@pytest.fixture(params=[SwordRegressor, SwordClassifier, SwordAggregator], ids=lambda kind: kind.__name__)
+def fitted(request):
+    return request.param().fit(GOOD, GOOD_TARGETS)
+
+
+@pytest.mark.parametrize("case", SHAPES)
+@pytest.mark.parametrize("method", ["partial_fit", "predict_then_learn", "fit"])
+def test_shapes_and_types_that_are_refused(case, method, fitted):
+    X, y = SHAPES[case]
+    if method == "fit" and case in ("too few columns", "too many columns"):
+        X = GOOD[:0]  # fit takes any number of columns, but no empty table
+    before = everything(fitted)
+    with pytest.raises((ValueError, TypeError)):
+        getattr(fitted, method)(X, y)
+    assert everything(fitted) == before
+
+
+@pytest.mark.parametrize("case", WEIGHTS)
+def test_weights_that_are_refused(case, fitted):
+    before = everything(fitted)
+    with pytest.raises(ValueError, match="sample_weight"):
+        fitted.partial_fit(GOOD, GOOD_TARGETS, sample_weight=WEIGHTS[case])
+    assert everything(fitted) == before
+
+
+def test_plain_arrays_take_the_same_way_as_the_others(fitted):
+    """Rows that are clean are not checked twice; those that are not get the same words as a list would."""
+    for spoiled in (np.nan, np.inf, 10 * LARGEST):
+        bad = GOOD.copy()
+        bad[3, 2] = spoiled
+        messages = []
+        for X in (bad, bad.tolist(), np.asfortranarray(bad)):
+            for call in (lambda X=X: fitted.partial_fit(X, GOOD_TARGETS), lambda X=X: fitted.predict(X)):
+                with pytest.raises(ValueError, match="X") as caught:
+                    call()
+                messages.append(str(caught.value))
+        assert len(set(messages)) == 1
+
+
+@pytest.mark.parametrize("spoiled", [np.nan, np.inf, 10 * LARGEST])
+@pytest.mark.parametrize("kind", [SwordRegressor, SwordAggregator])
+def test_targets_in_plain_arrays_are_checked(kind, spoiled):
+    fitted = kind().fit(GOOD, GOOD_TARGETS)
+    targets = GOOD_TARGETS.astype(float)
+    targets[-1] = spoiled
+    before = everything(fitted)
+    with pytest.raises(ValueError, match="y"):
+        fitted.partial_fit(GOOD, targets)
+    assert everything(fitted) == before
+
+
+def test_wide_sparse_rows_are_refused_in_words():
+    wide = sparse.csr_array((3, WIDEST_SPARSE + 1))
+    with pytest.raises(ValueError, match="TruncatedSVD"):
+        SwordRegressor().fit(wide, [1.0, 2.0, 3.0])
+
+
+def test_a_refused_first_call_leaves_nothing_behind():
+    for estimator in (SwordRegressor(), SwordClassifier()):
+        with pytest.raises(ValueError, match="X"):
+            estimator.fit(frame([dict.fromkeys(NAMES, np.nan)] * 3), [0, 1, 0])
+        assert vars(estimator) == estimator.get_params()
+
+
+@pytest.mark.parametrize("magnitude", [1e6, 1e20])
+@pytest.mark.parametrize("spoiled", ["forecast", "target"])
+def test_an_outlier_among_forecasts_is_shrugged_off(magnitude, spoiled):
+    rng = np.random.default_rng(2)
+    truth = 10 * np.sin(np.arange(BEFORE + 1 + AFTER) / 24) + 50
+    forecasts = truth[:, None] + rng.normal(size=(len(truth), 3)) * [1.0, 2.0, 4.0]
+    bad, wrong = forecasts.copy(), truth.copy()
+    if spoiled == "forecast":
+        bad[BEFORE, 0] = magnitude
+    else:
+        wrong[BEFORE] = magnitude
+    undisturbed = losses_of(SwordAggregator(), forecasts, truth)[BEFORE + 1 :]
+    assert degraded(losses_of(SwordAggregator(), bad, wrong)[BEFORE + 1 :], undisturbed) <= GRACE
+
+
+@pytest.mark.parametrize("settings", [{"radius": -1.0}, {"radius": "big"}, {"memory": 0}, {"clip": np.nan}, {"lags": -1}])
+def test_settings_that_make_no_sense(settings):
+    for kind in TASKS.values():
+        with pytest.raises((ValueError, TypeError), match=next(iter(settings))):
+            kind(**settings).fit(GOOD, GOOD_TARGETS)
+
+
+@pytest.mark.parametrize("kind", [SwordRegressor, SwordAggregator])
+def test_losses_that_there_are_not(kind):
+    with pytest.raises(ValueError, match="loss must be"):
+        kind(loss="absolute").fit(GOOD, GOOD_TARGETS)
