@@ -25,8 +25,7 @@ RADIUS = 32.0
 
 def read(path: Path, target: str) -> tuple[Any, Any]:
     """Columns and target of a table."""
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as lines:
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
         names = lines.readline().strip().split(",")
         table = np.loadtxt(lines, delimiter=",", ndmin=2)
     if target not in names:

@@ -82,3 +82,20 @@ def test_what_the_certificate_says_says_so(tmp_path):
     assert list(travels) == sorted(travels)  # and travels farther,
     assert list(certified) == sorted(certified)  # which the certificate grows with
     assert min(regret) < 0 < max(regret)
+
+
+def test_bikesharing_in_a_pipeline_says_so(tmp_path):
+    lines = printed("bikesharing_in_a_pipeline", tmp_path).splitlines()
+    errors = [numbers(line)[-1] for line in lines[1:5]]
+    assert [line.split()[0] for line in lines[1:5]] == ["no", "a", "ridge,", "Sword,"]
+    assert errors[3] < 0.8 * min(errors[:3])
+    assert lines[6] == "SwordRegressor after 2,880 rows of 15 columns"  # 120 days of hours; 14 columns of the clock and a lag
+
+
+def test_combine_forecasts_says_so(tmp_path):
+    *single, fixed, sword = printed("combine_forecasts", tmp_path).splitlines()
+    errors = [numbers(line)[0] for line in single]
+    assert len(errors) == 3
+    assert numbers(sword)[0] < 0.9 * numbers(fixed)[0] < 0.9 * min(errors)
+    for line in (fixed, sword):
+        assert sum(numbers(line)[1:4]) == pytest.approx(1.0, abs=0.015)  # three weights of two decimals

@@ -71,3 +71,9 @@ FADING = 5e-16
 
 SETTLED = 1e-4
 """Distance from a fixed target after two hundred thousand rounds: adaptive steps shrink as one over a root."""
+
+FIRST_ORDER = 1e-3
+"""A response to a weight of 1e-5 that is in proportion to it: the next order is as much smaller as the weight, times a few."""
+
+SCALED_FORECASTS = 1e-6
+"""Combined forecasts in units of 1e-9 or 1e9: each row rounds afresh, and a few thousand rounds carry it on."""

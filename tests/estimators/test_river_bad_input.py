@@ -5,8 +5,8 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
-from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, REFUSED, cases, degraded, world
 
+from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, REFUSED, cases, degraded, world
 from swordplay import checkpoint
 from swordplay.estimators import coat, named_rows
 from swordplay.river import SwordClassifier, SwordRegressor

@@ -27,13 +27,13 @@ def number(name: str, value: Any) -> float:
     """A finite real number of sensible size; true and false are 1 and 0."""
     if type(value) is float and -LARGEST <= value <= LARGEST:
         return value  # the usual case
-    if isinstance(value, np.ndarray) and value.ndim == 0:
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
-    if not isinstance(value, numbers.Real | np.bool_):
+    if not isinstance(value, numbers.Real):
         raise TypeError(
-            f"{name} must be a number, got {shown(value)} ({type(value).__name__}). Encode it, or leave it out if it is missing."
+            f"{name} must be a number, got {shown(value)} ({type(value).__name__}). Encode it, or leave it out if missing."
         )
-    if not -LARGEST <= value <= LARGEST:
+    if not -LARGEST <= value <= LARGEST:  # type: ignore[operator]  # because reals compare with floats, whatever typeshed says
         raise ValueError(
             f"{name} must be finite and not pass {LARGEST:g} in magnitude, got {shown(value)}. Repair it, or leave it out."
         )

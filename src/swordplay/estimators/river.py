@@ -26,14 +26,12 @@ from swordplay.types import Matrix, State, Vector
 Features = Mapping[Hashable, Any]
 
 
-class _Coat(base.Estimator):  # type: ignore[misc]  # because river is untyped here
+class _Coat(base.Estimator):
     """Columns that join late, explanations and checkpoints: what both estimators share."""
 
     loss: str
 
-    def __init__(
-        self, radius: float, memory: float, clip: float, standardize: bool, intercept: bool, lags: int
-    ) -> None:
+    def __init__(self, radius: float, memory: float, clip: float, standardize: bool, intercept: bool, lags: int) -> None:
         self.radius = radius
         self.memory = memory
         self.clip = clip
@@ -120,7 +118,9 @@ class _Coat(base.Estimator):  # type: ignore[misc]  # because river is untyped h
 
     def _require_learned(self) -> None:
         if self._model is None:
-            raise AttributeError(f"this {type(self).__name__} has not learned anything yet. Call learn_one or learn_many first.")
+            raise AttributeError(
+                f"this {type(self).__name__} has not learned anything yet. Call learn_one or learn_many first."
+            )
 
     # ------------------------------------------------------------------ checkpoints
 
@@ -166,7 +166,7 @@ NOTHING = np.full(1, np.nan)
 """A row of a model that has seen no feature yet."""
 
 
-class SwordRegressor(_Coat, base.MiniBatchRegressor):  # type: ignore[misc]  # because river is untyped here
+class SwordRegressor(_Coat, base.MiniBatchRegressor):
     """Linear regression that tracks a drifting target, with nothing to set.
 
     Features are scaled as they come and clipped, the target's place and spread are followed, and many step sizes learn at
@@ -235,7 +235,7 @@ class SwordRegressor(_Coat, base.MiniBatchRegressor):  # type: ignore[misc]  # b
     def predict_one(self, x: Features) -> float:
         """The prediction for one row, 0 before anything was learned. Features never learned from are left out."""
         values = self._rows.check(x)
-        return 0.0 if self._model is None else self._model.predict_row(self._row(x, values))  # type: ignore[no-any-return]
+        return 0.0 if self._model is None else self._model.predict_row(self._row(x, values))
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn rows in their order: the same model, bit by bit, as from :meth:`learn_one` row by row.
@@ -267,7 +267,7 @@ class SwordRegressor(_Coat, base.MiniBatchRegressor):  # type: ignore[misc]  # b
         return {"y": self._model}
 
 
-class SwordClassifier(_Coat, base.MiniBatchClassifier):  # type: ignore[misc]  # because river is untyped here
+class SwordClassifier(_Coat, base.MiniBatchClassifier):
     """Logistic regression that tracks a drifting target, for any number of classes and with nothing to set.
 
     Two classes share one model; more have one each, and their probabilities are divided by their sum. Classes may join at
