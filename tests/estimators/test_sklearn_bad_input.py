@@ -5,12 +5,13 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
-from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, NAMES, REFUSED, cases, degraded, world
 from scipy import sparse
 
+from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, NAMES, REFUSED, cases, degraded, world
 from swordplay import checkpoint
 from swordplay.estimators.coat import LARGEST, LARGEST_WEIGHT, WIDEST_SPARSE
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
+from tolerances import ROUNDING
 
 TASKS = {"regression": SwordRegressor, "classification": SwordClassifier}
 
@@ -197,3 +198,42 @@ def test_settings_that_make_no_sense(settings):
 def test_losses_that_there_are_not(kind):
     with pytest.raises(ValueError, match="loss must be"):
         kind(loss="absolute").fit(GOOD, GOOD_TARGETS)
+
+
+def test_whatever_is_finite_gives_finite_predictions():
+    """Any magnitudes up to the largest, any settings, any weights: no error, no NaN, no warning."""
+    rng = np.random.default_rng(11)
+    for _ in range(300):
+        rows, dim = int(rng.integers(1, 60)), int(rng.integers(1, 6))
+        X, y = anything(rng, (rows, dim)), anything(rng, rows)
+        labels = rng.integers(0, int(rng.integers(1, 4)), size=rows)
+        weights = rng.choice([0.0, 1e-6, 1.0, LARGEST_WEIGHT], size=rows) if rng.integers(2) else None
+        settings = {
+            "standardize": bool(rng.integers(2)),
+            "intercept": bool(rng.integers(2)),
+            "lags": int(rng.integers(3)),
+            "radius": float(rng.choice([1.0, 32.0, 1000.0])),
+        }
+        for estimator in (SwordRegressor(**settings), SwordRegressor(loss="huber", **settings), SwordAggregator()):
+            assert np.isfinite(estimator.predict_then_learn(X, y, weights)).all()
+            assert np.isfinite(estimator.predict(X)).all()
+        classifier = SwordClassifier(**settings)
+        for chances in (classifier.predict_proba_then_learn(X, labels, weights), classifier.predict_proba(X)):
+            np.testing.assert_allclose(chances.sum(axis=1), 1.0, rtol=ROUNDING)
+
+
+def anything(rng, shape):
+    """Zeros, numbers of order 1, and numbers of any magnitude that is allowed."""
+    size = np.where(rng.random(shape) < 0.5, 1.0, 10.0 ** rng.uniform(-60, 60, size=shape))
+    return np.clip(np.where(rng.random(shape) < 0.2, 0.0, size) * rng.normal(size=shape), -LARGEST, LARGEST)
+
+
+def test_a_stray_label_that_is_let_in_costs_the_other_classes_little():
+    rows, labels = world(BEFORE + 1 + AFTER, "classification")
+    X = np.array([list(row.values()) for row in rows])
+    model, twin = (SwordClassifier().fit(X[:BEFORE], labels[:BEFORE]) for _ in range(2))
+    model.predict_then_learn(X[BEFORE : BEFORE + 1], [7])
+    twin.predict_then_learn(X[BEFORE : BEFORE + 1], labels[BEFORE : BEFORE + 1])
+    after = X[BEFORE + 1 :], labels[BEFORE + 1 :]
+    assert degraded(losses_of(model, *after), losses_of(twin, *after)) <= GRACE
+    assert model.classes_.tolist() == [0, 1, 7]

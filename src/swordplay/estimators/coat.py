@@ -70,9 +70,7 @@ class Coat(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     def _is_clean(self, X: Any) -> bool:
         """Whether rows are what the engine takes, as they are: the check of scikit-learn costs as much as learning them."""
         plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous and len(X) > 0
-        return bool(
-            plain and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_") and is_moderate(X)
-        )
+        return bool(plain and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_") and is_moderate(X))
 
     def _narrow(self, rows: Any) -> Any:
         if not isinstance(rows, np.ndarray) and rows.shape[1] > WIDEST_SPARSE:
@@ -158,7 +156,7 @@ def _is_table(values: list[Any]) -> bool:
 
 def is_moderate(numbers: Any) -> bool:
     """Whether no number is NaN, infinite or huge."""
-    return bool(-LARGEST <= numbers.min() and numbers.max() <= LARGEST)  # NaN compares as false
+    return bool(numbers.min() >= -LARGEST and numbers.max() <= LARGEST)  # NaN compares as false
 
 
 def refuse_huge(name: str, values: Any) -> Any:
