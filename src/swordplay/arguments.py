@@ -154,6 +154,8 @@ def rate(name: str, value: Any, default: Any) -> Any:
     """A learning-rate rule, or the default where none is given."""
     if value is None:
         return default
-    if not (hasattr(value, "start") and hasattr(value, "step")):
-        raise TypeError(f"{name} must be a rate such as sp.rates.Fixed(0.1), got {shown(value)}.")
+    if not all(hasattr(value, part) for part in ("start", "step", "retention")):
+        raise TypeError(
+            f"{name} must be a rate such as sp.rates.Fixed(0.1), with start, step and retention; got {shown(value)}."
+        )
     return value

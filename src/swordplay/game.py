@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from swordplay import arguments
-from swordplay.engine import NotCompilable, twin
+from swordplay.engine import Assembled, NotCompilable, twin
 from swordplay.regret.ledger import Ledger
 from swordplay.streams import LinearStream
 from swordplay.types import Learner, Loss, Vector
@@ -115,10 +115,8 @@ def _compiled(
 ) -> Ledger:
     if not isinstance(stream, LinearStream):
         raise NotCompilable("the engine plays a LinearStream; this stream is something else.")
-    if stream.dim != learner.domain.dim:
-        raise ValueError(
-            f"stream has {stream.dim} feature(s), but the learner's domain has {learner.domain.dim}. Make them agree."
-        )
+    if isinstance(learner, Assembled) and stream.dim != (dim := learner.parts.domain.dim):
+        raise ValueError(f"stream has {stream.dim} feature(s), but the learner's domain has {dim}. Make them agree.")
     part = stream if limit is None or limit >= len(stream) else stream[:limit]
     if "weights" in keep:
         _weights(learner)  # says so in words where a learner has none

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from swordplay import arguments
 from swordplay.engine.recipe import NotCompilable
 from swordplay.metas import Parts
 from swordplay.types import Matrix, State
@@ -56,7 +57,9 @@ def twin(learner: Any, loss: str, *, threshold: float = 1.0, dtype: Any = "float
     """
     from swordplay.engine.driver import Engine
 
-    precision = np.dtype(dtype).name
+    threshold, precision = arguments.positive("threshold", threshold), np.dtype(dtype).name
+    if loss != "huber":
+        threshold = 1.0  # means nothing to the others: no reason for another engine
     if precision not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
     if not isinstance(learner, Assembled):

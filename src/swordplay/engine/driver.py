@@ -134,8 +134,8 @@ class Engine:
         targets
             Finite targets, shape ``(T,)``.
         schedule
-            Weight of the loss, Huber threshold and radius of every round, shape ``(T, 3)``; a weight of 1 and the
-            engine's own threshold and radius unless given.
+            Weight of the loss, Huber threshold and size of the domain of every round, shape ``(T, 3)``. Unless given,
+            weights are 1, and threshold and size stay what they were.
         keep_decisions, keep_weights
             Whether to write them down each round.
         progress
@@ -146,6 +146,10 @@ class Engine:
         decisions = np.empty((count if keep_decisions else 0, self.dim))
         kept_weights: list[Vector] | None = [] if keep_weights else None
         plan = np.empty((0, 3)) if schedule is None else schedule
+        if schedule is None:
+            self.memory.live[LIVE.weight] = 1.0
+        elif schedule.shape != (count, 3):
+            raise ValueError(f"schedule must have shape ({count}, 3), got {schedule.shape}: weight, threshold, radius.")
         size = max(1, min(CHUNK, CHUNK_NUMBERS // self.dim)) if not _is_sparse(features) else CHUNK
         for first in range(0, count, size):
             rows = slice(first, min(first + size, count))
@@ -176,9 +180,9 @@ class Engine:
     ) -> int:
         """One compiled call."""
         outputs = (np.ascontiguousarray(schedule[rows]), predictions[rows], losses[rows], decisions[rows], kept)
-        wanted = np.ascontiguousarray(targets[rows], dtype=np.float64)
+        wanted = np.require(targets[rows], dtype=np.float64, requirements=["C", "W"])
         if not _is_sparse(features):
-            part = np.ascontiguousarray(features[rows], dtype=np.float64)
+            part = np.require(features[rows], dtype=np.float64, requirements=["C", "W"])
             kernel = self._kernels.play_dense if self.memory.recipe.on_ball else self._kernels.play_points
             return int(patiently(kernel, *self.memory.arrays, part, wanted, *outputs))
         if not self.memory.recipe.on_ball:
@@ -236,7 +240,7 @@ class Engine:
 
     def _row(self, features: Any) -> Vector:
         if type(features) is np.ndarray and features.dtype == np.float64 and features.shape == (self.dim,):
-            return features if features.flags.c_contiguous else features.copy()
+            return features if features.flags.carray else features.copy()
         return arguments.vector("features", features, self.dim)
 
     def _target(self, target: Any) -> float:

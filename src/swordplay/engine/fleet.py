@@ -12,6 +12,7 @@ import numpy as np
 
 from swordplay import arguments
 from swordplay.engine.driver import Engine, patiently
+from swordplay.engine.layout import CONFIG
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable
 from swordplay.types import Array, Matrix
@@ -127,7 +128,7 @@ class Fleet:
 
 def _alike(one: Memory, other: Memory) -> bool:
     return (
-        one.config.tobytes() == other.config.tobytes()
+        np.array_equal(np.delete(one.config, CONFIG.refresh), np.delete(other.config, CONFIG.refresh))
         and np.array_equal(one.recipe.steps, other.recipe.steps)
         and np.array_equal(one.recipe.extra, other.recipe.extra)
         and one.coords.dtype == other.coords.dtype

@@ -85,6 +85,7 @@ class _Config(NamedTuple):
     refresh: int = 16  # rounds between two recomputations of the norms
     smallest_scale: int = 17  # columns are rescaled before they get here
     retention: int = 18  # what is kept of the past losses from one round to the next
+    diameter_per_size: int = 19  # 2 on a ball
 
 
 class _Live(NamedTuple):

@@ -67,11 +67,13 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     if loss not in LOSSES:
         raise NotCompilable(f"loss must be one of {sorted(LOSSES)} for the engine, got {shown(loss)}.")
     config = np.zeros(len(CONFIG))
-    config[CONFIG.loss], config[CONFIG.threshold], config[CONFIG.retention] = LOSSES[loss], threshold, 1.0
+    config[CONFIG.loss], config[CONFIG.retention] = LOSSES[loss], 1.0
+    config[CONFIG.threshold] = threshold if loss == "huber" else 1.0  # else one make would look like two
     config[CONFIG.diameter] = parts.domain.diameter
     config[CONFIG.shared], config[CONFIG.grows] = parts.shared, parts.grows
     config[CONFIG.refresh], config[CONFIG.smallest_scale] = REFRESH, SMALLEST_SCALE[np.dtype(dtype)]
     frame, on_ball = _frame(parts.domain, config)
+    config[CONFIG.diameter_per_size] = config[CONFIG.diameter] / config[CONFIG.size]
     steps, extra = _experts(parts, config)
     rate = parts.rate.start(parts.setting, float(-np.log(parts.prior.min())))
     _rate(parts.rate, config, parts)

@@ -35,7 +35,7 @@ def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
         live[LIVE.weight] = schedule[t, 0]
         config[CONFIG.threshold] = schedule[t, 1]
         config[CONFIG.size] = schedule[t, 2]
-        config[CONFIG.diameter] = 2.0 * schedule[t, 2]
+        config[CONFIG.diameter] = config[CONFIG.diameter_per_size] * schedule[t, 2]
 
 
 @part
@@ -102,8 +102,7 @@ def tidy(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Ve
 
 @part
 def begin_on_ball(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector) -> None:
-    """All products of a round, and its prediction."""
-    ball.measure(live, config, vectors, features)
+    """All products of a round whose features were measured, and its prediction."""
     ball.sweep(coords, rows, vectors, features)
     ball.predict(rows, live)
 
@@ -129,9 +128,10 @@ def play_dense(
             ball.decide(coords, rows, vectors, int(live[LIVE.experts]), decisions[t])
         write_weights(rows, live, weights, t)
         follow(live, config, schedule, t)
-        begin_on_ball(coords, rows, vectors, live, config, features[t])
+        ball.measure(live, config, vectors, features[t])
         if overflows(live, config, targets[t]):
             return t
+        begin_on_ball(coords, rows, vectors, live, config, features[t])
         predictions[t] = live[LIVE.prediction] + live[LIVE.offset]
         losses[t] = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
         smallest = end_on_ball(coords, rows, live, config, targets[t])
@@ -167,20 +167,22 @@ def play_sparse(
         here = indices[starts[t] : starts[t + 1]]
         entries = values[starts[t] : starts[t + 1]]
         ball.measure_sparse(live, config, vectors, entries, here)
-        ball.sweep_sparse(coords, rows, entries, here)
-        ball.predict(rows, live)
         if overflows(live, config, targets[t]):
             return t
+        ball.sweep_sparse(coords, rows, entries, here)
+        ball.predict(rows, live)
         predictions[t] = live[LIVE.prediction] + live[LIVE.offset]
         losses[t] = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
         smallest = end_on_ball(coords, rows, live, config, targets[t])
-        ball.scatter(coords, rows, entries, here)
         before = last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
         for position in range(len(before)):
             vectors[LAST, before[position]] = 0.0
         for position in range(len(here)):
             vectors[LAST, here[position]] = entries[position]
         live[LIVE.last_norm] = live[LIVE.norm]
+        # A change that is to be scaled down far may be too large for single precision: flush() applies it in double.
+        if smallest >= config[CONFIG.smallest_scale]:
+            ball.scatter(coords, rows, entries, here)
         tidy(coords, rows, vectors, live, config, smallest)
     return len(targets)
 
@@ -250,6 +252,10 @@ def write_weights(rows: Matrix, live: Vector, weights: Matrix, t: int) -> None:
 @kernel
 def predict_one(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector) -> float:
     """The prediction for one row on a ball; its products are kept for the row's lesson."""
+    ball.measure(live, config, vectors, features)
+    if not live[LIVE.norm] < math.inf:
+        live[LIVE.prepared] = 0.0
+        return math.nan
     begin_on_ball(coords, rows, vectors, live, config, features)
     ball.take_under_way(vectors, features)
     live[LIVE.prepared] = 1.0
@@ -261,11 +267,14 @@ def learn_one(
     coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector, target: float
 ) -> float:
     """One round on a ball; NaN if the row would overflow, and then nothing has changed. Returns the loss."""
-    if live[LIVE.prepared] == 0.0 or not ball.same_as_under_way(vectors, features):
-        begin_on_ball(coords, rows, vectors, live, config, features)
+    prepared = live[LIVE.prepared] == 1.0 and ball.same_as_under_way(vectors, features)
+    if not prepared:
+        ball.measure(live, config, vectors, features)
     if overflows(live, config, target):
         live[LIVE.prepared] = 0.0
         return math.nan
+    if not prepared:
+        begin_on_ball(coords, rows, vectors, live, config, features)
     loss = live[LIVE.weight] * phi(
         int(config[CONFIG.loss]), config[CONFIG.threshold], live[LIVE.prediction] + live[LIVE.offset], target
     )
@@ -293,9 +302,10 @@ def play_fleet(
     """Learners ``first`` to ``stop`` of a fleet, each on its own rows, on a ball; ``played`` counts their rounds."""
     for k in range(first, stop):
         for t in range(targets.shape[1]):
-            begin_on_ball(coords[k], rows[k], vectors[k], lives[k], config, features[k, t])
+            ball.measure(lives[k], config, vectors[k], features[k, t])
             if overflows(lives[k], config, targets[k, t]):
                 break
+            begin_on_ball(coords[k], rows[k], vectors[k], lives[k], config, features[k, t])
             predictions[k, t] = lives[k, LIVE.prediction] + lives[k, LIVE.offset]
             losses[k, t] = lives[k, LIVE.weight] * phi(
                 int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[k, t], targets[k, t]

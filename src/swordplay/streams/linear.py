@@ -63,6 +63,8 @@ class LinearStream:
         self.sparse = hasattr(features, "tocsr")
         """Whether ``features`` is a scipy CSR matrix."""
         self.features: Any = features.tocsr() if self.sparse else _real_table(features)
+        if self.features.dtype.kind not in "fiub":
+            raise TypeError(f"features must hold real numbers, got dtype {self.features.dtype}. Convert it to float first.")
         self.targets: Vector = _real_column(targets)
         rows, self.dim = _two(self.features.shape)
         if rows != len(self.targets):
