@@ -37,6 +37,8 @@ def scale_row(row: Vector, centers: Vector, spreads: Vector, clip: float, answer
     norm = 0.0
     for j in range(len(row)):
         answer[j] = scaled(row[j], centers[j], spreads[j], clip)
+    # A loop of its own: where a loop also stores, the order of its sum depends on where the arrays happen to lie.
+    for j in range(len(row)):
         norm += answer[j] * answer[j]
     if len(answer) > len(row):
         answer[len(row)] = 1.0
@@ -77,7 +79,7 @@ def measure(values: Any, count: int, clip: float) -> tuple[float, float]:
     spread = MAD_TO_SPREAD * middle_deviation(values, count, center)
     if not spread > TINY:
         # More than half of the values are the same, as in a column of indicators: the plain deviation has to do.
-        return center, deviation(values, count, center, math.inf)
+        return center, deviation(values, count, center, clip * middle_of_others(values, count, center))
     return center, deviation(values, count, center, clip * spread)
 
 
@@ -94,6 +96,24 @@ def middle_deviation(values: Any, count: int, center: float) -> float:
             farther = values[high] - center
             high -= 1
     return farther
+
+
+@part
+def middle_of_others(values: Any, count: int, center: float) -> float:
+    """Lower median of the distances from the centre that are not 0: of a rare indicator and an outlier, the indicator."""
+    low, high = 0, count - 1
+    others = 0
+    for k in range(count):
+        others += 1 if values[k] != center else 0
+    nearest = math.inf
+    for _ in range(others // 2 + 1):
+        if center - values[low] > values[high] - center:
+            nearest = center - values[low]
+            low += 1
+        else:
+            nearest = values[high] - center
+            high -= 1
+    return nearest
 
 
 @part
@@ -152,5 +172,7 @@ def locate_and_follow(
     """
     for t in range(len(values)):
         where[t, 0], where[t, 1], where[t, 2] = centers[0], spreads[0], spreads[1]
+        if counts[0] < 3.0:  # of two values nobody knows which one is the outlier
+            where[t, 1] = where[t, 2] = 0.0
         follow_row(values[t : t + 1], centers[:1], spreads[:1], counts[:1], first, clip)
-        spreads[1] = max(spreads[1], spreads[0])
+        spreads[1] = spreads[0] if counts[0] <= WARM_UP else max(spreads[1], spreads[0])

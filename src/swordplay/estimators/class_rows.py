@@ -15,7 +15,8 @@ class ClassRows(OneModelPerClass):
 
     def predict_row(self, row: Vector) -> list[float]:
         """Probabilities of one row of shape ``(d,)``; nothing is learned."""
-        odds = [_logistic(model.predict_row(row)) for model in self.models]
+        scores = [model.predict_row(row) for model in self.models]
+        odds = [_logistic(-score if k < self.turned else score) for k, score in enumerate(scores)]
         if len(odds) == 1:
             return [1.0 - odds[0], odds[0]] if self.classes == 2 else [1.0]
         total = sum(odds)
@@ -27,7 +28,7 @@ class ClassRows(OneModelPerClass):
             self.models[0].learn_row(row, float(label == 1))
         else:
             for k, model in enumerate(self.models):
-                model.learn_row(row, float(label == k))
+                model.learn_row(row, float((label == k) != (k < self.turned)))
         self.counts[label] += 1.0
 
     def widen(self, dim: int) -> None:

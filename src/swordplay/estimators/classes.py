@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,6 +31,8 @@ class OneModelPerClass:
         self.models: list[LinearModel] = []
         self.counts: Vector = np.zeros(0)
         """Rows learned of each class."""
+        self.turned = 0
+        """How many of the first models tell the chances against their class instead of those for it: 0 or 1."""
         self.grow(classes)
 
     @property
@@ -44,24 +47,30 @@ class OneModelPerClass:
         self.counts = np.append(self.counts, np.zeros(classes - self.classes))
         wanted = 1 if classes <= 2 else classes
         if wanted > 1 and len(self.models) == 1:
-            # From two classes to more: the one model told class 1 from class 0 and goes on as that of class 1.
-            self.models.insert(0, self._make())
+            # From two classes to more: the one model told class 1 from class 0. It goes on as that of class 1, and a copy of
+            # it, the other way round, as that of class 0: nothing that was learned is lost.
+            self.models.insert(0, copy.deepcopy(self.models[0]))
+            self.turned = 1
         while len(self.models) < wanted:
             self.models.append(self._make())
 
     def predict(self, rows: Matrix) -> Matrix:
         """Probabilities, shape ``(T, K)``; nothing is learned."""
-        return self._probabilities(np.column_stack([model.predict(rows) for model in self.models]))
+        return self._probabilities(self._turn(np.column_stack([model.predict(rows) for model in self.models])))
 
     def predict_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
         """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``."""
         positive = [1] if len(self.models) == 1 else range(len(self.models))
         scores = [
-            model.predict_then_learn(rows, (labels == k).astype(np.float64), weights)
+            model.predict_then_learn(rows, ((labels == k) != (k < self.turned)).astype(np.float64), weights)
             for k, model in zip(positive, self.models, strict=True)
         ]
         self.counts = self.counts + np.bincount(labels, minlength=self.classes)
-        return self._probabilities(np.column_stack(scores))
+        return self._probabilities(self._turn(np.column_stack(scores)))
+
+    def _turn(self, scores: Matrix) -> Matrix:
+        scores[:, : self.turned] *= -1.0
+        return scores
 
     def _probabilities(self, scores: Matrix) -> Matrix:
         """Logistic of each score; divided by their sum where there is a model per class."""
@@ -72,7 +81,7 @@ class OneModelPerClass:
 
     def state(self) -> State:
         """All that the next row needs."""
-        flat: State = {"counts": self.counts.copy()}
+        flat: State = {"counts": self.counts.copy(), "turned": self.turned}
         for k, model in enumerate(self.models):
             flat |= {f"{k}.{name}": value for name, value in model.state().items()}
         return flat
@@ -83,4 +92,5 @@ class OneModelPerClass:
         for k, model in enumerate(fresh.models):
             prefix = f"{k}."
             model.load_state({name.removeprefix(prefix): v for name, v in saved.items() if name.startswith(prefix)})
+        self.turned = int(bool(saved.get("turned", 0)))
         self.models, self.counts = fresh.models, np.array(saved["counts"], dtype=np.float64)

@@ -26,6 +26,8 @@ LossName = Literal["squared", "huber", "logistic"]
 
 THRESHOLDS = {"squared": 10.0, "huber": 1.0, "logistic": 1.0}
 """Residuals beyond this many spreads of the target pull no harder. For the squared loss only outliers lie so far."""
+REACH = 30.0
+"""Targets beyond this many spreads from the centre are mistakes for the most part, and weigh less the farther they lie."""
 SMALLEST_NORM = 1e-12
 """Rows shorter than this carry nothing to learn from; their weight stays finite."""
 PARTS = ("columns", "target", "engine")
@@ -157,6 +159,9 @@ class LinearModel:
             return self.engine.play(scaled, targets, schedule=schedule).predictions
         where = self.target.locate_and_follow(targets)
         schedule[:, 1], schedule[:, 2] = THRESHOLDS[self.loss] * where[:, 1], self.radius * where[:, 2]
+        off, reach = np.abs(targets - where[:, 0]), REACH * where[:, 1]
+        far = (off > reach) & (reach > 0.0)
+        schedule[far, 0] *= reach[far] / off[far]
         played = self.engine.play(scaled, targets - where[:, 0], schedule=schedule)
         return played.predictions + where[:, 0]
 
@@ -178,6 +183,9 @@ class LinearModel:
             center, spread, largest = self.target.locate_and_follow_value(goal, bench.where)
             plan[0, 1], plan[0, 2] = THRESHOLDS[self.loss] * spread, self.radius * largest
             goal[0] = target - center
+            off, reach = abs(target - center), REACH * spread
+            if off > reach > 0.0:
+                plan[0, 0] *= reach / off
         self._play(bench)
 
     def _play(self, bench: Bench) -> None:
