@@ -99,3 +99,12 @@ def test_combine_forecasts_says_so(tmp_path):
     assert numbers(sword)[0] < 0.9 * numbers(fixed)[0] < 0.9 * min(errors)
     for line in (fixed, sword):
         assert sum(numbers(line)[1:4]) == pytest.approx(1.0, abs=0.015)  # three weights of two decimals
+
+
+def test_phishing_with_river_says_so(tmp_path):
+    text = printed("phishing_with_river", tmp_path)
+    scores = {line.split(" accuracy")[0].strip(): numbers(line)[-2:] for line in text.splitlines() if " log loss " in line}
+    sword = scores.pop("SwordClassifier")
+    assert sword[0] > 0.85
+    assert all(sword[1] < other[1] for other in scores.values())  # better calibrated than the others
+    assert "the same to the last bit" in text

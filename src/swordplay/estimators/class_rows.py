@@ -16,9 +16,12 @@ class ClassRows(OneModelPerClass):
     def predict_row(self, row: Vector) -> list[float]:
         """Probabilities of one row of shape ``(d,)``; nothing is learned."""
         scores = [model.predict_row(row) for model in self.models]
-        odds = [_logistic(-score if k < self.turned else score) for k, score in enumerate(scores)]
-        if len(odds) == 1:
-            return [1.0 - odds[0], odds[0]] if self.classes == 2 else [1.0]
+        logs = [_log_logistic(-score if k < self.turned else score) for k, score in enumerate(scores)]
+        if len(logs) == 1:
+            share = math.exp(logs[0])
+            return [1.0 - share, share] if self.classes == 2 else [1.0]
+        highest = max(logs)  # the likeliest class keeps a share even if all are unlikely
+        odds = [math.exp(log - highest) for log in logs]
         total = sum(odds)
         return [share / total for share in odds]
 
@@ -37,9 +40,6 @@ class ClassRows(OneModelPerClass):
             model.widen(dim)
 
 
-def _logistic(score: float) -> float:
-    """1 / (1 + exp(-score)), without overflow."""
-    if score >= 0.0:
-        return 1.0 / (1.0 + math.exp(-score))
-    odds = math.exp(score)
-    return odds / (1.0 + odds)
+def _log_logistic(score: float) -> float:
+    """-log(1 + exp(-score)), without overflow."""
+    return min(score, 0.0) - math.log1p(math.exp(-abs(score)))

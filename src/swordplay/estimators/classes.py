@@ -74,9 +74,11 @@ class OneModelPerClass:
 
     def _probabilities(self, scores: Matrix) -> Matrix:
         """Logistic of each score; divided by their sum where there is a model per class."""
-        odds = np.exp(-np.logaddexp(0.0, -scores))
+        logs = -np.logaddexp(0.0, -scores)
         if len(self.models) == 1:
+            odds = np.exp(logs)
             return np.hstack([1.0 - odds, odds]) if self.classes == 2 else np.ones((len(scores), 1))
+        odds = np.exp(logs - logs.max(axis=1, keepdims=True))  # the likeliest class keeps a share even if all are unlikely
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
     def state(self) -> State:
