@@ -13,6 +13,8 @@ import numpy as np
 
 from swordplay.types import Array, Domain, Gradient, Vector
 
+SMALLEST_SIZE, LARGEST_SIZE = 1e-100, 1e100
+"""Sizes of domains: their squares, times squared gradients, are still numbers."""
 LARGEST_GRADIENT = 1e150
 """Longer gradients have squares that overflow, and a state of NaN after them."""
 
@@ -29,7 +31,10 @@ def real(name: str, value: Any) -> float:
         value = value.item()
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {shown(value)} ({type(value).__name__}).")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}. Give a number such as 1.0.")
     return number
@@ -40,6 +45,14 @@ def positive(name: str, value: Any) -> float:
     number = real(name, value)
     if number <= 0:
         raise ValueError(f"{name} must be greater than 0, got {number}. Give a positive number.")
+    return number
+
+
+def moderate(name: str, value: Any) -> float:
+    """A size whose square can neither overflow nor vanish."""
+    number = positive(name, value)
+    if not SMALLEST_SIZE <= number <= LARGEST_SIZE:
+        raise ValueError(f"{name} must lie between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {number}. Choose another unit.")
     return number
 
 
@@ -130,9 +143,11 @@ def gradient_of(loss: Any) -> Gradient:
         raise TypeError(f"loss must have value, gradient and smoothness, got {shown(loss)}. Try sp.SquaredLoss.")
 
     def ask(where: Array) -> Array:
-        raw = gradient(where)
+        view = where.view()
+        view.flags.writeable = False  # the points are the learner's own
+        raw = gradient(view)
         try:
-            answer = np.asarray(raw, dtype=np.float64)
+            answer = np.array(raw, dtype=np.float64)  # a copy: the loss may use its array again
         except (TypeError, ValueError):
             raise TypeError(f"loss.gradient must return numbers, got {shown(raw)}. Return one gradient per point.") from None
         if answer.shape != where.shape:

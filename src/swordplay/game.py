@@ -124,6 +124,7 @@ def _compiled(
     played = compiled.play(
         part.features,
         part.targets,
+        checked=True,
         keep_decisions="decisions" in keep,
         keep_weights="weights" in keep,
         progress=progress,

@@ -14,6 +14,9 @@ from typing import NamedTuple, Protocol, final
 from swordplay import arguments
 from swordplay.types import Setting
 
+TIE = 1e-12
+"""Sums that differ by less than this, relatively, differ by rounding."""
+
 
 class RateState(NamedTuple):
     """What a rate remembers."""
@@ -191,10 +194,10 @@ class Doubling:
     def step(self, state: RateState, signal: Signal, setting: Setting, entropy: float) -> tuple[RateState, bool]:
         """Add the round's surprise; double the guess as often as it takes to hold."""
         total = state.total + signal.surprise
-        if total <= state.level:
+        if total <= state.level * (1.0 + TIE):  # a sum that meets its guess exactly must not be decided by rounding
             return state._replace(total=total), False
         # The smallest doubling that holds; the exponent is bounded because both numbers are finite doubles.
-        guess = state.level * 2.0 ** math.ceil(math.log2(total / state.level))
+        guess = math.ldexp(state.level, math.ceil(math.log2(total) - math.log2(state.level) - TIE))
         return self._guessed(total, guess, setting, entropy), True
 
     def _guessed(self, total: float, guess: float, setting: Setting, entropy: float) -> RateState:

@@ -38,10 +38,10 @@ class Box:
                 "Swap or correct them."
             )
         self.dim = len(self.lower)
-        self.diameter = float(np.linalg.norm(self.upper - self.lower))
-        """D, the length of the diagonal."""
-        if self.diameter == 0.0:
+        if (self.lower == self.upper).all():
             raise ValueError(f"upper must exceed lower somewhere, got lower = upper = {self.lower}: nothing to decide.")
+        self.diameter = arguments.moderate("upper - lower", float(np.linalg.norm(self.upper / 2 - self.lower / 2)) * 2)
+        """D, the length of the diagonal."""
         self.center: Vector = self.lower / 2 + self.upper / 2
         for corner in (self.lower, self.upper, self.center):
             corner.flags.writeable = False

@@ -34,8 +34,8 @@ class Assembled(Protocol):
         ...
 
     @property
-    def rounds(self) -> int:
-        """How many losses were observed."""
+    def untouched(self) -> bool:
+        """Whether nobody has asked for the state or loaded one yet."""
         ...
 
     def state(self) -> State:
@@ -67,7 +67,7 @@ def twin(learner: Any, loss: str, *, threshold: float = 1.0, dtype: Any = "float
     keeper = learner.keeper
     if isinstance(keeper, Engine) and (keeper.loss, keeper.threshold, keeper.dtype) == (loss, threshold, precision):
         return keeper
-    state = learner.state() if learner.rounds else None
+    state = None if learner.untouched else learner.state()
     engine = Engine(learner.parts, loss, threshold=threshold, state=state, dtype=precision)
     learner.hand_over(engine)
     return engine

@@ -121,6 +121,7 @@ class Engine:
         targets: Vector,
         *,
         schedule: Matrix | None = None,
+        checked: bool = False,
         keep_decisions: bool = False,
         keep_weights: bool = False,
         progress: Callable[[int], None] | None = None,
@@ -136,11 +137,15 @@ class Engine:
         schedule
             Weight of the loss, Huber threshold and size of the domain of every round, shape ``(T, 3)``. Unless given,
             weights are 1, and threshold and size stay what they were.
+        checked
+            True if the arrays are known to fit and to be finite, as those of a ``LinearStream`` are.
         keep_decisions, keep_weights
             Whether to write them down each round.
         progress
             Called with the number of rows played, after each chunk.
         """
+        if not checked:
+            features, targets = self._clean(features, targets)
         count = len(targets)
         predictions, losses = np.empty(count), np.empty(count)
         decisions = np.empty((count if keep_decisions else 0, self.dim))
@@ -166,6 +171,19 @@ class Engine:
             if progress is not None:
                 progress(rows.stop)
         return Played(predictions, losses, decisions if keep_decisions else None, kept_weights)
+
+    def _clean(self, features: Any, targets: Any) -> tuple[Any, Vector]:
+        """Rows and targets that fit, or an error before anything is learned."""
+        rows: Any = features if _is_sparse(features) else np.asarray(features)
+        goals = arguments.array("targets", targets, ndim=1)
+        if rows.shape != (len(goals), self.dim):
+            raise ValueError(f"features must have shape ({len(goals)}, {self.dim}), got {rows.shape}. Give one row per target.")
+        if _is_sparse(rows):
+            rows.check_format(full_check=True)
+        arguments.array("features", rows.data if _is_sparse(rows) else rows)
+        if self.loss == "logistic" and not np.isin(goals, (0.0, 1.0)).all():
+            raise ValueError("targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1.")
+        return rows, goals
 
     def _chunk(
         self,

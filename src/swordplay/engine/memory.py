@@ -323,7 +323,7 @@ class Memory:
         alpha, gamma = self._lookahead(rows[layout.NORM, order], offset, order)
         rows[layout.ALPHA, order], rows[layout.GAMMA, order] = alpha, gamma
         error = np.abs(alpha[:, None] * offset - np.multiply.outer(gamma, self.vectors[layout.LAST]) - ahead).max()
-        if error > COLLINEAR * self.config[CONFIG.size]:
+        if error > COLLINEAR * (self.config[CONFIG.size] + np.linalg.norm(center)):
             raise NotCompilable("the learner's points do not follow from its base points: its state was edited.")
 
     def _lookahead(self, norm: Vector, offset: Matrix, order: Any) -> tuple[Vector, Vector]:

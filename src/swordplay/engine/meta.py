@@ -39,7 +39,8 @@ from swordplay.engine.layout import (
 )
 from swordplay.engine.scalar import fading, slope
 from swordplay.metas.hedge import SMALLEST_WEIGHT
-from swordplay.metas.optimism import TIE, TIED
+from swordplay.metas.optimism import TIED
+from swordplay.rates import TIE
 from swordplay.types import Matrix, Vector
 
 
@@ -233,9 +234,10 @@ def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bo
     diameter = config[CONFIG.diameter]
     if config[CONFIG.rate] == DOUBLING:
         live[LIVE.total] += surprise
-        if live[LIVE.total] <= live[LIVE.level]:
+        if live[LIVE.total] <= live[LIVE.level] * (1.0 + TIE):
             return False
-        live[LIVE.level] *= 2.0 ** math.ceil(math.log2(live[LIVE.total] / live[LIVE.level]))
+        doublings = math.ceil(math.log2(live[LIVE.total]) - math.log2(live[LIVE.level]) - TIE)
+        live[LIVE.level] = math.ldexp(live[LIVE.level], int(doublings))
         live[LIVE.rate] = min(config[CONFIG.cap], math.sqrt((2.0 + lam) / (diameter * diameter * live[LIVE.level])))
         return True
     retention = config[CONFIG.retention]

@@ -72,6 +72,10 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     config[CONFIG.diameter] = parts.domain.diameter
     config[CONFIG.shared], config[CONFIG.grows] = parts.shared, parts.grows
     config[CONFIG.refresh], config[CONFIG.smallest_scale] = REFRESH, SMALLEST_SCALE[np.dtype(dtype)]
+    if type(parts.domain) not in (Ball, Simplex, Box):
+        raise NotCompilable(
+            f"a {type(parts.domain).__name__} is not a domain of the engine: Ball, Simplex or Box, and no subclass."
+        )
     frame, on_ball = _frame(parts.domain, config)
     config[CONFIG.diameter_per_size] = config[CONFIG.diameter] / config[CONFIG.size]
     steps, extra = _experts(parts, config)
@@ -95,9 +99,12 @@ def _experts(parts: Parts, config: Vector) -> tuple[Vector, Vector]:
 
 @singledispatch
 def _frame(domain: Any, config: Vector) -> tuple[Matrix, bool]:
-    raise NotCompilable(
-        f"a domain of type {type(domain).__name__} is not known to the engine: it plays on Ball, Simplex and Box."
-    )
+    raise _unknown_domain(domain)
+
+
+def _unknown_domain(domain: Any) -> NotCompilable:
+    name = type(domain).__name__
+    return NotCompilable(f"a domain of type {name} is not known to the engine: it plays on Ball, Simplex and Box.")
 
 
 @_frame.register

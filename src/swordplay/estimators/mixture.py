@@ -90,7 +90,7 @@ class Mixture:
         schedule = np.ones((len(rows), 3))
         schedule[:, 0] = 1.0 if weights is None else weights
         schedule[:, 1] = threshold / unit
-        played = self.engine.play(np.ascontiguousarray(apart / unit[:, None]), off / unit, schedule=schedule)
+        played = self.engine.play(np.ascontiguousarray(apart / unit[:, None]), off / unit, schedule=schedule, checked=True)
         return np.asarray(played.predictions * unit + level)
 
     def state(self) -> State:

@@ -156,13 +156,13 @@ class LinearModel:
         schedule[:, 0] = (1.0 if weights is None else weights) / smoothness
         if self.loss == "logistic":
             schedule[:, 1], schedule[:, 2] = 1.0, self.radius
-            return self.engine.play(scaled, targets, schedule=schedule).predictions
+            return self.engine.play(scaled, targets, schedule=schedule, checked=True).predictions
         where = self.target.locate_and_follow(targets)
         schedule[:, 1], schedule[:, 2] = THRESHOLDS[self.loss] * where[:, 1], self.radius * where[:, 2]
         off, reach = np.abs(targets - where[:, 0]), REACH * where[:, 1]
         far = (off > reach) & (reach > 0.0)
         schedule[far, 0] *= reach[far] / off[far]
-        played = self.engine.play(scaled, targets - where[:, 0], schedule=schedule)
+        played = self.engine.play(scaled, targets - where[:, 0], schedule=schedule, checked=True)
         return played.predictions + where[:, 0]
 
     def learn_row(self, row: Vector, target: float) -> None:

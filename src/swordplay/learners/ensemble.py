@@ -9,9 +9,9 @@ import numpy as np
 
 from swordplay.experts import Experts, ExpertState, Move
 from swordplay.learners import certificate
-from swordplay.learners.learner import StatefulLearner, frozen
+from swordplay.learners.learner import SLACK, StatefulLearner, frozen
 from swordplay.metas import HedgeState, Optimism, OptimismState, OptimisticHedge, Parts
-from swordplay.types import Domain, Gradient, Matrix, Vector
+from swordplay.types import Domain, Gradient, Matrix, State, Vector
 
 
 class EnsembleState(NamedTuple):
@@ -119,6 +119,17 @@ class Ensemble(StatefulLearner[EnsembleState]):
         ahead = stacked(now.experts)  # x_{t+1,i}
         optimism = self._optimism.step(state_.optimism, observed, gradient, now.hedge.weights, ahead)
         return now._replace(optimism=optimism, hedge=self._hedge.weigh(now.hedge, ahead @ optimism.guess))
+
+    def _require_sane(self, new: EnsembleState) -> None:
+        super()._require_sane(new)
+        weights = new.hedge.weights
+        if not ((weights > 0).all() and abs(weights.sum() - 1.0) <= SLACK):
+            raise ValueError(
+                "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: load an earlier one."
+            )
+
+    def _settings(self) -> State:
+        return super()._settings() | {"settings.step_sizes": self._concatenated_steps(self._start())}
 
     def _decide(self, state_: EnsembleState) -> Vector:
         return np.asarray(state_.hedge.weights @ stacked(state_.experts))

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from swordplay import arguments, checkpoint, state
+from swordplay.experts import ExpertState
 from swordplay.learners import certificate
 from swordplay.types import Array, Domain, Gradient, Loss, State, Vector
 
+SLACK = 1e-9
+"""How far outside the domain a saved point may lie, relatively: rounding of whoever wrote it."""
+
 
 class LearnerState(Protocol):
-    """The two entries that every learner's state has."""
+    """The entries that every learner's state has."""
+
+    @property
+    def experts(self) -> Sequence[ExpertState]:
+        """The states of each kind of experts."""
+        ...
 
     @property
     def rounds(self) -> int:
@@ -71,6 +80,11 @@ class StatefulLearner(ABC, Generic[S]):
         return self._decision
 
     @property
+    def untouched(self) -> bool:
+        """Whether nobody has asked for the state or loaded one yet: it is that of a fresh start."""
+        return self._own is None and self.keeper is None
+
+    @property
     def rounds(self) -> int:
         """How many losses were observed."""
         if self.keeper is not None:
@@ -94,7 +108,23 @@ class StatefulLearner(ABC, Generic[S]):
         """Go on from a saved state, bit by bit as the learner that saved it."""
         if not isinstance(state_, Mapping):
             raise TypeError(f"state must be the dictionary that state() returned, got {type(state_).__name__}.")
-        self._take(state.restore(self._template(state_), state_))
+        new = state.restore(self._template(state_), state_)
+        self._require_sane(new)
+        self._take(new)
+
+    def _require_sane(self, new: S) -> None:
+        """Refuse a state that no game leads to."""
+        if new.rounds < 0:
+            raise ValueError(
+                f"state['rounds'] must be at least 0, got {new.rounds}. The state is damaged: load an earlier one."
+            )
+        slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
+        for kind in new.experts:
+            inside = np.isfinite(kind.points).all() and np.isfinite(kind.base).all()
+            if not (inside and self.domain.contains(np.vstack([kind.points, kind.base]), atol=slack).all()):
+                raise ValueError("state has points outside the domain. Make the learner with the domain it was saved with.")
+            if not (kind.energy >= 0).all():
+                raise ValueError("state has a negative energy. The state is damaged: load an earlier one.")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint: the state in a file, whole or not at all."""

@@ -13,12 +13,11 @@ from typing import NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay import arguments
+from swordplay.rates import TIE
 from swordplay.types import Gradient, Matrix, Vector
 
 TIED = 0.5
 """The trust in two guesses that were equally wrong."""
-TIE = 1e-12
-"""Sums that differ by less than this, relatively, differ by rounding: following the leader must not follow that."""
 
 
 class OptimismState(NamedTuple):

@@ -26,6 +26,9 @@ class Quantity(float):
         number.exact = exact
         return number
 
+    def __getnewargs__(self) -> tuple[float, bool]:  # type: ignore[override]  # because float's own has one entry
+        return float(self), self.exact
+
     def __repr__(self) -> str:
         return f"Quantity({float(self)!r}, exact={self.exact})"
 

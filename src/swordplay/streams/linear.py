@@ -62,7 +62,7 @@ class LinearStream:
         self._settings = {"threshold": self.threshold} if loss == "huber" else {}
         self.sparse = hasattr(features, "tocsr")
         """Whether ``features`` is a scipy CSR matrix."""
-        self.features: Any = features.tocsr() if self.sparse else _real_table(features)
+        self.features: Any = _real_csr(features) if self.sparse else _real_table(features)
         if self.features.dtype.kind not in "fiub":
             raise TypeError(f"features must hold real numbers, got dtype {self.features.dtype}. Convert it to float first.")
         self.targets: Vector = _real_column(targets)
@@ -123,6 +123,9 @@ class LinearStream:
 
     def values(self, decisions: Matrix) -> Vector:
         """f_t(x_t) for decisions of shape ``(T, d)``, or one decision ``(d,)`` for all rounds."""
+        decisions = arguments.array("decisions", decisions)
+        if decisions.shape not in ((self.dim,), (len(self), self.dim)):
+            raise ValueError(f"decisions must have shape ({len(self)}, {self.dim}) or ({self.dim},), got {decisions.shape}.")
         if decisions.ndim == 1:
             predictions = np.asarray(self.features @ decisions)
         elif self.sparse:
@@ -140,12 +143,15 @@ class LinearStream:
 
     def _row(self, t: int) -> Vector:
         row = self.features[[t]].toarray()[0] if self.sparse else self.features[t]
-        return np.asarray(row, dtype=np.float64)
+        clean = np.asarray(row, dtype=np.float64).view()
+        clean.flags.writeable = False  # the table is the user's
+        return clean
 
     def _squared_norms(self) -> Vector:
         if self.sparse:
-            return np.asarray(self.features.multiply(self.features).sum(axis=1), dtype=np.float64).ravel()
-        return np.asarray(np.einsum("ij,ij->i", self.features, self.features))
+            rows = self.features.astype(np.float64)
+            return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+        return np.asarray(np.einsum("ij,ij->i", self.features, self.features, dtype=np.float64))
 
     def _bad_rows(self) -> NDArray[np.bool_]:
         """Which rows cannot be played."""
@@ -171,8 +177,22 @@ class LinearStream:
         return f"{what}. Repair the row, or leave such rows out with on_bad='skip'."
 
 
+def _real_csr(value: Any) -> Any:
+    """A CSR matrix of floats whose indices lie inside it; scipy itself does not look, and the engine must not stumble."""
+    rows = value.tocsr()
+    if rows.dtype.kind not in "fiub":
+        raise TypeError(f"features must hold real numbers, got dtype {rows.dtype}. Convert it to float first.")
+    try:
+        rows.check_format(full_check=True)
+    except ValueError as reason:
+        raise ValueError(f"features is not a valid CSR matrix: {reason}. Build it from rows and columns again.") from None
+    return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
+
+
 def _real_table(value: Any) -> Any:
     """A two-dimensional array of real numbers in its own order, and in single precision if it came so: no copy."""
+    if np.ma.isMaskedArray(value):
+        raise TypeError("features must not be a masked array: its mask would be lost. Fill it or drop the masked rows.")
     raw = np.asarray(value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(f"features must hold real numbers, got dtype {raw.dtype}. Convert it to float first.")
