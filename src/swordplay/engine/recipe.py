@@ -73,9 +73,7 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     config[CONFIG.shared], config[CONFIG.grows] = parts.shared, parts.grows
     config[CONFIG.refresh], config[CONFIG.smallest_scale] = REFRESH, SMALLEST_SCALE[np.dtype(dtype)]
     if type(parts.domain) not in (Ball, Simplex, Box):
-        raise NotCompilable(
-            f"a {type(parts.domain).__name__} is not a domain of the engine: Ball, Simplex or Box, and no subclass."
-        )
+        raise _unknown_domain(parts.domain)  # a subclass may project as it likes
     frame, on_ball = _frame(parts.domain, config)
     config[CONFIG.diameter_per_size] = config[CONFIG.diameter] / config[CONFIG.size]
     steps, extra = _experts(parts, config)
