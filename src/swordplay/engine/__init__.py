@@ -62,11 +62,11 @@ def twin(learner: Any, loss: str, *, threshold: float = 1.0, dtype: Any = "float
         threshold = 1.0  # means nothing to the others: no reason for another engine
     if precision not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
-    if not isinstance(learner, Assembled):
-        raise NotCompilable(f"a learner of type {type(learner).__name__} does not say what it is made of (no .parts).")
-    keeper = learner.keeper
+    keeper = getattr(learner, "keeper", None)
     if isinstance(keeper, Engine) and (keeper.loss, keeper.threshold, keeper.dtype) == (loss, threshold, precision):
         return keeper
+    if not isinstance(learner, Assembled):
+        raise NotCompilable(f"a learner of type {type(learner).__name__} does not say what it is made of (no .parts).")
     state = None if learner.untouched else learner.state()
     engine = Engine(learner.parts, loss, threshold=threshold, state=state, dtype=precision)
     learner.hand_over(engine)

@@ -12,12 +12,10 @@ import numpy as np
 
 from swordplay import arguments
 from swordplay.engine.driver import Engine, patiently
-from swordplay.engine.layout import CONFIG
-from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable
 from swordplay.types import Array, Matrix
 
-CHUNK = 256
+CHUNK = 4096
 """Rounds that every stream plays per compiled call."""
 
 
@@ -40,7 +38,7 @@ class Fleet:
         if not first.recipe.on_ball:
             raise NotCompilable("many streams at once are played on a Ball. Play each by itself.")
         for number, memory in enumerate(self._memories):
-            if not _alike(first, memory):
+            if memory.make != first.make:
                 raise ValueError(f"learners must be of one make, got another in place {number}. Make groups of equal ones.")
         self.dim = engines[0].dim
         self.loss = engines[0].loss
@@ -124,13 +122,3 @@ class Fleet:
         for k, memory in enumerate(memories):
             memory.coords, memory.rows, memory.vectors = self._coords[k], self._rows[k], self._vectors[k]
             memory.live = self._live[k]
-
-
-def _alike(one: Memory, other: Memory) -> bool:
-    return (
-        np.array_equal(np.delete(one.config, CONFIG.refresh), np.delete(other.config, CONFIG.refresh))
-        and np.array_equal(one.recipe.steps, other.recipe.steps)
-        and np.array_equal(one.recipe.extra, other.recipe.extra)
-        and one.coords.dtype == other.coords.dtype
-        and one.vectors.shape == other.vectors.shape
-    )

@@ -53,6 +53,14 @@ class Memory:
         self.coords: Any = np.zeros(self._shape(columns, dim), dtype)
         self.vectors: Matrix = np.zeros((layout.VECTORS, dim))
         self.vectors[layout.CENTER], self.vectors[layout.UPPER] = recipe.frame
+        self.make = (
+            b"|".join(
+                array.tobytes()
+                for array in (recipe.config, recipe.steps, recipe.extra, recipe.prior, np.array(self.coords.shape))
+            )
+            + self.coords.dtype.str.encode()
+        )
+        """What learners of one make have in common, and no others."""
         self._begin(experts)
 
     @property
