@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from swordplay import arguments
+from swordplay.engine import layout
 from swordplay.engine.driver import Engine, patiently
 from swordplay.engine.recipe import NotCompilable
 from swordplay.types import Array, Matrix
@@ -40,6 +41,7 @@ class Fleet:
         for number, memory in enumerate(self._memories):
             if memory.make != first.make:
                 raise ValueError(f"learners must be of one make, got another in place {number}. Make groups of equal ones.")
+        self._bound: list[Matrix] = []  # the slices that the memories were last given
         self.dim = engines[0].dim
         self.loss = engines[0].loss
 
@@ -113,12 +115,14 @@ class Fleet:
     def _bind(self) -> None:
         """One block for all learners, of which each keeps its own slice."""
         memories = self._memories
-        if getattr(memories[0].rows, "base", None) is not None and memories[0].rows.base is getattr(self, "_rows", None):
+        if self._bound and all(memory.rows is mine for memory, mine in zip(memories, self._bound, strict=True)):
             return
-        self._coords = np.stack([memory.coords for memory in memories])
-        self._rows = np.stack([memory.rows for memory in memories])
+        self._coords = layout.zeros((len(memories), *memories[0].coords.shape), memories[0].coords.dtype)
+        self._rows = layout.zeros((len(memories), *memories[0].rows.shape))
         self._vectors = np.stack([memory.vectors for memory in memories])
         self._live = np.stack([memory.live for memory in memories])
         for k, memory in enumerate(memories):
+            self._coords[k], self._rows[k] = memory.coords, memory.rows
             memory.coords, memory.rows, memory.vectors = self._coords[k], self._rows[k], self._vectors[k]
             memory.live = self._live[k]
+        self._bound = [memory.rows for memory in memories]

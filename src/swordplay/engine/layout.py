@@ -18,7 +18,10 @@ anything else costs more.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
 
 # The meta's view of each expert.
 STEP = 0  # step size, or the multiplier c of an adaptive one
@@ -119,6 +122,19 @@ LIVE = _Live()
 
 BLOCK = 8
 """Experts per block: one vector register of 512 bits, two of 256."""
+
+
+CACHE_LINE = 64
+"""Bytes. A register that is loaded across two lines costs two loads, which wide learners feel."""
+
+
+def zeros(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
+    """An array of zeros that begins at a cache line, which numpy does not promise."""
+    kind = np.dtype(dtype)
+    size = math.prod(shape) * kind.itemsize
+    room = np.zeros(size + CACHE_LINE, dtype=np.uint8)
+    skip = -room.ctypes.data % CACHE_LINE
+    return room[skip : skip + size].view(kind).reshape(shape)
 
 
 def padded(experts: int) -> int:

@@ -49,8 +49,8 @@ class Memory:
         experts, dim = len(recipe.steps), recipe.frame.shape[1]
         self.live: Vector = np.zeros(len(LIVE))
         columns = max(layout.padded(experts), FEWEST_COLUMNS if recipe.config[CONFIG.grows] else 0)
-        self.rows: Matrix = np.zeros((layout.ROWS, columns))
-        self.coords: Any = np.zeros(self._shape(columns, dim), dtype)
+        self.rows: Matrix = layout.zeros((layout.ROWS, columns))
+        self.coords: Any = layout.zeros(self._shape(columns, dim), dtype)
         self.vectors: Matrix = np.zeros((layout.VECTORS, dim))
         self.vectors[layout.CENTER], self.vectors[layout.UPPER] = recipe.frame
         self.make = (
@@ -100,9 +100,9 @@ class Memory:
         old, new = self.rows.shape[1], layout.padded(experts)
         if new <= old:
             return
-        rows = np.zeros((layout.ROWS, new))
+        rows = layout.zeros((layout.ROWS, new))
         rows[:, :old] = self.rows
-        coords = np.zeros(self._shape(new, self.vectors.shape[1]), self.coords.dtype)
+        coords = layout.zeros(self._shape(new, self.vectors.shape[1]), self.coords.dtype)
         if self.recipe.on_ball:
             coords[:, :old] = self.coords
         else:
