@@ -132,6 +132,10 @@ class LinearStream:
             predictions = np.asarray(self.features.multiply(decisions).sum(axis=1)).ravel()
         else:
             predictions = np.einsum("ij,ij->i", self.features, decisions)
+        return self.values_of(predictions)
+
+    def values_of(self, predictions: Array) -> Vector:
+        """φ(z_t, y_t) for predictions z_t of shape ``(T,)``, however they were made."""
         return self._each("phi", predictions)
 
     def _each(self, what: Literal["phi", "slope"], predictions: Array) -> Vector:

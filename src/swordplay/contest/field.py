@@ -1,0 +1,94 @@
+"""A table made into the game that all contestants play: the same scaled rows, the same domain, the same losses."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay import arguments
+from swordplay.domains import Ball
+from swordplay.estimators.model import THRESHOLDS
+from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.streams import LinearStream
+from swordplay.types import Matrix, Vector
+
+FEWEST_ROWS = 10
+"""With fewer there is nothing to compare."""
+
+
+class Field(NamedTuple):
+    """Where a contest takes place."""
+
+    rows: Matrix
+    """As they stand in the table, NaN where missing; shape ``(T, d)``."""
+    targets: Any
+    """Numbers of a regression, or places of classes; shape ``(T,)``."""
+    classes: int
+    """How many classes there are; 0 for a regression."""
+    domain: Ball
+    streams: tuple[LinearStream, ...]
+    """What is played: one stream, or one for each of three or more classes."""
+    centers: Vector
+    """Where the target of a regression was expected before each row."""
+    unit: float
+    """Losses of a regression are those of targets divided by this: their standard deviation."""
+
+    @property
+    def smoothness(self) -> float:
+        """L of all losses, known in hindsight."""
+        return max(stream.smoothness for stream in self.streams)
+
+    @property
+    def gradient_bound(self) -> float:
+        """G of all losses on the domain, known in hindsight."""
+        return max(stream.gradient_bound(self.domain) for stream in self.streams)
+
+    def mistakes(self, scores: Matrix) -> Vector:
+        """What each row cost by scores of shape ``(T, K)``: squared errors of a regression, 1 for a wrong label."""
+        if not self.classes:
+            return np.asarray(((scores[:, 0] * self.unit + self.centers) - self.targets) ** 2)
+        guesses = scores[:, 0] > 0 if len(self.streams) == 1 else scores.argmax(axis=1)
+        return np.asarray(guesses != self.targets, dtype=np.float64)
+
+    def error(self, mistakes: Vector) -> float:
+        """RMSE of a regression, else the share of wrong labels."""
+        mean = float(np.mean(mistakes))
+        return mean if self.classes else float(np.sqrt(mean))
+
+
+def field(rows: Any, targets: Any, classes: int = 0, *, radius: float = 8.0) -> Field:
+    """Scale a table and make it the game of a contest.
+
+    Columns are scaled as the estimators scale them: by what was known before each row. Targets of a regression are taken
+    relative to where they were expected and in units of their standard deviation.
+
+    Parameters
+    ----------
+    rows
+        Shape ``(T, d)``, NaN where an entry is missing.
+    targets
+        Shape ``(T,)``: numbers, or places of classes 0..K-1.
+    classes
+        K; 0 for a regression.
+    radius
+        Of the ball where coefficients live.
+    """
+    rows = np.ascontiguousarray(rows, dtype=np.float64)
+    if rows.ndim != 2 or len(rows) < FEWEST_ROWS:
+        raise ValueError(
+            f"rows must be a table of at least {FEWEST_ROWS} rows, got shape {rows.shape}. Give more of the stream."
+        )
+    radius = arguments.positive("radius", radius)
+    scaled, _ = Scaler(rows.shape[1]).scale_and_follow(rows)
+    domain = Ball(scaled.shape[1], radius)
+    if classes:
+        labels = np.asarray(targets, dtype=np.int64)
+        positive = [1] if classes <= 2 else range(classes)
+        streams = tuple(LinearStream(scaled, (labels == k).astype(np.float64), loss="logistic") for k in positive)
+        return Field(rows, labels, classes, domain, streams, np.zeros(len(rows)), 1.0)
+    targets = arguments.vector("targets", targets, len(rows))
+    centers = Locator(THRESHOLDS["squared"]).locate_and_follow(targets)[:, 0]
+    unit = float(np.std(targets)) or 1.0
+    stream = LinearStream(scaled, (targets - centers) / unit)
+    return Field(rows, targets, 0, domain, (stream,), centers, unit)

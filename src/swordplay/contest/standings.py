@@ -1,0 +1,176 @@
+"""The contest itself: every contestant plays the field, then all are ranked and held to what hindsight could have had."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swordplay.contest.contestants import Contestant, contestants
+from swordplay.contest.field import FEWEST_ROWS, Field, field
+from swordplay.regret import comparator_loss, hindsight, path_length
+from swordplay.types import Matrix, Vector
+
+Progress = Callable[[int, int, str], None]
+"""Called with how much is done, how much is planned, and what is being done."""
+PIECES = (10, 100)
+"""Comparators that stand still within so many blocks of rows."""
+STRETCHES = 500
+"""Points of a contestant's course."""
+
+
+class Benchmark(NamedTuple):
+    """What hindsight could have had."""
+
+    name: str
+    path_length: float
+    """How far it travels, summed over classes."""
+    loss: float
+    """Its total loss."""
+
+
+class Standing(NamedTuple):
+    """How a contestant did."""
+
+    rank: int
+    """1 for the least error."""
+    name: str
+    told: str
+    """What it had to be told that only hindsight knows."""
+    setting: str
+    """Which of its entries was the best, such as its step size; empty if it had one."""
+    error: float
+    """RMSE, or share of wrong labels."""
+    loss: float
+    """Total loss, in which regret is counted."""
+    regrets: Mapping[str, float]
+    """Loss beyond that of each benchmark, by its name."""
+    microseconds: float
+    """Time per row, of the entry that counts."""
+    course: Vector
+    """Error over all rows so far at ``Contest.ends``."""
+
+
+class Contest(NamedTuple):
+    """All of it."""
+
+    rows: int
+    columns: int
+    measure: str
+    """``"RMSE"`` or ``"error rate"``."""
+    radius: float
+    benchmarks: tuple[Benchmark, ...]
+    standings: tuple[Standing, ...]
+    ends: NDArray[np.int64]
+    """Rows played at each point of the courses."""
+
+
+def contest(
+    rows: Matrix,
+    targets: Vector,
+    classes: int = 0,
+    *,
+    radius: float = 8.0,
+    step_sizes: Iterable[float] = (),
+    progress: Progress | None = None,
+) -> Contest:
+    """Let all learners of the package play the same table.
+
+    Parameters
+    ----------
+    rows, targets, classes, radius
+        As for :func:`field`.
+    step_sizes
+        Of OGD learners to be added.
+    progress
+        See :data:`Progress`.
+    """
+    place = field(rows, targets, classes, radius=radius)
+    entered = list(contestants(place, step_sizes))
+    planned = sum(len(one.entries) for one in entered) + 1 + len(PIECES)
+    done = 0
+
+    def step(label: str) -> None:
+        nonlocal done
+        if progress is not None:
+            progress(done, planned, label)
+        done += 1
+
+    ends = np.unique(np.linspace(FEWEST_ROWS, len(place.rows), STRETCHES).astype(np.int64))
+    plays = [_best(one, place, ends, step) for one in entered]
+    benchmarks = _benchmarks(place, step)
+    ranked = sorted(plays, key=lambda standing: standing.error)
+    return Contest(
+        rows=len(place.rows),
+        columns=place.rows.shape[1],
+        measure="error rate" if classes else "RMSE",
+        radius=place.domain.radius,
+        benchmarks=benchmarks,
+        standings=tuple(
+            one._replace(rank=rank, regrets={mark.name: one.loss - mark.loss for mark in benchmarks})
+            for rank, one in enumerate(ranked, start=1)
+        ),
+        ends=ends,
+    )
+
+
+def _best(contestant: Contestant, place: Field, ends: NDArray[np.int64], step: Callable[[str], None]) -> Standing:
+    """The entry of a contestant with the least error."""
+    best: Standing | None = None
+    for number, play in enumerate(contestant.entries):
+        step(contestant.name)
+        if number == 0:
+            play(_head(place))  # compiles, so that the clock below sees only the rows
+        started = time.perf_counter()
+        scores = play(place)
+        seconds = time.perf_counter() - started
+        mistakes = place.mistakes(scores)
+        error = place.error(mistakes)
+        if best is not None and not error < best.error:
+            continue
+        loss = sum(float(stream.values_of(scores[:, k]).sum()) for k, stream in enumerate(place.streams))
+        means = np.cumsum(mistakes)[ends - 1] / ends
+        best = Standing(
+            rank=0,
+            name=contestant.name,
+            told=contestant.told,
+            setting=contestant.labels[number] if contestant.labels else "",
+            error=error,
+            loss=loss,
+            regrets={},
+            microseconds=1e6 * seconds / len(place.rows),
+            course=means if place.classes else np.sqrt(means),
+        )
+    assert best is not None  # every contestant has an entry
+    return best
+
+
+def _head(place: Field) -> Field:
+    """The first rows of a field."""
+    some = slice(FEWEST_ROWS)
+    return place._replace(
+        rows=place.rows[some],
+        targets=place.targets[some],
+        streams=tuple(stream[some] for stream in place.streams),
+        centers=place.centers[some],
+    )
+
+
+def _benchmarks(place: Field, step: Callable[[str], None]) -> tuple[Benchmark, ...]:
+    """The best fixed coefficients, and the best that change between blocks of rows."""
+    found = []
+    step("best fixed of hindsight")
+    sequences = [[hindsight.best_fixed(stream, place.domain)] for stream in place.streams]
+    found.append(Benchmark("fixed", 0.0, sum(comparator_loss(s, u) for s, (u,) in zip(place.streams, sequences, strict=True))))
+    for pieces in PIECES:
+        if len(place.rows) < 2 * pieces:
+            continue
+        step(f"best {pieces} of hindsight")
+        length = -(-len(place.rows) // pieces)
+        moving = [hindsight.block_minimizers(stream, place.domain, length) for stream in place.streams]
+        loss = sum(comparator_loss(s, u) for s, u in zip(place.streams, moving, strict=True))
+        found.append(Benchmark(f"{pieces} pieces", sum(path_length(u) for u in moving), loss))
+    return tuple(found)

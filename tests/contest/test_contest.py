@@ -1,0 +1,114 @@
+"""A contest is nothing but the learners of the package on the same stream: everything in it can be had another way."""
+
+import numpy as np
+import pytest
+
+import swordplay as sp
+from swordplay.contest import contest, field
+from swordplay.sklearn import SwordClassifier, SwordRegressor
+from tolerances import JUDGE, ROUNDING
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(900, 3)) * [1.0, 50.0, 0.1]
+    turn = np.arange(900) / 200
+    targets = 10 + np.cos(turn) * rows[:, 0] + 0.02 * np.sin(turn) * rows[:, 1] + 0.1 * rng.normal(size=900)
+    rows[7, 2] = np.nan
+    return rows, targets
+
+
+@pytest.fixture(scope="module")
+def regression(table):
+    return contest(*table, step_sizes=[0.125])
+
+
+def standing(of, name):
+    (found,) = [one for one in of.standings if one.name == name]
+    return found
+
+
+def test_every_learner_of_the_package_takes_part(regression):
+    names = {one.name for one in regression.standings}
+    assert names >= {"Sword", "SwordAgeless", "SwordBest", "SwordVar", "SwordSmall", "Ader", "best OGD", "best OEGD"}
+    assert names >= {"SwordRegressor", "OGD, step 0.125"}
+
+
+def test_ranks_follow_the_error(regression):
+    errors = [one.error for one in regression.standings]
+    assert errors == sorted(errors)
+    assert [one.rank for one in regression.standings] == list(range(1, len(errors) + 1))
+    assert all(one.microseconds > 0 for one in regression.standings)
+
+
+def test_the_estimator_is_the_one_of_scikit_learn():
+    rng = np.random.default_rng(6)
+    rows = rng.normal(size=(300, 2))
+    targets = rows @ [1.0, -2.0] + 0.1 * rng.normal(size=300)
+    labels = (targets > 0.3).astype(int)
+    predictions = SwordRegressor().predict_then_learn(rows, targets)
+    rmse = np.sqrt(np.mean((predictions - targets) ** 2))
+    assert standing(contest(rows, targets), "SwordRegressor").error == pytest.approx(rmse, rel=ROUNDING)
+    wrong = np.mean(SwordClassifier().predict_then_learn(rows, labels) != labels)
+    assert standing(contest(rows, labels, 2), "SwordClassifier").error == pytest.approx(wrong)
+
+
+def test_losses_and_regrets_are_those_of_the_game(table, regression):
+    place = field(*table)
+    ledger = sp.play(sp.OGD(place.domain, 0.125), place.streams[0], engine="python")
+    fixed = sp.hindsight.best_fixed(place.streams[0], place.domain)
+    mine = standing(regression, "OGD, step 0.125")
+    assert mine.loss == pytest.approx(ledger.total_loss, rel=ROUNDING)
+    assert mine.regrets["fixed"] == pytest.approx(ledger.regret(fixed), rel=JUDGE)
+    assert mine.course[-1] == pytest.approx(mine.error)
+
+
+def test_the_best_step_size_is_no_worse_than_any_other_on_the_ladder(table, regression):
+    place = field(*table)
+    best = standing(regression, "best OGD")
+    for share in (1.0, 0.25, 1 / 64):
+        (other,) = [
+            one for one in contest(*table, step_sizes=[share / place.smoothness]).standings if one.name.startswith("OGD, step")
+        ]
+        assert best.error <= other.error * (1 + ROUNDING)
+    assert float(best.setting) > 0
+
+
+def test_more_freedom_in_hindsight_loses_less(regression):
+    losses = [mark.loss for mark in regression.benchmarks]
+    assert [mark.name for mark in regression.benchmarks] == ["fixed", "10 pieces", "100 pieces"]
+    assert losses == sorted(losses, reverse=True)
+    assert regression.benchmarks[0].path_length == 0
+    assert regression.benchmarks[1].path_length > 0
+
+
+def test_three_classes_are_those_of_scikit_learn_too(table):
+    rows, targets = table[0][8:], table[1][8:]  # without the missing entry
+    labels = np.digitize(targets, [9.5, 10.5])
+    found = contest(rows, labels, 3)
+    assert found.measure == "error rate"
+    wrong = np.mean(SwordClassifier().predict_then_learn(rows, labels) != labels)
+    assert standing(found, "SwordClassifier").error == pytest.approx(wrong)
+    assert all(0 <= one.error <= 1 for one in found.standings)
+
+
+def test_progress_reaches_its_plan(table):
+    calls = []
+    contest(*table, progress=lambda done, planned, label: calls.append((done, planned, label)))
+    assert [done for done, _, _ in calls] == list(range(len(calls)))
+    assert calls[-1][0] == calls[-1][1] - 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "radius", "message"),
+    [(np.zeros((3, 2)), 8.0, "at least 10 rows"), (np.zeros(30), 8.0, "table"), (np.zeros((30, 2)), -1.0, "radius")],
+)
+def test_bad_input_is_named(rows, radius, message):
+    with pytest.raises(ValueError, match=message):
+        contest(rows, np.zeros(len(rows)), radius=radius)
+
+
+def test_a_bad_step_size_is_named(table):
+    with pytest.raises(ValueError, match="step_sizes"):
+        contest(*table, step_sizes=[0.0])
