@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -182,3 +183,46 @@ def test_an_empty_stream_is_no_round() -> None:
     ledger = sp.play(learner, empty, engine="compiled")
     assert (ledger.rounds, ledger.total_loss, ledger.losses.shape) == (0, 0.0, (0,))
     assert learner.rounds == 0
+
+
+def _observe(learner):
+    learner.observe(sp.SquaredLoss(np.ones(3), 1.0))
+
+
+def _load(learner):
+    learner.load_state(sp.Sword(sp.Ball(3)).state())
+
+
+def _other_loss(learner):
+    sp.engine.online(learner, loss="logistic")
+
+
+@pytest.mark.parametrize("take_back", [_observe, _load, _other_loss])
+def test_an_engine_that_was_left_behind_says_so(take_back):
+    learner = sp.Sword(sp.Ball(3))
+    model = sp.engine.online(learner)
+    model.learn(np.ones(3), 0.5)
+    take_back(learner)
+    before = learner.state()
+    uses = (
+        lambda: model.learn(np.ones(3), 0.5),
+        lambda: model.predict(np.ones(3)),
+        lambda: model.play(np.ones((2, 3)), np.ones(2)),
+    )
+    for use in uses:
+        with pytest.raises(RuntimeError, match="online"):
+            use()
+    assert all(np.array_equal(before[name], now) for name, now in learner.state().items())
+
+
+def test_a_shallow_copy_is_a_learner_of_its_own():
+    learner = sp.Sword(sp.Ball(3))
+    model = sp.engine.online(learner)
+    model.learn(np.ones(3), 0.5)
+    twin = copy.copy(learner)
+    before = learner.decision
+    sp.engine.online(twin).learn(np.ones(3), -0.5)
+    assert np.array_equal(learner.decision, before)
+    assert twin.rounds == 2
+    model.learn(np.ones(3), 0.5)  # is not disturbed by the twin
+    assert learner.rounds == 2

@@ -70,6 +70,7 @@ class Engine:
         self._predict: Callable[..., float] | None = None
         self._learn: Callable[..., float] | None = None
         self._room = 0
+        self._released = False
 
     @property
     def _kernels(self) -> Any:
@@ -80,6 +81,17 @@ class Engine:
     def __getstate__(self) -> dict[str, Any]:
         # Kernels and the arrays at hand are found again when they are needed.
         return {name: value for name, value in vars(self).items() if name != "_arrays"} | {"_predict": None, "_learn": None}
+
+    def release(self) -> None:
+        """Play no more: the learner goes on without this engine, and two of them would drift apart."""
+        self._released, self._predict, self._learn = True, None, None
+
+    def _require_held(self) -> None:
+        if self._released:
+            raise RuntimeError(
+                "the learner went on without this engine (it observed or loaded something, or plays another loss or dtype). "
+                "Ask sp.engine.online(learner) for the one that it has now."
+            )
 
     @property
     def rounds(self) -> int:
@@ -144,6 +156,7 @@ class Engine:
         progress
             Called with the number of rows played, after each chunk.
         """
+        self._require_held()
         if not checked:
             features, targets = self._clean(features, targets)
         count = len(targets)
@@ -270,6 +283,7 @@ class Engine:
 
     def _prepare_single(self) -> tuple[Callable[..., float], Callable[..., float]]:
         """Room for the experts of many rounds to come, and the kernels at hand."""
+        self._require_held()
         if not self.memory.recipe.on_ball:
             raise NotCompilable("one row at a time the engine plays on a Ball. Use play on arrays, or the readable learner.")
         ahead = 3 * self.memory.rounds + 16

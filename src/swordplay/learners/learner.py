@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -47,6 +47,10 @@ class Keeper(Protocol):
 
     def state(self) -> State:
         """The learner's state, as ``Learner.state`` would give it."""
+        ...
+
+    def release(self) -> None:
+        """Stop playing for the learner, which goes on with another."""
         ...
 
 
@@ -148,7 +152,18 @@ class StatefulLearner(ABC, Generic[S]):
 
     def hand_over(self, keeper: Keeper) -> None:
         """Leave the state with a keeper until somebody asks the learner for it."""
+        self._release()
         self._own, self._decision, self.keeper = None, None, keeper
+
+    def __copy__(self) -> Self:
+        """A learner of its own: a keeper plays for one learner only."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__, _own=None if self.untouched else self._state, keeper=None)
+        return twin
+
+    def _release(self) -> None:
+        if self.keeper is not None:
+            self.keeper.release()
 
     @property
     def _state(self) -> S:
@@ -160,6 +175,7 @@ class StatefulLearner(ABC, Generic[S]):
 
     def _take(self, new: S) -> None:
         """A new state, all at once; a keeper's would be of the past from now on."""
+        self._release()
         self._own, self._decision, self.keeper = new, None, None
 
     def _template(self, saved: Mapping[str, Any]) -> S:
