@@ -172,3 +172,17 @@ def test_comparators_of_another_length_are_refused():
 def test_weights_of_a_learner_without_any_are_refused_in_words():
     with pytest.raises((TypeError, ValueError), match="keep"):
         sp.play(sp.OGD(STREAM.domain, 0.1), STREAM, engine="python", keep=("weights",))
+
+
+@pytest.mark.parametrize(
+    ("make", "stream", "message"),
+    [
+        (lambda: sp.Sword(sp.Ball(2)), None, "stream must be"),
+        (lambda: sp.Sword(sp.Ball(2)), 5, "stream must be"),
+        (lambda: sp.Sword(sp.Ball(2)), [1, 2], "loss must have"),
+        (lambda: None, [], "learner must have"),
+    ],
+)
+def test_what_cannot_play_is_named(make, stream, message):
+    with pytest.raises(TypeError, match=message):
+        sp.play(make(), stream)

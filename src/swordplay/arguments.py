@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from swordplay.types import Array, Domain, Gradient, Vector
+from swordplay.types import Array, Domain, Gradient, Learner, Loss, Vector
 
 SMALLEST_SIZE, LARGEST_SIZE = 1e-100, 1e100
 """Sizes of domains: their squares, times squared gradients, are still numbers."""
@@ -139,11 +140,32 @@ def domain(value: Any) -> Domain:
     return value
 
 
+def stream(value: Any) -> Iterable[Loss]:
+    """Something that losses can be taken from, one after the other."""
+    if not isinstance(value, Iterable):
+        raise TypeError(
+            f"stream must be an iterable of losses such as sp.LinearStream, got {shown(value)} ({type(value).__name__})."
+        )
+    return value
+
+
+def learner(value: Any) -> Learner:
+    """Something that decides and observes."""
+    if not (hasattr(value, "decision") and callable(getattr(value, "observe", None))):
+        raise TypeError(f"learner must have decision and observe, got {shown(value)} ({type(value).__name__}). Try sp.Sword.")
+    return value  # type: ignore[no-any-return]
+
+
+def not_a_loss(value: Any) -> TypeError:
+    """What to say of something that cannot be a round of a game."""
+    return TypeError(f"loss must have value, gradient and smoothness, got {shown(value)}. Try sp.SquaredLoss.")
+
+
 def gradient_of(loss: Any) -> Gradient:
     """The gradient field of a loss, refusing an answer of the wrong shape or one that is not finite."""
     gradient = getattr(loss, "gradient", None)
     if not callable(gradient):
-        raise TypeError(f"loss must have value, gradient and smoothness, got {shown(loss)}. Try sp.SquaredLoss.")
+        raise not_a_loss(loss)
 
     def ask(where: Array) -> Array:
         view = where.view()

@@ -38,7 +38,10 @@ def rounds(learner: Learner, stream: Iterable[Loss]) -> Iterator[Round]:
 
     A round is yielded after the learner has learned from it.
     """
-    for number, loss in enumerate(stream, start=1):
+    arguments.learner(learner)
+    for number, loss in enumerate(arguments.stream(stream), start=1):
+        if not callable(getattr(loss, "value", None)):
+            raise arguments.not_a_loss(loss)
         decision = learner.decision
         value = float(loss.value(decision))
         if not np.isfinite(value):
@@ -88,6 +91,7 @@ def play(
         raise ValueError(f"engine must be 'auto', 'python' or 'compiled', got {arguments.shown(engine)}.")
     if keep is not None and (unknown := sorted(set(keep) - set(KEEPABLE))):
         raise ValueError(f"keep must be among {list(KEEPABLE)}, got {unknown}.")
+    learner, stream = arguments.learner(learner), arguments.stream(stream)
     limit = None if max_rounds is None else arguments.whole("max_rounds", max_rounds)
     wanted = _usual(stream) if keep is None else keep
     if engine != "python":

@@ -120,7 +120,7 @@ class LossSums:
 @singledispatch
 def objectives(stream: Iterable[Loss], domain: Domain, length: int | None) -> Iterator[Objective]:
     """The stream in blocks of ``length`` rounds, or as one block; a few blocks at a time, in order."""
-    losses = list(stream)
+    losses = list(arguments.stream(stream))
     _require_rounds(len(losses))
     rows = Rows.of_losses(losses)
     return iter([_of_losses(losses, domain, length or len(losses))]) if rows is None else _of_rows(rows, domain, length)

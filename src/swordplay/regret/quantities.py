@@ -62,7 +62,7 @@ def comparator_loss(stream: Iterable[Loss], comparators: Any, rounds: int | None
         part = stream if rounds is None or rounds == len(stream) else stream[:rounds]
         _fits("comparators", points, len(part), part.dim)
         return float(part.values(points).sum())
-    losses = list(islice(stream, rounds))
+    losses = list(islice(arguments.stream(stream), rounds))
     _fits("comparators", points, len(losses))
     each = np.broadcast_to(points, (len(losses), points.shape[-1]))
     return float(sum(float(loss.value(point)) for loss, point in zip(losses, each, strict=True)))
@@ -77,7 +77,7 @@ def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
             return 0.0
         rows = Rows.of_stream(stream)
         return float(np.square(rows.slopes(rows.predictions(points))) @ inner(rows.features, rows.features))
-    losses = list(stream)
+    losses = list(arguments.stream(stream))
     _fits("decisions", points, len(losses))
     return float(sum(np.square(loss.gradient(x)).sum() for loss, x in zip(losses, points, strict=True)))
 
@@ -98,7 +98,7 @@ def empirical_gradient_variation(stream: Iterable[Loss], decisions: Any) -> floa
     if isinstance(stream, LinearStream):
         _fits("decisions", points, len(stream), stream.dim)
         return float(LinearChange(Rows.of_stream(stream)).squared_gradients(points[1:]).sum()) if len(stream) > 1 else 0.0
-    losses = list(stream)
+    losses = list(arguments.stream(stream))
     _fits("decisions", points, len(losses))
     pairs = zip(pairwise(losses), points[1:], strict=True) if losses else ()
     return float(sum(np.square(now.gradient(x) - before.gradient(x)).sum() for (before, now), x in pairs))
