@@ -1,0 +1,159 @@
+"""What a column holds: four kinds of values, decided by the majority of the head, and the values that do not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from swordplay.arguments import shown
+from swordplay.tables.errors import TableError, nearest
+
+NUMBER, TRUTH, WORD = pa.float64(), pa.bool_(), pa.string()
+DATES = tuple(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC"))
+"""Microseconds reach all years up to 9999; nanoseconds are for values that have them."""
+TYPES = {str(kind): kind for kind in (NUMBER, TRUTH, WORD, *DATES)}
+MEANINGS = {NUMBER: "a finite number", TRUTH: "true or false", WORD: "a word"}
+"""What a value of a type is called; the rest are dates."""
+TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
+MISSING = ["", "#N/A", "#NA", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "-nan", "-NaN", "<NA>", "?"]
+"""Texts that stand for nothing; also after one space, as in ``1, NA``."""
+LARGEST_EXACT = 2**53
+"""Whole numbers beyond it are rounded to doubles."""
+ASKED = 128
+"""Values that vote on the type of a column, spread evenly over the head."""
+
+
+class Layout(NamedTuple):
+    """Names of all columns in the input in their order, and the types of those that are kept."""
+
+    names: tuple[str, ...]
+    types: tuple[pa.DataType | None, ...]
+    """None for a column that is left out."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the columns that are kept."""
+        return pa.schema([(name, kind) for name, kind in zip(self.names, self.types, strict=True) if kind is not None])
+
+    def text(self, **details: str) -> str:
+        """As JSON, with whatever else a format has to remember."""
+        types = [None if kind is None else str(kind) for kind in self.types]
+        return json.dumps({"names": self.names, "types": types, **details})
+
+    @classmethod
+    def read(cls, text: str) -> tuple[Layout, dict[str, str]]:
+        """The way back."""
+        details = json.loads(text)
+        names, types = details.pop("names"), details.pop("types")
+        return cls(tuple(names), tuple(None if kind is None else TYPES[kind] for kind in types)), details
+
+
+def meaning(kind: pa.DataType) -> str:
+    """What a value of the type is called in a message."""
+    return MEANINGS.get(kind, "a date such as 2024-05-17 or 2024-05-17 13:45:00")
+
+
+def numeral(values: pa.Array, decimal: str) -> pa.Array:
+    """Strings as pyarrow's CSV reader sees them before it takes them for numbers."""
+    values = pc.utf8_trim(values, " \t")
+    return values if decimal == "." else pc.replace_substring(pc.replace_substring(values, ".", "x"), decimal, ".")
+
+
+def misfits(values: pa.Array, kind: pa.DataType, decimal: str = ".") -> NDArray[np.bool_]:
+    """Which strings are no value of the type; missing ones fit everywhere."""
+    if kind == WORD:
+        return np.zeros(len(values), bool)
+    if kind == TRUTH:
+        known = pc.is_in(values, value_set=pa.array([*TRUE, *FALSE, None], WORD)).to_numpy(zero_copy_only=False)
+        return np.asarray(~known, dtype=bool)
+    if kind == NUMBER:
+        values = numeral(values, decimal)
+    return refused(len(values), lambda start, stop: infinite(values.slice(start, stop - start).cast(kind)))
+
+
+def refused(count: int, attempt: Callable[[int, int], NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """Which of ``count`` entries make ``attempt(start, stop)`` fail, found by halving; others are what it returns."""
+    bad = np.zeros(count, bool)
+
+    def search(start: int, stop: int) -> None:
+        try:
+            bad[start:stop] = attempt(start, stop)
+        except pa.ArrowInvalid:
+            if stop - start == 1:
+                bad[start] = True
+                return
+            middle = (start + stop) // 2
+            search(start, middle)
+            search(middle, stop)
+
+    if count:
+        search(0, count)
+    return bad
+
+
+def infinite(values: pa.Array) -> NDArray[np.bool_]:
+    """Which numbers are infinite; nothing else is."""
+    if values.type != NUMBER:
+        return np.zeros(len(values), bool)
+    return np.asarray(pc.fill_null(pc.is_inf(values), False).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def finite(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows with null for NaN.
+
+    Raises
+    ------
+    ArrowInvalid
+        If a number is infinite: such a row cannot be used.
+    """
+    for i, column in enumerate(rows.columns):
+        if column.type == NUMBER and not pc.all(pc.is_finite(column), min_count=0).as_py():
+            if infinite(column).any():
+                raise pa.ArrowInvalid("a number is not finite")
+            rows = rows.set_column(i, rows.schema.field(i), pc.if_else(pc.is_nan(column), None, column))
+    return rows
+
+
+def vote(values: pa.Array, kinds: Iterable[pa.DataType], decimal: str = ".") -> pa.DataType | None:
+    """The first type that more than half of the strings fit; words if none; None where everything is missing."""
+    values = values.drop_null()
+    if not len(values):
+        return None
+    evenly = sorted({i * (len(values) - 1) // (ASKED - 1) for i in range(ASKED)})
+    asked = values.take(pa.array(evenly))
+    return next((kind for kind in kinds if 2 * np.count_nonzero(misfits(asked, kind, decimal)) < len(asked)), WORD)
+
+
+def beyond_exact(values: pa.Array) -> bool:
+    """Whether strings hold whole numbers that a double rounds."""
+    whole = values.filter(pc.fill_null(pc.match_substring_regex(values, r"^[-+]?\d{16,}$"), False))
+    return bool(len(whole)) and bool(pc.max(pc.abs(whole.cast(NUMBER))).as_py() >= LARGEST_EXACT)
+
+
+def require(where: str, names: Sequence[str], target: str | None, drop: Collection[str]) -> None:
+    """Columns have different names, and those that are asked for are among them."""
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        first = names.index(twice)
+        second = names.index(twice, first + 1)
+        raise TableError(f"{where}: columns {first + 1} and {second + 1} are both called {twice!r}. Rename one.")
+    for name in [*drop, *([] if target is None else [target])]:
+        if name not in names:
+            known = shown(", ".join(names), 160)[1:-1]
+            raise TableError(f"{where} has no column {name!r}.{nearest(name, names)} There are: {known}.")
+
+
+def rounded(name: str) -> str:
+    """A remark."""
+    return f"Column {name!r} holds whole numbers beyond 2^53: they are rounded to 16 digits, so do not rely on it as an id."
+
+
+def empty(name: str) -> str:
+    """A remark."""
+    return f"Column {name!r} is empty at the beginning of the table: it is taken for numbers."

@@ -1,0 +1,47 @@
+"""What goes wrong with files, in one or two lines: which file, where in it, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class TableError(ValueError):
+    """A table that cannot be read or written: file, line and column where there is one, and the remedy.
+
+    Where the operating system was the reason, ``__cause__`` is its ``OSError`` (such as ``BrokenPipeError``).
+    """
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """A question after the name that was probably meant, or nothing."""
+    folded = {known.casefold().strip(): known for known in names}
+    close = difflib.get_close_matches(name.casefold().strip(), folded, n=1)
+    return f" Did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def unreadable(name: str, error: OSError) -> TableError:
+    """Why a file cannot be opened or read."""
+    if isinstance(error, FileNotFoundError):
+        path = Path(name)
+        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        return TableError(f"{name}: there is no such file.{nearest(path.name, beside) or ' Check the path.'}")
+    if isinstance(error, IsADirectoryError):
+        return TableError(f"{name} is a folder. Give the path of one file in it.")
+    if isinstance(error, PermissionError):
+        return TableError(
+            f"{name}: permission denied. Ask for the right to read it (chmod +r), or copy it to a place of yours."
+        )
+    return TableError(f"{name} cannot be read: {error.strerror or error}. Check the disk or the connection, and try again.")
+
+
+def unwritable(name: str, error: OSError) -> TableError:
+    """Why a file cannot be written."""
+    if isinstance(error, BrokenPipeError):
+        return TableError(f"{name}: whoever was reading has gone. Nothing more can be written there.")
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return TableError(f"{name} cannot be written: there is no folder {os.path.dirname(name) or '.'!r}. Make it first.")
+    reason = error.strerror or error
+    return TableError(f"{name} cannot be written: {reason}. Free space or choose another place, and run the command again.")

@@ -1,0 +1,188 @@
+"""NDJSON: one flat object a line."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json
+from numpy.typing import NDArray
+
+from swordplay.tables import columns
+from swordplay.tables.columns import DATES, NUMBER, TRUTH, WORD, Layout
+from swordplay.tables.errors import TableError
+from swordplay.tables.records import newlines, pieces
+from swordplay.tables.text import MARK, Fault, Head, bad_row, ended, not_utf8, refusal
+
+HEAD_ROWS = 10_000
+"""Rows that decide on columns and types."""
+BLANK = b" \t\r\n"
+"""What JSON allows between values."""
+NESTED = "nested"
+KINDS: dict[type, Any] = {bool: TRUTH, int: NUMBER, float: NUMBER, str: WORD, list: NESTED, dict: NESTED}
+"""What a JSON value is, by its type in Python."""
+
+
+class Lines:
+    """How an NDJSON table is written, and its blocks as rows. Keys that are not in the head are passed over.
+
+    Parameters
+    ----------
+    layout
+        Keys and types.
+    """
+
+    name = "ndjson"
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.schema = layout.schema
+        self._parsing = pyarrow.json.ParseOptions(explicit_schema=self.schema, unexpected_field_behavior="ignore")
+
+    def describe(self) -> str:
+        """The layout, for a position."""
+        return self.layout.text()
+
+    @classmethod
+    def described(cls, text: str) -> Lines:
+        """The way back from :meth:`describe`."""
+        return cls(Layout.read(text)[0])
+
+    def cut(self, block: bytes) -> int:
+        """End of the last complete line; 0 where there is none."""
+        return block.rfind(b"\n") + 1
+
+    def unclosed(self, block: bytes) -> bool:
+        """Never: a newline always ends a record."""
+        return False
+
+    def split(self, block: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Starts and ends of the lines that are not empty, without what they are indented by."""
+        ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + 1
+        return pieces(block, ends, BLANK)
+
+    def parse(self, block: bytes) -> pa.RecordBatch:
+        """Complete lines as rows; ``ArrowInvalid`` if one of them is bad, and also if one is empty or indented."""
+        if not block:
+            return pa.RecordBatch.from_pylist([], self.schema)
+        # pyarrow takes objects wherever they begin, crashes on a leading null and does not look at the encoding.
+        lines = block.count(b"\n")
+        if block.count(b"\n{") + block.startswith(b"{") != lines or not (block.isascii() or _is_utf8(block)):
+            raise pa.ArrowInvalid("not one object a line")
+        reading = pyarrow.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+        table = pyarrow.json.read_json(pa.BufferReader(block), reading, self._parsing)
+        if len(table) != lines:
+            raise pa.ArrowInvalid("not one object a line")
+        return columns.finite(table.combine_chunks().to_batches()[0])
+
+    def faults(self, records: list[bytes]) -> dict[int, Fault]:
+        """What is wrong with which line, by number."""
+        found = not_utf8(records)
+        rows: dict[int, dict[str, Any]] = {}
+        for i, record in enumerate(records):
+            if i not in found:
+                row = _object(record)
+                if isinstance(row, Fault):
+                    found[i] = row
+                else:
+                    rows[i] = row
+        for field in self.schema:
+            found = self._misfits(field, rows) | found
+        return found
+
+    def _misfits(self, field: pa.Field, rows: dict[int, dict[str, Any]]) -> dict[int, Fault]:
+        """Rows whose value is not of the column's type."""
+        stored = WORD if field.type in DATES else field.type
+        found, words = {}, {}
+        reason = f"is not {columns.meaning(field.type)}"
+        for i, row in rows.items():
+            value = row.get(field.name)
+            if value is None:
+                continue
+            if KINDS[type(value)] != stored or value in (float("inf"), float("-inf")):
+                found[i] = Fault(field.name, json.dumps(value, ensure_ascii=False), reason)
+            elif stored is WORD:
+                words[i] = value
+        bad = columns.misfits(pa.array(words.values(), WORD), field.type)
+        return found | {i: Fault(field.name, words[i], reason) for i, wrong in zip(words, bad, strict=True) if wrong}
+
+
+def recognise(head: Head, target: str | None, drop: Collection[str]) -> Lines:
+    """Columns and types of a file, from its head."""
+    mark = len(MARK) * head.data.startswith(MARK)
+    body = head.data[mark:]
+    body = ended(body) if head.ended else body
+    starts, ends = Lines(Layout((), ())).split(body)
+    records = [body[a:b] for a, b in zip(starts[:HEAD_ROWS], ends[:HEAD_ROWS], strict=True)]
+    if not records:
+        raise TableError(f"{head.name} holds no rows. Give a file with data.")
+    found = not_utf8(records)
+    readings = [found.get(i) or _object(record) for i, record in enumerate(records)]
+    rows = [reading for reading in readings if isinstance(reading, dict)]
+    if not rows and (records[0].startswith(b"[") or records[0].strip(BLANK) == b"{"):
+        raise TableError(f"{head.name} is JSON, but not one object a line. Turn it into lines with jq -c . or jq -c '.[]'.")
+    if not rows:
+        line = 1 + len(newlines(body[: starts[0]]))
+        raise bad_row(head.name, refusal(1, line, next(reading for reading in readings if isinstance(reading, Fault))))
+    names = tuple(dict.fromkeys(name for row in rows for name in row))
+    columns.require(head.name, names, target, drop)
+    types = tuple(None if name in drop else _kind(head, name, [row.get(name) for row in rows]) for name in names)
+    head.take(mark, 0)
+    return Lines(Layout(names, types))
+
+
+def complete(head: bytes) -> bool:
+    """Whether a head has at least one line."""
+    return b"\n" in head.lstrip()
+
+
+def _kind(head: Head, name: str, values: list[Any]) -> pa.DataType:
+    """What most of the values are."""
+    kinds = Counter(KINDS[type(value)] for value in values if value is not None)
+    if not kinds:
+        head.remarks.append(columns.empty(name))
+        return NUMBER
+    kind = kinds.most_common(1)[0][0]
+    if kind == NESTED:
+        example = json.dumps(next(value for value in values if isinstance(value, list | dict)))
+        raise TableError(
+            f"{head.name}: column {name!r} holds nested values such as {shown_json(example)}. "
+            f"Flatten it first (with jq, say), or leave it out with --drop {name}."
+        )
+    if kind == WORD:
+        return columns.vote(pa.array([value for value in values if isinstance(value, str)], WORD), DATES)
+    if any(type(value) is int and abs(value) >= columns.LARGEST_EXACT for value in values):
+        head.remarks.append(columns.rounded(name))
+    return kind
+
+
+def shown_json(text: str, limit: int = 60) -> str:
+    """JSON, shortened."""
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _object(record: bytes) -> dict[str, Any] | Fault:
+    """The object of a line, or why it is none."""
+    text = record.decode().strip(BLANK.decode())
+    try:
+        row = json.loads(text)
+        if "\\u" in text:
+            json.dumps(row, ensure_ascii=False).encode()  # half a surrogate pair is no character
+    except UnicodeEncodeError:
+        return Fault(None, text, "holds half of a surrogate pair")
+    except (ValueError, RecursionError) as error:
+        where = f" (at character {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
+        return Fault(None, text, f"is not JSON{where}")
+    return row if isinstance(row, dict) else Fault(None, text, 'is not an object such as {"x": 1, "y": 2}')
+
+
+def _is_utf8(block: bytes) -> bool:
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

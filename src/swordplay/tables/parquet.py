@@ -1,0 +1,217 @@
+"""Parquet: batches of rows in the four kinds of values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from swordplay.arguments import shown
+from swordplay.tables import columns
+from swordplay.tables.columns import DATES, NUMBER, TRUTH, WORD, Layout
+from swordplay.tables.errors import TableError, unreadable
+from swordplay.tables.source import Raw, Source
+from swordplay.tables.table import Batch, Position, Refusal, Table
+from swordplay.tables.text import BEGINNING, bad_row
+
+BATCH_ROWS = 1 << 16
+BUFFER = 1 << 20
+"""Bytes of a column that are read at a time: row groups may be larger than the memory."""
+
+
+class ParquetTable(Table):
+    """A Parquet file.
+
+    Parameters
+    ----------
+    source
+        The file.
+    target, drop
+        As in :func:`~swordplay.tables.open_table`.
+    position
+        Where to go on, or None for the beginning.
+    skip
+        Whether bad rows are left out; otherwise the first one is an error.
+    batch_rows
+        Rows per batch.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        target: str | None,
+        drop: Collection[str],
+        position: Position | None,
+        *,
+        skip: bool,
+        batch_rows: int = BATCH_ROWS,
+    ) -> None:
+        self.name, self.remarks = source.name, []
+        self._raw: Raw = source.raw
+        if self._raw.live or not os.path.exists(self.name):
+            raise TableError(
+                f"{self.name}: Parquet cannot be read from a pipe, as it begins with its end. Give the file itself."
+            )
+        self._file = self._opened(source)
+        layout = self._layout(target, drop)
+        if position is None:
+            position = Position("parquet", layout.text(), 0, 0, 0, 0, self._fingerprint())
+            self.remarks = [columns.rounded(name) for name in layout.schema.names if self._is_beyond_exact(name)]
+        elif position.fingerprint != self._fingerprint() or position.row > self._file.metadata.num_rows:
+            raise changed(self.name)
+        self.schema = Layout.read(position.layout)[0].schema
+        self._position, self._skip, self._batch_rows = position, skip, batch_rows
+        if self.schema != layout.schema:
+            raise changed(self.name)
+
+    def _opened(self, source: Source) -> pyarrow.parquet.ParquetFile:
+        path = source.name
+        if source.magic != b"PAR1":
+            raise TableError(f"{path} is not a Parquet file: it does not begin like one. Give its --format.")
+        if source.codec:
+            raise TableError(f"{path} is Parquet packed with {source.codec}. Unpack it first; Parquet is compressed by itself.")
+        try:
+            return pyarrow.parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
+        except (pa.ArrowInvalid, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise unreadable(path, error) from error
+            raise TableError(
+                f"{path} is not a whole Parquet file: it is cut short or damaged at its end. Fetch or write it again."
+            ) from error
+
+    def _layout(self, target: str | None, drop: Collection[str]) -> Layout:
+        schema = self._file.schema_arrow
+        columns.require(self.name, schema.names, target, drop)
+        if not self._file.metadata.num_rows:
+            raise TableError(f"{self.name} has columns ({', '.join(schema.names[:5])}) and no rows. Give a file with data.")
+        types = tuple(None if field.name in drop else self._kind(field) for field in schema)
+        return Layout(tuple(schema.names), types)
+
+    def _kind(self, field: pa.Field) -> pa.DataType:
+        """The kind of values that a column becomes."""
+        stored = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if (
+            pa.types.is_integer(stored)
+            or pa.types.is_floating(stored)
+            or pa.types.is_decimal(stored)
+            or pa.types.is_null(stored)
+        ):
+            return NUMBER
+        if pa.types.is_boolean(stored):
+            return TRUTH
+        if pa.types.is_string(stored) or pa.types.is_large_string(stored) or pa.types.is_string_view(stored):
+            return WORD
+        if pa.types.is_date(stored):
+            return DATES[0]
+        if pa.types.is_timestamp(stored):
+            return pa.timestamp("ns" if stored.unit == "ns" else "us", None if stored.tz is None else "UTC")
+        raise TableError(
+            f"{self.name}: column {field.name!r} holds values of type {stored}, and not numbers, truths, words or dates. "
+            f"Convert it, or leave it out with --drop {field.name}."
+        )
+
+    def _is_beyond_exact(self, name: str) -> bool:
+        """Whether the statistics of the first row group tell of whole numbers that a double rounds."""
+        group = self._file.metadata.row_group(0)
+        known = [chunk.statistics for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema == name]
+        ends = [end for found in known if found and found.has_min_max for end in (found.min, found.max)]
+        return any(isinstance(end, int) and abs(end) >= columns.LARGEST_EXACT for end in ends)
+
+    def _fingerprint(self) -> str:
+        """Of columns and the beginning of the values."""
+        with open(self.name, "rb") as file:
+            names = json.dumps([[field.name, str(field.type)] for field in self._file.schema_arrow])
+            return hashlib.sha256(names.encode() + file.read(BEGINNING)).hexdigest()
+
+    @property
+    def refused(self) -> int:
+        """Bad rows so far."""
+        return self._position.refused
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the file."""
+        return self._raw.size
+
+    @property
+    def consumed(self) -> int:
+        """The same share of the bytes as of the rows."""
+        return int((self._raw.size or 0) * self._position.row // self._file.metadata.num_rows)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+        self._raw.close()
+
+    def batches(self) -> Iterator[Batch]:
+        """The rows that are left."""
+        groups, passed = self._rest()
+        stored = self._file.iter_batches(self._batch_rows, row_groups=groups, columns=self.schema.names, use_threads=False)
+        while True:
+            try:
+                rows = next(stored, None)
+            except (OSError, pa.ArrowException) as error:
+                row = self._position.row + 1
+                raise TableError(
+                    f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it again."
+                ) from error
+            if rows is None:
+                return
+            beyond = rows[passed:]
+            passed = max(0, passed - len(rows))
+            if len(beyond):
+                yield from self._batch(beyond)
+
+    def _rest(self) -> tuple[list[int], int]:
+        """Row groups from the one of the position on, and how many of its rows are done."""
+        metadata = self._file.metadata
+        done = self._position.row
+        for group in range(metadata.num_row_groups):
+            if done < metadata.row_group(group).num_rows:
+                return list(range(group, metadata.num_row_groups)), done
+            done -= metadata.row_group(group).num_rows
+        return [], 0
+
+    def _batch(self, stored: pa.RecordBatch) -> Iterator[Batch]:
+        first, at = self._position.row + 1, self._position
+        rows = self._cast(stored)
+        bad = np.zeros(len(rows), bool)
+        refusals: list[Refusal] = []
+        for values, field in zip(rows.columns, rows.schema, strict=True):
+            for i in np.flatnonzero(columns.infinite(values) & ~bad):
+                reason = f"is not {columns.meaning(field.type)}"
+                refusals.append(Refusal(first + int(i), None, field.name, str(values[int(i)].as_py()), reason))
+            bad |= columns.infinite(values)
+        refusals.sort()
+        if refusals and not self._skip:
+            before = refusals[0].row - first
+            if before:
+                yield from self._batch(stored[:before])
+            raise bad_row(self.name, refusals[0])
+        self._position = at._replace(row=at.row + len(rows), refused=at.refused + len(refusals))
+        kept = np.flatnonzero(~bad)
+        rows = columns.finite(rows.take(pa.array(kept)) if refusals else rows)
+        yield Batch(rows, first + kept, self._position, tuple(refusals))
+
+    def _cast(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = []
+        for name, kind in zip(self.schema.names, self.schema.types, strict=True):
+            values = rows.column(name)
+            if pa.types.is_dictionary(values.type):
+                values = values.dictionary_decode()
+            arrays.append(pc.cast(values, kind, safe=False))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def changed(name: str) -> TableError:
+    """The input is not the one that was being read."""
+    return TableError(
+        f"{name} is not the input that this state was saved with: it begins differently or is shorter.\n"
+        "Give the same input, or start anew without the saved state."
+    )
