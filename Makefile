@@ -17,9 +17,9 @@ RUN := $(VENV)/bin/python -m
 help: ## say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
-demo: $(VENV)/.with-cli ## replay the paper's experiment; a figure goes to out/regret.png
+demo: $(VENV)/.with-cli ## track and compare a real stream, replay the paper; the report goes to out/report.html
 	@mkdir -p out
-	$(VENV)/bin/swordplay reproduce --figure out/regret.png $(if $(ROUNDS),--rounds $(ROUNDS))
+	$(VENV)/bin/swordplay demo --report out/report.html $(if $(ROUNDS),--rounds $(ROUNDS))
 
 test: $(VENV)/.with-cli $(VENV)/.with-test ## run the tests (minutes)
 	$(RUN) pytest -n 2 -m "not deep"

@@ -77,3 +77,24 @@ FIRST_ORDER = 1e-3
 
 SCALED_FORECASTS = 1e-6
 """Combined forecasts in units of 1e-9 or 1e9: each row rounds afresh, and a few thousand rounds carry it on."""
+
+PACKED_SINGLE = 1e-4
+"""Scores of learners whose states pass through single precision every few rows, relative to the targets; measured: 3e-6."""
+
+THREE_DIGITS = 5.001e-3
+"""Half a unit in the third digit, relative to the smallest number that has three, and the rounding of a decimal half."""
+
+DRAWN = 1e-5
+"""Numbers of a chart have six digits: half a unit in the last, relative, and as much again for the sums behind them."""
+
+ORACLE = 1e-6
+"""Hindsight beside a cone solver: relative to the objective, and to 1 where that is smaller."""
+
+CLOSED_SEQUENCE = 1.01e-7
+"""The gap that best_sequence promises unless told otherwise, relative to its scale, and rounding."""
+
+DENSE_SYSTEM = 1e-9
+"""Newton systems of a few hundred unknowns whose moves yield by 1e-4 to 1e2: condition numbers of about a million."""
+
+SEEN_FROM_THE_END = 1e-3
+"""A frontier computed for a picture, to 1e-5 of what the losses can change by, beside the best fixed decision."""

@@ -1,7 +1,7 @@
 """The command ``swordplay``: parse, wire, print; no arithmetic.
 
 Exit codes: 0 done; 1 it failed on the way; 2 it could not be started as asked (a bad option, a path that cannot be
-written, an extra that is not installed); 130 interrupted.
+written, an extra that is not installed); 130 or 143 interrupted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-EXTRA = ("click", "rich", "matplotlib")
+EXTRA = ("click", "rich", "matplotlib", "pyarrow", "vl_convert")
 """What the commands are made with; the library itself never imports it."""
 
 

@@ -1,27 +1,60 @@
-"""What can be typed after ``swordplay``. Everything heavy is imported by the command that needs it."""
+"""What can be typed after ``swordplay``. Every command lives in a module of its own, imported when it is called."""
 
 from __future__ import annotations
 
-import json
-import time
+import importlib
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 
 from swordplay import __version__
-from swordplay.cli import options
-from swordplay.reproduce import DEFAULT_ROUNDS, Row, horizons, reproduce
 
-# click keeps the lines of a paragraph that begins with a backspace as they are.
-EXAMPLES = """\b
-Examples:
-  swordplay reproduce --rounds 1000
-  swordplay reproduce --rounds 1000 --figure regret.png
-  swordplay reproduce --rounds 1000 --json --quiet > regret.json
-"""
 INTERRUPTED = 130
 """What a shell expects of a process that ended by Ctrl-C: 128 + SIGINT."""
+
+
+class Entry(NamedTuple):
+    """A command: where it is, and what it does in a few words, told without importing it."""
+
+    module: str
+    name: str
+    help: str
+
+
+COMMANDS = {
+    "track": Entry("swordplay.cli.track", "track_command", "Predict each row of a table before learning from it."),
+    "compare": Entry("swordplay.cli.compare", "compare_command", "Let all learners of the package play a table."),
+    "demo": Entry("swordplay.cli.demo", "demo_command", "Track, compare and reproduce on a stream that comes along."),
+    "inspect": Entry("swordplay.cli.inspection", "inspect_command", "Say what a checkpoint holds."),
+    "reproduce": Entry(
+        "swordplay.cli.reproduction", "reproduce_command", "Replay the paper's experiment: regret beside bounds."
+    ),
+    "completion": Entry(
+        "swordplay.cli.completion", "completion_command", "Print a script that completes commands and options."
+    ),
+}
+
+
+class Commands(click.Group):
+    """A group that imports a command when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, the most useful first."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command by its name."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command: Any = getattr(importlib.import_module(entry.module), entry.name)
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in the help, without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
 
 
 def run(arguments: Sequence[str] | None) -> int:
@@ -42,9 +75,10 @@ def run(arguments: Sequence[str] | None) -> int:
 
 
 @click.group(
+    cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done; 1 failed on the way; 2 could not be started as asked; 130 interrupted.",
+    epilog="Exit codes: 0 done; 1 failed on the way; 2 could not be started as asked; 130 or 143 interrupted.",
 )
 @click.version_option(__version__, message="swordplay %(version)s")
 @click.pass_context
@@ -52,46 +86,3 @@ def program(context: click.Context) -> None:
     """Learning from streams whose target drifts."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-@program.command("reproduce", epilog=EXAMPLES)
-@click.option(
-    "--rounds",
-    default=str(DEFAULT_ROUNDS),
-    callback=options.rounds,
-    metavar="N",
-    help=f"The largest T; 100, 1000, ... are played on the way.  [default: {DEFAULT_ROUNDS}]",
-)
-@click.option("--figure", callback=options.figure_path, metavar="PATH", help="Draw regret against T here, as .png or .svg.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-@click.option("--quiet", is_flag=True, help="No progress bar and no remarks, only the result.")
-def reproduce_command(rounds: int, figure: Path | None, as_json: bool, quiet: bool) -> None:
-    """Replay the paper's experiment: regret beside the bounds.
-
-    Every learner plays both instances of "Dynamic Regret of Convex and Smooth Functions" (NeurIPS 2020), the
-    paper's learners once with the paper's own rates and once with rates that tune themselves. The result goes to
-    standard output, progress to standard error. NO_COLOR is respected.
-    """
-    from swordplay.cli import console, tables
-
-    started = time.monotonic()
-    with console.progress(quiet) as report:
-        rows = reproduce(horizons(rounds), progress=report)
-    if as_json:
-        click.echo(_json(rows))
-    else:
-        tables.show(rows)
-    if figure is not None:
-        from swordplay.report import regret_figure, save
-
-        try:
-            save(regret_figure(rows), figure)
-        except OSError as error:
-            raise click.ClickException(f"could not write {figure}: {error.strerror}.") from error
-    if not quiet:
-        drawn = f" The figure is in {figure}." if figure is not None else ""
-        click.echo(f"Done in {time.monotonic() - started:.0f} s.{drawn}", err=True)
-
-
-def _json(rows: Sequence[Row]) -> str:
-    return json.dumps({"swordplay": __version__, "rows": [row._asdict() for row in rows]}, indent=2, allow_nan=False)

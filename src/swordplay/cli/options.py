@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 from pathlib import Path
 
 import click
-
-from swordplay import arguments
-from swordplay.report import SUFFIXES
-from swordplay.reproduce import FEWEST_ROUNDS
 
 MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
@@ -17,6 +14,9 @@ MOST_ROUNDS = 10_000_000
 
 def rounds(context: click.Context, option: click.Parameter, value: str) -> int:
     """A number of rounds: 1000, or 1e3 as people write it."""
+    from swordplay import arguments
+    from swordplay.reproduce import FEWEST_ROUNDS
+
     try:
         number = arguments.whole(str(option.name), float(value), least=FEWEST_ROUNDS)
     except (TypeError, ValueError):
@@ -30,16 +30,44 @@ def figure_path(context: click.Context, option: click.Parameter, value: str | No
     """Somewhere a figure can be written, which is tried at once: a long run must not end in a typing error."""
     if value is None:
         return None
+    from swordplay.report import SUFFIXES
+
     path = Path(value)
     if path.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"must end in {' or '.join(SUFFIXES)}, got {value!r}.")
     if importlib.util.find_spec("matplotlib") is None:
         raise click.BadParameter("needs matplotlib. Install it with: pip install 'swordplay[cli]'")
+    try_to_write(path)
+    return path
+
+
+def report_path(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Somewhere a page can be written."""
+    if value is not None:
+        if Path(value).suffix.lower() not in (".html", ".htm"):
+            raise click.BadParameter(f"must end in .html, got {value!r}.")
+        if importlib.util.find_spec("vl_convert") is None:
+            raise click.BadParameter("needs vl-convert-python. Install it with: pip install 'swordplay[cli]'")
+        try_to_write(Path(value))
+    return value
+
+
+def try_to_write(path: Path) -> None:
+    """Refuse a path that cannot be written; what is there stays as it is."""
     existed = path.exists()
     try:
         path.open("ab").close()
     except OSError as error:
-        raise click.BadParameter(f"cannot write {value!r}: {error.strerror}.") from error
+        raise click.BadParameter(f"cannot write {str(path)!r}: {error.strerror}.") from error
     if not existed:
         path.unlink()
-    return path
+
+
+def names(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Names of columns between commas; those that hold a comma stand in quotes."""
+    if value is None:
+        return None
+    found = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
+    if not all(found) or not found:
+        raise click.BadParameter(f"must be names of columns between commas, such as a,b, got {value!r}.")
+    return found

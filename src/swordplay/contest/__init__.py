@@ -1,7 +1,21 @@
 """All learners of the package on one table: who errs least, at what cost, and how far from the best of hindsight."""
 
 from swordplay.contest.contestants import Contestant, contestants
-from swordplay.contest.field import Field, field
+from swordplay.contest.field import FEWEST_ROWS, Field, field
+from swordplay.contest.perspective import Perspective, perspective
 from swordplay.contest.standings import Benchmark, Contest, Progress, Standing, contest
 
-__all__ = ["Benchmark", "Contest", "Contestant", "Field", "Progress", "Standing", "contest", "contestants", "field"]
+__all__ = [
+    "FEWEST_ROWS",
+    "Benchmark",
+    "Contest",
+    "Contestant",
+    "Field",
+    "Perspective",
+    "Progress",
+    "Standing",
+    "contest",
+    "contestants",
+    "field",
+    "perspective",
+]

@@ -43,7 +43,7 @@ def contestants(field: Field, step_sizes: Iterable[float] = ()) -> Iterator[Cont
         Of further OGD learners, for the scaled rows.
     """
     horizon, bound, smoothness = len(field.rows), field.gradient_bound, field.smoothness
-    yield Contestant("SwordClassifier" if field.classes else "SwordRegressor", "", (_estimator,))
+    yield Contestant(field.estimator, "", (estimator,))
     yield Contestant("Sword", "", (_player(Sword),))
     yield Contestant("SwordAgeless", "L", (_player(lambda X: SwordAgeless(X, smoothness=smoothness)),))
     yield Contestant("SwordBest", "T, G, L", (_tuned(SwordBest, field),))
@@ -85,10 +85,11 @@ def _player(make: Callable[[Ball], Learner]) -> Callable[[Field], Matrix]:
     return scores
 
 
-def _estimator(field: Field) -> Matrix:
+def estimator(field: Field) -> Matrix:
     """Scores of what ``swordplay track`` runs, on the raw rows."""
     if not field.classes:
         predictions = LinearModel(field.rows.shape[1]).predict_then_learn(field.rows, field.targets)
+        predictions[0] = field.targets[0]
         return ((predictions - field.centers) / field.unit)[:, None]
     models = (LinearModel(field.rows.shape[1], loss="logistic") for _ in field.streams)
     return np.column_stack(

@@ -44,6 +44,21 @@ class Field(NamedTuple):
         """G of all losses on the domain, known in hindsight."""
         return max(stream.gradient_bound(self.domain) for stream in self.streams)
 
+    @property
+    def estimator(self) -> str:
+        """Name of the estimator for it."""
+        return "SwordClassifier" if self.classes else "SwordRegressor"
+
+    def head(self, rows: int) -> Field:
+        """The same game, its first rows only."""
+        some = slice(rows)
+        return self._replace(
+            rows=self.rows[some],
+            targets=self.targets[some],
+            streams=tuple(stream[some] for stream in self.streams),
+            centers=self.centers[some],
+        )
+
     def mistakes(self, scores: Matrix) -> Vector:
         """What each row cost by scores of shape ``(T, K)``: squared errors of a regression, 1 for a wrong label."""
         if not self.classes:
@@ -89,6 +104,7 @@ def field(rows: Any, targets: Any, classes: int = 0, *, radius: float = 8.0) -> 
         return Field(rows, labels, classes, domain, streams, np.zeros(len(rows)), 1.0)
     targets = arguments.vector("targets", targets, len(rows))
     centers = Locator(THRESHOLDS["squared"]).locate_and_follow(targets)[:, 0]
+    centers[0] = targets[0]  # nobody can tell before the first row, so nobody is charged for it
     unit = float(np.std(targets)) or 1.0
     stream = LinearStream(scaled, (targets - centers) / unit)
     return Field(rows, targets, 0, domain, (stream,), centers, unit)

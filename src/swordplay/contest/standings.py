@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swordplay.contest.contestants import Contestant, contestants
-from swordplay.contest.field import FEWEST_ROWS, Field, field
+from swordplay.contest.field import FEWEST_ROWS, Field
 from swordplay.regret import comparator_loss, hindsight, path_length
-from swordplay.types import Matrix, Vector
+from swordplay.types import Vector
 
 Progress = Callable[[int, int, str], None]
 """Called with how much is done, how much is planned, and what is being done."""
@@ -68,27 +68,18 @@ class Contest(NamedTuple):
     """Rows played at each point of the courses."""
 
 
-def contest(
-    rows: Matrix,
-    targets: Vector,
-    classes: int = 0,
-    *,
-    radius: float = 8.0,
-    step_sizes: Iterable[float] = (),
-    progress: Progress | None = None,
-) -> Contest:
-    """Let all learners of the package play the same table.
+def contest(place: Field, *, step_sizes: Iterable[float] = (), progress: Progress | None = None) -> Contest:
+    """Let all learners of the package play the same game.
 
     Parameters
     ----------
-    rows, targets, classes, radius
-        As for :func:`field`.
+    place
+        What :func:`field` made of a table.
     step_sizes
         Of OGD learners to be added.
     progress
         See :data:`Progress`.
     """
-    place = field(rows, targets, classes, radius=radius)
     entered = list(contestants(place, step_sizes))
     planned = sum(len(one.entries) for one in entered) + 1 + len(PIECES)
     done = 0
@@ -106,7 +97,7 @@ def contest(
     return Contest(
         rows=len(place.rows),
         columns=place.rows.shape[1],
-        measure="error rate" if classes else "RMSE",
+        measure="error rate" if place.classes else "RMSE",
         radius=place.domain.radius,
         benchmarks=benchmarks,
         standings=tuple(
@@ -123,7 +114,7 @@ def _best(contestant: Contestant, place: Field, ends: NDArray[np.int64], step: C
     for number, play in enumerate(contestant.entries):
         step(contestant.name)
         if number == 0:
-            play(_head(place))  # compiles, so that the clock below sees only the rows
+            play(place.head(FEWEST_ROWS))  # compiles, so that the clock below sees only the rows
         started = time.perf_counter()
         scores = play(place)
         seconds = time.perf_counter() - started
@@ -146,17 +137,6 @@ def _best(contestant: Contestant, place: Field, ends: NDArray[np.int64], step: C
         )
     assert best is not None  # every contestant has an entry
     return best
-
-
-def _head(place: Field) -> Field:
-    """The first rows of a field."""
-    some = slice(FEWEST_ROWS)
-    return place._replace(
-        rows=place.rows[some],
-        targets=place.targets[some],
-        streams=tuple(stream[some] for stream in place.streams),
-        centers=place.centers[some],
-    )
 
 
 def _benchmarks(place: Field, step: Callable[[str], None]) -> tuple[Benchmark, ...]:

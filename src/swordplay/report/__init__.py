@@ -1,5 +1,29 @@
-"""Reports: what happened, made visible. Needs matplotlib (``pip install 'swordplay[cli]'``)."""
+"""Reports: what happened, made visible. Pages need vl-convert-python, figures matplotlib: ``pip install 'swordplay[cli]'``.
 
+A page is made of sections, which each command adds its own to: ``write(Page(title, facts, sections), path)``.
+"""
+
+from swordplay.report.compare import compare_section, write_compare
+from swordplay.report.document import render, write
 from swordplay.report.figures import SUFFIXES, regret_figure, save
+from swordplay.report.page import Page, Section
+from swordplay.report.regret import perspective_section, regret_section
+from swordplay.report.reproduce import reproduce_section
+from swordplay.report.track import track_sections, write_track
 
-__all__ = ["SUFFIXES", "regret_figure", "save"]
+__all__ = [
+    "SUFFIXES",
+    "Page",
+    "Section",
+    "compare_section",
+    "perspective_section",
+    "regret_figure",
+    "regret_section",
+    "render",
+    "reproduce_section",
+    "save",
+    "track_sections",
+    "write",
+    "write_compare",
+    "write_track",
+]

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 import swordplay
-from swordplay.cli import commands, run, tables
+from swordplay.cli import reproduction, run, tables
 from swordplay.reproduce import INSTANCES, Row, horizons, reproduce
 from swordplay.reproduce.entries import ENTRIES
 
@@ -31,7 +31,7 @@ def no_game(monkeypatch):
     def begun(*args, **kwargs):
         raise AssertionError("the run began before the options were checked")
 
-    monkeypatch.setattr(commands, "reproduce", begun)
+    monkeypatch.setattr(reproduction, "reproduce", begun)
 
 
 def test_version(capsys):
@@ -111,7 +111,7 @@ def test_tables_fit_in_eighty_columns(largest):
 
 def test_examples_of_the_help_run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    examples = [line.split(">")[0] for line in commands.EXAMPLES.splitlines() if line.startswith("  swordplay ")]
+    examples = [line.split(">")[0] for line in reproduction.EXAMPLES.splitlines() if line.startswith("  swordplay ")]
     assert len(examples) == 3
     for example in examples:
         words = shlex.split(example)[1:]
@@ -162,7 +162,7 @@ def test_checking_the_path_keeps_what_is_there(capsys, tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "reproduce", interrupted)
+    monkeypatch.setattr(reproduction, "reproduce", interrupted)
     assert run(["reproduce", "--figure", str(figure)]) == 130
     assert capsys.readouterr().err.strip() == "swordplay: interrupted."
     assert figure.read_text() == "precious"
@@ -176,7 +176,7 @@ def test_a_figure_that_cannot_be_written_after_all(capsys, tmp_path, monkeypatch
         folder.rmdir()
         return reproduce(*args, **kwargs)
 
-    monkeypatch.setattr(commands, "reproduce", folder_goes_away)
+    monkeypatch.setattr(reproduction, "reproduce", folder_goes_away)
     assert run(["reproduce", "--rounds", SHORT, "--figure", str(folder / "regret.png")]) == 1
     captured = capsys.readouterr()
     assert "could not write" in captured.err

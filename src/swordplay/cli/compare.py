@@ -1,0 +1,146 @@
+"""``swordplay compare``: all learners of the package on one table."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import click
+
+from swordplay import __version__, arguments
+from swordplay.cli import options
+
+# click keeps the lines of a paragraph that begins with a backspace as they are.
+EXAMPLES = """\b
+Examples:
+  swordplay compare prices.csv --target price
+  swordplay compare prices.csv --target price --step-sizes 0.1,0.01 --report comparison.html
+  swordplay compare prices.csv --target price --rows 10000 --json --quiet > comparison.json
+"""
+MOST_ROWS = 200_000
+"""Everybody goes over the table several times, so it is held in memory."""
+
+
+def step_sizes(context: click.Context, option: click.Parameter, value: str | None) -> tuple[float, ...]:
+    """Positive numbers between commas."""
+    try:
+        return tuple(arguments.positive("step", float(part)) for part in (value or "").split(",") if part.strip())
+    except (TypeError, ValueError):
+        raise click.BadParameter(f"must be positive numbers between commas, such as 0.1,0.01, got {value!r}.") from None
+
+
+@click.command("compare", epilog=EXAMPLES)
+@click.argument("file")
+@click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
+@click.option("--report", callback=options.report_path, metavar="PATH", help="Put the comparison on one HTML page here.")
+@click.option(
+    "--step-sizes", callback=step_sizes, metavar="A,B", help="Let OGD with these steps take part, for scaled columns."
+)
+@click.option(
+    "--radius", type=click.FloatRange(1e-6, 1e6), default=8.0, show_default=True, help="Of the ball where coefficients live."
+)
+@click.option(
+    "--task", type=click.Choice(["regression", "binary", "multi-class"]), help="Recognised from the target unless given."
+)
+@click.option("--lags", type=click.IntRange(0, 1000), default=0, metavar="K", help="Let the last K targets join the columns.")
+@click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
+@click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
+@click.option("--on-bad", type=click.Choice(["stop", "skip"]), default="stop", help="skip leaves bad rows out and counts them.")
+@click.option("--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given.")
+@click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]")
+@click.option(
+    "--rows", type=click.IntRange(10), default=MOST_ROWS, show_default=True, metavar="N", help="Look at the first N rows only."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
+def compare_command(
+    file: str,
+    target: str,
+    report: str | None,
+    step_sizes: tuple[float, ...],
+    radius: float,
+    task: Any,
+    lags: int,
+    features: tuple[str, ...] | None,
+    drop: tuple[str, ...] | None,
+    on_bad: str,
+    format_: str | None,
+    encoding: str,
+    rows: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Let all learners of the package play the table in FILE.
+
+    FILE is read as by swordplay track. Everybody sees the same scaled rows in the same order, and is ranked by the error of
+    predictions made before each row was learned. Beside it stand the regret, to the best coefficients that hindsight could
+    have chosen, and the time per row. Learners that must be told something about the future are told it.
+    """
+    from swordplay.cli import console, standings
+    from swordplay.cli.errors import Refused, in_words
+    from swordplay.contest import FEWEST_ROWS, contest, field, perspective
+    from swordplay.tracking import Settings
+    from swordplay.tracking.whole import whole
+
+    with in_words():
+        table = whole(
+            file,
+            Settings(target, task, lags, features, drop or ()),
+            most=rows,
+            format=format_,
+            encoding=encoding,
+            on_bad=on_bad,
+        )
+    if not quiet:
+        _say(table, target, rows)
+    if len(table.rows) < FEWEST_ROWS:
+        raise Refused(f"{file}: a comparison needs at least {FEWEST_ROWS} rows with a target, got {len(table.rows)}.")
+    with console.progress(quiet) as progress:
+        game = field(table.rows, table.targets, len(table.classes), radius=radius)
+        found = contest(game, step_sizes=step_sizes, progress=progress)
+        view = None if report is None else perspective(game, progress=progress)
+    name = "standard input" if file == "-" else os.path.basename(file)
+    if as_json:
+        click.echo(_json(found, name, target))
+    else:
+        standings.show(found, console.results())
+    if report is not None:
+        _write(found, view, f"{name}: {target}", report)
+        if not quiet:
+            click.echo(f"The report is in {report}.", err=True)
+
+
+def _say(table: Any, target: str, rows: int) -> None:
+    """What was made of the table, on standard error."""
+    from swordplay.cli.words import columns
+
+    task = f"{target}: {table.recognised.task}, as {table.recognised.why}."
+    refused = [f"{table.refused:,} bad row(s) left out."] if table.refused else []
+    cut = [f"Only the first {rows:,} rows are looked at; --rows N takes more."] if table.cut else []
+    for line in (*table.remarks, task, *columns(table.plans), *refused, *cut):
+        click.echo(line, err=True)
+
+
+def _json(found: Any, name: str, target: str) -> str:
+    answer = {
+        "swordplay": __version__,
+        "source": name,
+        "target": target,
+        "rows": found.rows,
+        "measure": found.measure,
+        "radius": found.radius,
+        "benchmarks": [mark._asdict() for mark in found.benchmarks],
+        "standings": [{k: v for k, v in one._asdict().items() if k != "course"} for one in found.standings],
+    }
+    return json.dumps(answer, indent=2, allow_nan=False)
+
+
+def _write(found: Any, view: Any, title: str, path: str) -> None:
+    from swordplay.cli.errors import Failed
+    from swordplay.report import perspective_section, write_compare
+
+    try:
+        write_compare(found, title, path, more=() if view is None else (perspective_section(view),))
+    except OSError as error:
+        raise Failed(f"could not write {path}: {error.strerror}. Everything else is done.") from error

@@ -1,0 +1,90 @@
+"""How a run ended, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from swordplay import __version__
+from swordplay.cli.words import counted, figure
+from swordplay.tracking import Outcome, Story
+
+MEANINGS = {
+    "Sword": "",
+    "no change": "the last one again",
+    "running mean": "the mean of all before",
+    "majority class": "the most frequent one before",
+}
+
+
+def show(outcome: Outcome, story: Story, files: Mapping[str, str], out: Console) -> None:
+    """Print the errors beside those of the baselines, and where everything is."""
+    out.print(Text(f"{story.source}: {story.target}, {story.task}", style="bold"))
+    if story.rows:
+        out.print()
+        out.print(_table(story))
+        out.print()
+    for line in _lines(outcome, story):
+        out.print(Text(line))
+    for what, path in files.items():
+        out.print(Text(f"{what.capitalize():12}  {path}"), soft_wrap=True)
+
+
+def _table(story: Story) -> Table:
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    grid.add_column("")
+    grid.add_column(story.measure, justify="right", no_wrap=True)
+    grid.add_column("")
+    least = min(story.errors.values())
+    for name, error in story.errors.items():
+        meaning = MEANINGS.get(name, f"{story.best_step:.2g}, chosen with hindsight")
+        style = "bold" if error == least else ""
+        grid.add_row(Text(name, style=style), Text(figure(error, story.task), style=style), Text(meaning, style="dim"))
+    return grid
+
+
+def _lines(outcome: Outcome, story: Story) -> list[str]:
+    tracker, seconds = outcome.tracker, max(outcome.seconds, 1e-9)
+    lines = [f"{counted(tracker.rows, 'row')} in {seconds:.1f} s ({tracker.rows / seconds:,.0f} rows/s)."]
+    if outcome.resumed:
+        lines.append(f"{counted(outcome.news, 'row')} of the input were new, after {outcome.resumed:,} of earlier runs.")
+    if story.unlabelled:
+        lines.append(f"{counted(story.unlabelled, 'row')} without a target: predicted, not learned.")
+    if story.refused:
+        lines.append(f"{counted(story.refused, 'row')} refused.")
+    if story.rows:
+        lines.append(f"Effective step size {tracker.effective_step_size:.2g} at the end.")
+    return lines
+
+
+def as_json(outcome: Outcome, story: Story, files: Mapping[str, str]) -> str:
+    """One object; all of it but ``seconds`` and ``rows_per_second`` is the same however often the run was interrupted."""
+    tracker = outcome.tracker
+    answer: dict[str, Any] = {
+        "swordplay": __version__,
+        "source": story.source,
+        "target": story.target,
+        "task": story.task,
+        "why": tracker.recognised.why,
+        "rows": tracker.rows,
+        "predicted": story.rows,
+        "unlabelled": story.unlabelled,
+        "refused": story.refused,
+        "measure": story.measure,
+        "errors": dict(story.errors),
+        "best_step_size": story.best_step if story.rows else None,
+        "effective_step_size": tracker.effective_step_size,
+        "columns": [column._asdict() for column in story.columns],
+        "worst": [moment._asdict() for moment in story.worst],
+        "remarks": list(outcome.remarks),
+        "files": dict(files),
+        "seconds": round(outcome.seconds, 3),
+        "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
+    }
+    return json.dumps(answer, indent=2, allow_nan=False)

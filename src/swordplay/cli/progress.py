@@ -1,0 +1,117 @@
+"""How far a run is: a live line on a terminal, a plain line now and then elsewhere; always on standard error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import final
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
+
+from swordplay.cli.words import columns, counted, figure
+from swordplay.tracking import Progress as Report
+
+BETWEEN_LINES = 10.0
+"""Seconds between two plain lines."""
+NARROW = 100
+"""Terminals with fewer columns than this get a shorter bar."""
+
+
+@final
+class Watch:
+    """Is called after every batch: says at first what was recognised, and then how far it is.
+
+    Parameters
+    ----------
+    say
+        Prints a line.
+    show
+        Shows how far it is, told in words.
+    """
+
+    def __init__(self, say: Callable[[str], None], show: Callable[[Report, str], None]) -> None:
+        self.say, self.show = say, show
+        self.begun, self.since = False, time.monotonic()
+        """Whether anything was learned, and when this began."""
+
+    def __call__(self, report: Report) -> None:
+        """Say what there is to say."""
+        if not self.begun:
+            self.begun = True
+            for line in _recognised(report):
+                self.say(line)
+        pace = (report.rows - report.resumed) / max(time.monotonic() - self.since, 1e-9)
+        self.show(report, _told(report, pace))
+
+
+@contextmanager
+def shown(name: str, quiet: bool, plain: bool = False) -> Iterator[Watch]:
+    """Something to call after every batch.
+
+    Parameters
+    ----------
+    name
+        Of the input.
+    quiet
+        Whether to show nothing.
+    plain
+        Whether to print lines even on a terminal, which may show something else.
+    """
+    console = Console(stderr=True, highlight=False)
+    if quiet:
+        yield Watch(lambda line: None, lambda report, told: None)
+    elif plain or not console.is_terminal:
+        say = _plainly(console)
+        yield Watch(say, _now_and_then(say))
+    else:
+        with _bar(name, console) as show:
+            yield Watch(_plainly(console), show)
+
+
+def _plainly(console: Console) -> Callable[[str], None]:
+    return lambda line: console.print(Text(line), soft_wrap=True)
+
+
+def _now_and_then(say: Callable[[str], None]) -> Callable[[Report, str], None]:
+    """A line every so often."""
+    next_line = time.monotonic() + BETWEEN_LINES
+
+    def show(report: Report, told: str) -> None:
+        nonlocal next_line
+        if time.monotonic() >= next_line:
+            next_line = time.monotonic() + BETWEEN_LINES
+            say(f"{f'{100 * report.consumed // report.size} %, ' if report.size else ''}{told}")
+
+    return show
+
+
+@contextmanager
+def _bar(name: str, console: Console) -> Iterator[Callable[[Report, str], None]]:
+    """A bar that leaves no trace; without an end where nobody knows it."""
+    short = name if len(name) <= 16 else f"{name[:7]}…{name[-8:]}"
+    bar = BarColumn(bar_width=10 if console.width < NARROW else 30)
+    parts = (TextColumn("{task.description}", markup=False), bar, TextColumn("{task.fields[told]}", markup=False))
+    with Progress(*parts, console=console, transient=True) as live:
+        task = live.add_task(short, total=None, told="reading ...")
+        yield lambda report, told: live.update(task, completed=report.consumed, total=report.size, told=told)
+
+
+def _recognised(report: Report) -> list[str]:
+    tracker = report.tracker
+    if report.resumed:
+        return [f"Going on after row {report.resumed:,}."]
+    task = f"{tracker.settings.target}: {tracker.task}, as {tracker.recognised.why}."
+    return [*report.remarks, task, *columns(tracker.encoder.plans)]
+
+
+def _told(report: Report, pace: float) -> str:
+    tracker = report.tracker
+    parts = [counted(report.rows, "row"), f"{pace:,.0f}/s"]
+    if tracker.predictions.scored:
+        measure = "RMSE" if tracker.task == "regression" else "error"
+        parts.append(f"{measure} {figure(tracker.predictions.error, tracker.task)}")
+        parts.append(f"step {tracker.effective_step_size:.2g}")
+    return ", ".join(parts)

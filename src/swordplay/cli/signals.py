@@ -1,0 +1,45 @@
+"""Ctrl-C and its like: asked for politely, a run ends where it can go on."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+
+class Interrupts:
+    """Remembers that somebody wants the program to stop; a second signal stops it at once.
+
+    Until somebody asks for the first time, and so shows that he will ask again, an interrupt is a ``KeyboardInterrupt``.
+    """
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        """The signal that came."""
+        self._asked = False
+        self._before: dict[int, Any] = {}
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        self._asked = True
+        return self.number is not None
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell expects of a process that ended by this signal."""
+        return 128 + (self.number or signal.SIGINT)
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.signal(number, self._come) for number in self.SIGNALS}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _come(self, number: int, frame: FrameType | None) -> None:
+        again, self.number = self.number is not None, number
+        if again or not self._asked:
+            raise KeyboardInterrupt

@@ -1,0 +1,195 @@
+"""``swordplay track``: a table in, predictions out."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import Any
+
+import click
+
+from swordplay.cli import options
+
+# click keeps the lines of a paragraph that begins with a backspace as they are.
+EXAMPLES = """\b
+Examples:
+  swordplay track prices.csv --target price
+  swordplay track prices.csv --target price -o predictions.parquet --report report.html
+  swordplay track prices.csv --target price -o predictions.csv --state prices.state
+  swordplay track prices.csv --target price --lags 2 --drop id,note --json --quiet > summary.json
+  tail -n +1 -f prices.csv | swordplay track - --target price -o -
+"""
+
+
+@click.command("track", epilog=EXAMPLES)
+@click.argument("file")
+@click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
+@click.option(
+    "-o", "--output", metavar="PATH", help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output."
+)
+@click.option("--report", callback=options.report_path, metavar="PATH", help="Tell the story of the run in one HTML page here.")
+@click.option("--state", metavar="PATH", help="Save learner and position here; the same command again goes on from there.")
+@click.option(
+    "--task", type=click.Choice(["regression", "binary", "multi-class"]), help="Recognised from the target unless given."
+)
+@click.option("--lags", type=click.IntRange(0, 1000), default=0, metavar="K", help="Let the last K targets join the columns.")
+@click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
+@click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
+@click.option(
+    "--loss", type=click.Choice(["squared", "huber"]), default="squared", help="huber where the target has heavy tails."
+)
+@click.option(
+    "--on-bad",
+    type=click.Choice(["stop", "skip"]),
+    default="stop",
+    help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).",
+)
+@click.option("--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given.")
+@click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]")
+@click.option("--rows", type=click.IntRange(1), metavar="N", help="Stop after row N: a first look. Not with --state.")
+@click.option("--save-every", type=click.IntRange(1), metavar="N", help="Rows between two saves, instead of ten seconds.")
+@click.option("--force", is_flag=True, help="Replace outputs that exist, and begin anew whatever the state says.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
+@click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
+def track_command(
+    file: str,
+    target: str,
+    output: str | None,
+    report: str | None,
+    state: str | None,
+    task: Any,
+    lags: int,
+    features: tuple[str, ...] | None,
+    drop: tuple[str, ...] | None,
+    loss: Any,
+    on_bad: str,
+    format_: str | None,
+    encoding: str,
+    rows: int | None,
+    save_every: int | None,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Predict each row of FILE before learning from it.
+
+    FILE is CSV, NDJSON or Parquet (also .gz and .zst), rows in the order of time, or - for standard input. Whether the
+    target is a number or a class is recognised and said; words, dates and missing values are taken as they come. Each
+    row is predicted from the rows before it, and scored beside baselines. The summary goes to standard output,
+    progress to standard error.
+
+    The predictions have the columns row, prediction, truth, loss (squared error; for classes the log loss) and
+    running_error (RMSE; for classes the share of mistakes), and for classes the probability of the prediction.
+
+    With --state a run that was stopped or killed goes on where it was, and writes the same predictions as if nothing
+    had happened; if FILE has grown since, only the new rows are read. NO_COLOR is respected.
+    """
+    from swordplay.tracking import Job, Settings
+
+    if rows is not None and state is not None:
+        raise click.UsageError("--rows is for a first look and does not go together with --state. Leave out one of them.")
+    if as_json and output == "-":
+        raise click.UsageError("--json and -o - would both go to standard output. Give a file to one of them.")
+    _all_different(FILE=file, **{"--output": output, "--report": report, "--state": state})
+    settings = Settings(target, task, lags, features, drop or (), loss)
+    refused = _beside(output, file) if on_bad == "skip" else None
+    job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force)
+    return _track(job, report, as_json, quiet)
+
+
+def _beside(*paths: str | None) -> str:
+    """Where refused rows go: beside the first of these that is a file."""
+    return f"{next((path for path in paths if path not in (None, '-')), 'standard-input')}.refused.csv"
+
+
+def _all_different(**paths: str | None) -> None:
+    """Refuse to write over what is read."""
+    seen: dict[str, str] = {}
+    for option, path in paths.items():
+        if path is not None and path != "-":
+            real = os.path.realpath(path)
+            if real in seen:
+                raise click.UsageError(
+                    f"{seen[real]} and {option} are the same file {path!r}. Give another path to one of them."
+                )
+            seen[real] = option
+
+
+def _track(job: Any, report: str | None, as_json: bool, quiet: bool) -> int:
+    from rich.console import Console
+
+    from swordplay.cli import outcome as outcomes
+    from swordplay.cli import progress
+    from swordplay.cli.errors import in_words
+    from swordplay.cli.signals import Interrupts
+    from swordplay.tracking import run
+
+    name = "standard input" if job.source == "-" else os.path.basename(job.source)
+    shown = progress.shown(name, quiet, plain=job.output == "-" and sys.stdout.isatty())
+    with Interrupts() as interrupts, shown as watch, in_words(lambda: watch.begun):
+        found = run(job, watch=watch, told=interrupts)
+        if found.stopped:
+            click.echo(_stopped(job, found), err=True)
+            return interrupts.exit_code
+        story = found.tracker.story(name, refused=found.refused, seconds=found.seconds)
+    if report is not None:
+        _write(story, _view(job, found, quiet), report)
+    files = _files(job, report, story)
+    if as_json:
+        click.echo(outcomes.as_json(found, story, files))
+    else:
+        outcomes.show(found, story, files, Console(highlight=False, stderr=job.output == "-"))
+    return 0
+
+
+def _view(job: Any, found: Any, quiet: bool) -> Any:
+    """The first rows once more, seen from their end; None where they cannot be had."""
+    from swordplay.cli import console
+    from swordplay.contest import FEWEST_ROWS, field, perspective
+    from swordplay.contest.perspective import ROWS
+    from swordplay.tracking import TrackingError
+    from swordplay.tracking.whole import whole
+
+    if job.source == "-":
+        return None
+    try:
+        most = ROWS if job.rows is None else min(ROWS, job.rows)
+        table = whole(job.source, job.settings, most=most, format=job.format, encoding=job.encoding, on_bad=job.on_bad)
+        if len(table.rows) < FEWEST_ROWS:
+            return None
+        with console.progress(quiet) as progress:
+            view = perspective(field(table.rows, table.targets, len(table.classes)), progress=progress)
+    except (TrackingError, RuntimeError) as error:  # too few classes so far, or a problem that will not close
+        click.echo(f"The report has no curve of regret: {error}", err=True)
+        return None
+    return view and view._replace(of=max(view.rows, found.tracker.rows - found.tracker.unlabelled))
+
+
+def _write(story: Any, view: Any, path: str) -> None:
+    from swordplay.cli.errors import Failed
+    from swordplay.report import perspective_section, write_track
+
+    command = shlex.join(["swordplay", *sys.argv[1:]])
+    try:
+        write_track(story, path, command=command, more=() if view is None else (perspective_section(view),))
+    except OSError as error:
+        raise Failed(f"could not write {path}: {error.strerror}. Everything else is done.") from error
+
+
+def _files(job: Any, report: str | None, story: Any) -> dict[str, str]:
+    """Where everything is."""
+    paths = {
+        "predictions": None if job.output == "-" else job.output,
+        "refused rows": job.refused if story.refused else None,
+        "report": report,
+        "state": job.state,
+    }
+    return {what: path for what, path in paths.items() if path is not None}
+
+
+def _stopped(job: Any, found: Any) -> str:
+    where = f"swordplay: stopped after row {found.tracker.last:,}"
+    if job.state is not None:
+        return f"{where} and saved in {job.state}. Run the same command again to go on."
+    return f"{where}; nothing was kept. With --state PATH the same command could go on from there."

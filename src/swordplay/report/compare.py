@@ -1,0 +1,100 @@
+"""The report of a contest: all learners on the same rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swordplay import __version__
+from swordplay.report import words
+from swordplay.report.axes import Axis, Format, top
+from swordplay.report.charts import Chart, Line, chart
+from swordplay.report.document import write
+from swordplay.report.page import Page, Section, Table, Text
+
+if TYPE_CHECKING:
+    from swordplay.contest import Contest, Standing
+
+PALETTE = ("sword", "hindsight", "other", "mean", "alarm")
+"""Colours of the first in rank; the others share one."""
+SETTLED = 0.05
+"""Share of the run after which errors so far fit in the picture."""
+
+
+def write_compare(contest: Contest, title: str, path: str | os.PathLike[str], *, more: Sequence[Section] = ()) -> None:
+    """Write the report of a contest as one HTML file, all or nothing.
+
+    Parameters
+    ----------
+    contest
+        What :func:`swordplay.contest.contest` returned.
+    title
+        Of the page.
+    path
+        Of the file; one that is there is replaced.
+    more
+        Sections that follow.
+    """
+    facts = f"{words.plural(contest.rows, 'row')} of {words.plural(contest.columns, 'column')}, everybody in the same order"
+    footer = f"Made by swordplay {__version__}. This file is complete in itself and loads nothing."
+    write(Page(title, facts, (compare_section(contest), *more), footer), path)
+
+
+def compare_section(contest: Contest) -> Section:
+    """Who erred least, how it went, and a table of ranks, costs and regrets."""
+    best, shown = contest.standings[0], _shown(contest)
+    count = words.plural(len(contest.standings), "learner")
+    text = f"Of {count}, {best.name} erred least: {contest.measure} {shown(best.error)}."
+    return Section("Learners compared", (Text(text, lead=True), _course(contest), _table(contest), Text(_legend(contest))))
+
+
+def _course(contest: Contest) -> Chart:
+    """Errors so far, the first in rank on top."""
+    ends = contest.ends.astype(np.float64)
+    colours = (*PALETTE, *["naive"] * len(contest.standings))
+    lines = [
+        Line(one.name, one.course, colour, 2.5 if one.rank == 1 else 1.5)
+        for one, colour in zip(contest.standings, colours, strict=False)
+    ][::-1]
+    form: Format = "number" if contest.measure == "RMSE" else "percent"
+    y = Axis(0.0, top([line.values for line in lines], after=int(SETTLED * len(ends))), format=form)
+    x = Axis(float(ends[0]), max(float(ends[-1]), float(ends[0]) + 1.0), title="row")
+    text = "Error over all rows so far, predicted before each was learned."
+    return chart("How it went", text, ends, lines, x, y, height=300, head="row")
+
+
+def _table(contest: Contest) -> Table:
+    shown = _shown(contest)
+    rows = tuple(
+        (
+            str(one.rank),
+            one.name,
+            _told(one),
+            shown(one.error),
+            words.number(one.microseconds),
+            *(words.number(one.regrets[mark.name]) for mark in contest.benchmarks),
+        )
+        for one in contest.standings
+    )
+    head = ("rank", "learner", "told", contest.measure, "µs a row", *(f"regret to {mark.name}" for mark in contest.benchmarks))
+    return Table("", head, rows, (0, *range(3, len(head))), strong=(0,))
+
+
+def _legend(contest: Contest) -> str:
+    marks = "; ".join(f"{mark.name} travels {words.number(mark.path_length)}" for mark in contest.benchmarks)
+    return (
+        "Regret is the loss beyond that of the best coefficients of hindsight; below 0 the learner did better. "
+        f"How far these move: {marks}. Told is what a learner had to be told that only hindsight knows: T how many rounds, "
+        "G how steep, L how smooth."
+    )
+
+
+def _told(one: Standing) -> str:
+    return f"step{words.TIE}{one.setting}" if one.setting else one.told or "nothing"
+
+
+def _shown(contest: Contest) -> words.Shown:
+    return words.number if contest.measure == "RMSE" else words.percent

@@ -1,0 +1,96 @@
+"""Blocks of a page as HTML. Everything foreign is cut to length, cleaned and escaped here, in one place."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from swordplay.report import vega, words
+from swordplay.report.charts import Chart
+from swordplay.report.page import Block, Pair, Scores, Section, Table, Text, Verbatim
+
+
+class Drawer:
+    """Blocks to markup; counts the charts, because each has a name of its own."""
+
+    def __init__(self) -> None:
+        self.charts = 0
+        """Drawn so far."""
+
+    def section(self, section: Section) -> str:
+        """A heading and its blocks."""
+        blocks = "\n".join(self.block(block) for block in section.blocks)
+        return f"<section>\n<h2>{escaped(section.title)}</h2>\n{blocks}\n</section>"
+
+    def block(self, block: Block) -> str:
+        """Any block."""
+        match block:
+            case Text(text, lead):
+                return f"{_tag('p', 'lead', lead)}{escaped(text, 2000)}</p>"
+            case Scores():
+                return _scores(block)
+            case Table():
+                return _table(block)
+            case Verbatim(caption, text):
+                clean = html.escape(words.UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text))
+                return f"<figure><figcaption>{escaped(caption)}</figcaption>\n<pre>{clean}</pre></figure>"
+            case Pair(charts):
+                return "\n".join(['<div class="pair">', *map(self.chart, charts), "</div>"])
+            case Chart():
+                return self.chart(block)
+
+    def chart(self, chart: Chart) -> str:
+        """A still picture, and the data from which the page's script makes a live one."""
+        self.charts += 1
+        name = f"chart-{self.charts}"
+        keys = "".join(f'<li style="color: var(--{colour})">{escaped(key)}</li>' for key, colour in chart.keys)
+        about = {"spec": chart.spec, "readout": chart.readout, "group": chart.group or name}
+        return "\n".join(
+            [
+                f'<figure class="chart" id="{name}">',
+                f"<figcaption><h3>{escaped(chart.title)}</h3><p>{escaped(chart.words, 1000)}</p></figcaption>",
+                f'<ul class="keys">{keys}</ul>' if keys else "",
+                f'<div class="plot" role="img" aria-label="{escaped(chart.title)}">{vega.still(chart.spec, name)}</div>',
+                f'<script type="application/json">{_json(about)}</script>\n</figure>',
+            ]
+        )
+
+
+def _scores(scores: Scores) -> str:
+    lines = "\n".join(
+        f'{_tag("tr", "ours", line.ours)}<th scope="row"><bdi>{escaped(line.name)}</bdi></th>'
+        f'<td class="bar"><span style="width: {100 * min(1.0, max(0.0, line.share)):.1f}%"></span></td>'
+        f"<td>{escaped(line.value)}</td><td>{escaped(line.note)}</td></tr>"
+        for line in scores.lines
+    )
+    return f'<table class="scores"><caption>{escaped(scores.caption)}</caption>\n<tbody>\n{lines}\n</tbody></table>'
+
+
+def _table(table: Table) -> str:
+    def cells(row: Sequence[str], tag: str) -> str:
+        return "".join(
+            f"{_tag(tag, 'number', k in table.numbers)}<bdi>{escaped(cell, 300)}</bdi></{tag}>" for k, cell in enumerate(row)
+        )
+
+    rows = "\n".join(f"{_tag('tr', 'ours', k in table.strong)}{cells(row, 'td')}</tr>" for k, row in enumerate(table.rows))
+    head = f"<thead><tr>{cells(table.head, 'th')}</tr></thead>" if any(table.head) else ""
+    caption = f"<figcaption><p>{escaped(table.caption, 300)}</p></figcaption>" if table.caption else ""
+    body = f"{_tag('table', 'long', table.long)}{head}\n<tbody>\n{rows}\n</tbody></table>"
+    return f'<figure>{caption}\n<div class="wide">{body}</div></figure>'
+
+
+def escaped(text: str, longest: int = words.LONGEST) -> str:
+    """Foreign text, fit to stand between tags and in quoted attributes."""
+    return html.escape(words.shown(text, longest))
+
+
+def _tag(name: str, look: str, wanted: bool) -> str:
+    return f'<{name} class="{look}">' if wanted else f"<{name}>"
+
+
+def _json(value: Any) -> str:
+    """JSON that cannot end the script element that it stands in."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

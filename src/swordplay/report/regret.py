@@ -1,0 +1,88 @@
+"""Regret against every comparator: a curve over how far comparators may move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from swordplay.report import words
+from swordplay.report.axes import Axis, path_axis, top
+from swordplay.report.charts import Line, chart
+from swordplay.report.page import Section, Table, Text
+from swordplay.types import Vector
+
+if TYPE_CHECKING:
+    from swordplay.contest import Perspective
+    from swordplay.regret.curve import RegretCurve
+
+
+def regret_section(
+    curve: RegretCurve, *, learner: str = "Sword", others: Mapping[str, Vector] | None = None, note: str = ""
+) -> Section:
+    """Regret as a curve, the certificate above it.
+
+    Parameters
+    ----------
+    curve
+        What ``ledger.regret_curve()`` returned.
+    learner
+        Whose regret it is.
+    others
+        Regrets of others at the same path lengths, by their names.
+    note
+        What the reader has to know, such as that only a part of a long stream was looked at.
+    """
+    paths, regrets, certificate = curve.path_lengths, curve.regrets, curve.certificate
+    least, most = (f"the best of all models that travel {words.number(float(paths[k]))}" for k in (0, -1))
+    least = "the best fixed model" if paths[0] == 0.0 else least
+    text = (
+        f"Chosen with hindsight, {least} would have lost {_less(regrets[0])} than {learner}; {most}, {_less(regrets[-1])}. "
+        f"The certificate allowed for {words.number(float(certificate[0]))} and {words.number(float(certificate[-1]))}."
+    )
+    beside = dict(others or {})
+    lines = [
+        Line(f"regret of {learner}" if beside else "regret", regrets, "sword", 2.5),
+        Line("certificate", certificate, "other", 2.0),
+        *(Line(name, values, "hindsight", 2.0) for name, values in beside.items()),
+    ]
+    lines += [] if curve.bound is None else [Line("theorem", curve.bound, "naive")]
+    picture = chart(
+        "What perfect tracking would have been worth",
+        "Regret against the best sequence of models of each path length, and the bound that the run itself proved.",
+        paths,
+        lines,
+        path_axis(paths),
+        Axis(_bottom([regrets, *beside.values()]), top([line.values for line in lines])),
+        head="path length",
+        marks=True,
+    )
+    columns = {
+        "path length": paths,
+        "regret": regrets,
+        "at most more": curve.gaps,
+        "certificate": certificate,
+        **beside,
+    }
+    cells = ([words.number(float(value)) for value in column] for column in columns.values())
+    caption = f"Regret of {learner}. The best sequences are known up to a gap: the regret may be larger by it, and no more."
+    table = Table(caption, tuple(columns), tuple(zip(*cells, strict=True)), tuple(range(len(columns))))
+    return Section("Regret against every comparator", (Text(text), *((Text(note),) if note else ()), picture, table))
+
+
+def perspective_section(view: Perspective) -> Section:
+    """The same for the first rows of a table, from what :func:`swordplay.contest.perspective` returned."""
+    part = f"All {view.of:,} rows" if view.rows == view.of else f"Only the first {view.rows:,} of {view.of:,} rows"
+    note = (
+        f"{part} were looked at. Both learners are charged by the same losses, of the scaled columns; the certificate is "
+        "that of Sword, which plays them in a ball of known size. A regret below 0 means that the learner lost less than "
+        "the best of hindsight."
+    )
+    return regret_section(view.curve, others={f"regret of {view.name}": view.estimator}, note=note)
+
+
+def _bottom(regrets: list[Vector]) -> float:
+    return -top([-values for values in regrets]) if min(float(values.min()) for values in regrets) < 0.0 else 0.0
+
+
+def _less(regret: float) -> str:
+    return f"{words.number(abs(float(regret)))} {'less' if regret >= 0.0 else 'more'}"

@@ -1,0 +1,85 @@
+"""Numbers, names and step sizes as a reader wants to see them."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable
+
+Shown = Callable[[float], str]
+"""A number to its text."""
+NARROW = "\N{NARROW NO-BREAK SPACE}"
+TIE = "\N{NO-BREAK SPACE}"
+DIGITS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+LONGEST = 80
+"""Characters of a foreign name or value that are shown: columns may be called anything, a paragraph too."""
+# Marks that turn the direction of what follows could make a page read otherwise than it is; lone surrogates have no bytes.
+BLANK = re.compile("[ \t\n\r\f\v\x1c-\x1f\x85\u2028\u2029]+")  # not those that keep words together
+UNSEEN = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def number(value: float) -> str:
+    """Three digits that count.
+
+    >>> number(0.02431), number(89.5), number(1234.5), number(4.3142e8)
+    ('0.0243', '89.5', '1,234', '4.31×10⁸')
+    """
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    size = abs(value)
+    if value and not 1e-4 <= size < 1e7:
+        mantissa, exponent = f"{value:.2e}".split("e")
+        return f"{mantissa}×10{str(int(exponent)).translate(DIGITS)}".replace("-", "−")
+    decimals = 0 if not value or size >= 99.95 else 2 - math.floor(math.log10(float(f"{size:.3g}")))
+    return f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A share in percent, to a tenth, or to two digits where that says more.
+
+    >>> percent(0.08199), percent(0.00123), percent(1.0)
+    ('8.2\u202f%', '0.12\u202f%', '100\u202f%')
+    """
+    if not math.isfinite(share):
+        return "–"
+    value = 100.0 * share
+    text = f"{value:.2g}" if 0.0 < abs(value) < 0.95 else f"{value:.1f}".removesuffix(".0")
+    return f"{text}{NARROW}%"
+
+
+def step(size: float) -> str:
+    """A step size: a fraction where it is one over a whole number.
+
+    >>> step(0.0625), step(1.0), step(0.3)
+    ('1/16', '1', '0.300')
+    """
+    inverse = round(1.0 / size) if 0.0 < size <= 1.0 else 0
+    if inverse and math.isclose(inverse * size, 1.0):
+        return "1" if inverse == 1 else f"1/{inverse:,}"
+    return number(size)
+
+
+def near(size: float) -> str:
+    """A step size to the nearest power of two, for sentences.
+
+    >>> near(0.27), near(0.9)
+    ('1/4', '1')
+    """
+    return step(2.0 ** round(math.log2(size))) if 0.0 < size < math.inf else number(size)
+
+
+def shown(text: str, longest: int = LONGEST) -> str:
+    """Foreign text, short, on one line and without marks that nobody sees; it is still to be escaped."""
+    clean = BLANK.sub(" ", UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text[: 4 * longest])).strip(" ")
+    clean = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(letter) == "Cc" else letter for letter in clean)
+    return clean if len(clean) <= longest and len(text) <= 4 * longest else clean[: longest - 1] + "…"
+
+
+def plural(count: int, word: str) -> str:
+    """A count with its word.
+
+    >>> plural(1, "row"), plural(45312, "row")
+    ('1 row', '45,312 rows')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

@@ -1,0 +1,23 @@
+"""From a table to predictions: each row is predicted before it is learned, beside baselines that people trust."""
+
+from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.job import Job
+from swordplay.tracking.run import Outcome, Progress, run
+from swordplay.tracking.story import Column, Course, Moment, Story, Task
+from swordplay.tracking.tracker import Settings, Tracked, Tracker
+
+__all__ = [
+    "Column",
+    "Course",
+    "Job",
+    "Moment",
+    "Outcome",
+    "Progress",
+    "Settings",
+    "Story",
+    "Task",
+    "Tracked",
+    "Tracker",
+    "TrackingError",
+    "run",
+]

@@ -1,0 +1,276 @@
+"""Columns of a table as columns of numbers: what is made of each one, and the rows as an array.
+
+Numbers stay as they are and truths become 0 and 1. A category gets a column of its own in the row where it is first learned,
+so that nothing depends on how the rows were cut into batches. What is missing is NaN, which the learner takes for usual.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+import pyarrow as pa
+
+from swordplay.estimators.model import LARGEST
+from swordplay.tables.errors import nearest
+from swordplay.tracking import dates
+from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.story import Column
+from swordplay.types import Matrix, State
+
+MOST_CATEGORIES = 50
+"""Of one column that get columns of their own; later ones share one."""
+FEWEST_NAMES = 20
+"""So many words, all different, are names of rows; among fewer that may be chance."""
+FEWEST_COUNTS = 2000
+"""So many numbers, each one more than the last, count the rows; fewer may be the days of a year or the minutes of a day."""
+
+
+class Plan(NamedTuple):
+    """What is to be made of a column."""
+
+    name: str
+    kind: str
+    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"date and time"`` or ``"left out"``."""
+    why: str = ""
+    """Why it is left out."""
+
+
+class Encoded(NamedTuple):
+    """Rows as numbers."""
+
+    rows: Matrix
+    """Shape ``(T, d)``, as wide as the last row needs it."""
+    widths: dict[int, int]
+    """Rows where categories are learned for the first time, in their order, and how wide rows are from there on."""
+
+
+def plan(head: Any, target: str, features: Sequence[str] | None, drop: Sequence[str]) -> tuple[Plan, ...]:
+    """Decide what to make of every column but the target.
+
+    Parameters
+    ----------
+    head
+        A pyarrow record batch of the first rows.
+    target
+        Its name.
+    features
+        Columns to use; all that are of use unless given.
+    drop
+        Columns not to use.
+    """
+    names = [name for name in head.schema.names if name != target]
+    for option, asked in (("--features", features or ()), ("--drop", drop)):
+        for name in asked:
+            if name == target:
+                raise TrackingError(f"{option} names the target {name!r}. Name other columns; its last values join by --lags.")
+            if name not in names:
+                hint = nearest(name, names) or f" There are: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}."
+                raise TrackingError(f"{option} names the column {name!r}, which is not there.{hint}")
+    plans = []
+    for name in names:
+        if name in drop or (features is not None and name not in features):
+            plans.append(Plan(name, "left out", "as asked"))
+        else:
+            plans.append(_plan(name, head.column(name), insisted=features is not None))
+    return tuple(plans)
+
+
+def _plan(name: str, values: Any, *, insisted: bool) -> Plan:
+    kind, known = str(values.type), values.drop_null()
+    if kind == "double":
+        if not insisted and len(known) >= FEWEST_COUNTS and (np.diff(known.to_numpy()) == 1.0).all():
+            return Plan(name, "left out", "it only counts the rows")
+        return Plan(name, "number")
+    if kind == "bool":
+        return Plan(name, "truth")
+    if kind == "string":
+        if not insisted and len(known) >= FEWEST_NAMES and len(known.unique()) == len(known):
+            return Plan(name, "left out", "every value is different")
+        return Plan(name, "category")
+    return Plan(name, "date and time" if dates.has_hours(values) else "date")
+
+
+@final
+class Categories:
+    """The columns that the values of one column have."""
+
+    def __init__(self) -> None:
+        self.places: dict[Any, int] = {}
+        self.other: int | None = None
+
+    def join(self, value: Any, width: int) -> int:
+        """Give a new value a column behind the others, which are ``width``; returns how many there are then."""
+        if len(self.places) < MOST_CATEGORIES:
+            self.places[value] = width
+        elif self.other is None:
+            self.other = width
+        else:
+            return width
+        return width + 1
+
+    def news(self, values: Sequence[Any]) -> list[int]:
+        """Which of the values have no column yet."""
+        if self.other is not None:
+            return []
+        return [k for k, value in enumerate(values) if value not in self.places]
+
+    def place(self, value: Any) -> int:
+        """The column of a value; -1 if it has none yet."""
+        return self.places.get(value, -1 if self.other is None else self.other)
+
+    def all(self) -> list[int]:
+        """All of the columns."""
+        return [*self.places.values(), *([] if self.other is None else [self.other])]
+
+
+@final
+class Encoder:
+    """Rows of a table as rows of numbers.
+
+    Parameters
+    ----------
+    plans
+        What to make of each column.
+    lags
+        How many of the last targets join the columns, in front.
+    labels
+        Whether the targets are places of classes, so that lags are categories.
+    """
+
+    def __init__(self, plans: Sequence[Plan], lags: int, labels: bool) -> None:
+        self.plans, self.lags, self.labels = tuple(plans), lags, labels
+        self.missing = dict.fromkeys((plan.name for plan in plans), 0)
+        self.categories = {plan.name: Categories() for plan in plans if plan.kind == "category"}
+        self.lagged = [Categories() for _ in range(lags if labels else 0)]
+        self.starts: dict[str, int] = {}
+        """Where the columns of each number, truth and date begin."""
+        width = 0 if labels else lags
+        for one in plans:
+            if one.kind in ("number", "truth", "date", "date and time"):
+                self.starts[one.name] = width
+                width += dates.width(one.kind == "date and time") if one.kind.startswith("date") else 1
+        self.fixed = self.width = width
+
+    def encode(self, batch: Any, lagged: Matrix, learned: Any = True) -> Encoded:
+        """Rows of numbers.
+
+        Parameters
+        ----------
+        batch
+            A pyarrow record batch.
+        lagged
+            The last targets before each row, shape ``(T, lags)``, NaN where there are none.
+        learned
+            Which rows will be learned, shape ``(T,)``, or True for all: a category joins with the first one of them.
+        """
+        coded = [(one, *codes_of(batch.column(name))) for name, one in self.categories.items()]
+        coded += [(one, *_label_codes(lagged[:, k])) for k, one in enumerate(self.lagged)]
+        widths = self._join(coded, learned)
+        rows = np.empty((len(batch), self.width))
+        if self.lags and not self.labels:
+            rows[:, : self.lags] = lagged
+        for one in self.plans:
+            if one.kind != "left out":
+                self._fill(one, batch.column(one.name), rows)
+        rows[:, self.fixed :] = 0.0
+        for one_of, codes, values in coded:
+            places = np.array([*(one_of.place(value) for value in values), -1], dtype=np.intp)[codes]
+            placed = np.flatnonzero(places >= 0)
+            rows[placed, places[placed]] = 1.0
+            if (codes < 0).any():
+                rows[np.ix_(codes < 0, one_of.all())] = np.nan
+        return Encoded(rows, widths)
+
+    def _fill(self, one: Plan, values: Any, rows: Matrix) -> None:
+        self.missing[one.name] += values.null_count
+        if one.kind == "category":
+            return
+        start = self.starts[one.name]
+        if one.kind.startswith("date"):
+            hours = one.kind == "date and time"
+            rows[:, start : start + dates.width(hours)] = dates.circles(values, hours)
+        else:
+            # What lies beyond is clipped by the scaler long before; its square must not overflow on the way there.
+            np.clip(numbers_of(values), -LARGEST, LARGEST, out=rows[:, start])
+
+    def _join(self, coded: Sequence[tuple[Categories, Any, Sequence[Any]]], learned: Any) -> dict[int, int]:
+        """Let new categories join in the order of the rows that are learned, and of the columns within a row."""
+        news = []
+        for k, (one, codes, values) in enumerate(coded):
+            if fresh := one.news(values):
+                first = np.full(len(values), len(codes))
+                backwards = np.flatnonzero((codes >= 0) & learned)[::-1]
+                first[codes[backwards]] = backwards  # the last one to be written is the first row
+                news += [(int(first[j]), k, values[j]) for j in fresh if first[j] < len(codes)]
+        widths: dict[int, int] = {}
+        for row, k, value in sorted(news, key=lambda new: new[:2]):
+            wider = coded[k][0].join(value, self.width)
+            if wider > self.width:
+                self.width = widths[row] = wider
+        return widths
+
+    def columns(self, spreads: Any) -> tuple[Column, ...]:
+        """What was made of each column, in words; ``spreads`` are those that the learner has seen of its columns."""
+        return tuple(Column(one.name, one.kind.removesuffix(" and time"), self._note(one, spreads)) for one in self.plans)
+
+    def _note(self, one: Plan, spreads: Any) -> str:
+        if one.kind == "left out":
+            return f"left out: {one.why}"
+        if one.kind == "category":
+            group = self.categories[one.name]
+            count = len(group.places)
+            note = f"{count} categor{'y' if count == 1 else 'ies'}, one column each"
+            note += "" if group.other is None else "; later ones share one"
+        elif one.kind.startswith("date"):
+            note = f"{'hour of the day, ' if 'time' in one.kind else ''}day of the week, day of the year"
+        else:
+            constant = not spreads[self.starts[one.name]] > 0.0
+            note = "always the same, which tells nothing" if constant else "as it is" if one.kind == "number" else "1 and 0"
+        count = self.missing[one.name]
+        return note + (f"; {count:,} missing, taken as usual" if count else "")
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        groups = [*self.categories.values(), *self.lagged]
+        return {
+            "plans": json.dumps([list(one) for one in self.plans]),
+            "missing": json.dumps(self.missing),
+            "categories": json.dumps([[list(one.places.items()), one.other] for one in groups]),
+            "width": self.width,
+        }
+
+    @classmethod
+    def resumed(cls, saved: Mapping[str, Any], lags: int, labels: bool) -> Encoder:
+        """The encoder that was saved."""
+        encoder = cls([Plan(*one) for one in json.loads(saved["plans"])], lags, labels)
+        encoder.missing, encoder.width = json.loads(saved["missing"]), int(saved["width"])
+        groups = [*encoder.categories.values(), *encoder.lagged]
+        for one, (places, other) in zip(groups, json.loads(saved["categories"]), strict=True):
+            one.places, one.other = dict(map(tuple, places)), other
+        return encoder
+
+
+def numbers_of(values: Any) -> Any:
+    """A column of numbers or truths as doubles, NaN where missing."""
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.int8()).cast(pa.float64())
+    return values.to_numpy(zero_copy_only=False)
+
+
+def codes_of(values: Any) -> tuple[Any, list[Any]]:
+    """Which of the different values each row has (-1 where missing), and these in the order in which they appear."""
+    coded = values.dictionary_encode()
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+    return codes, coded.dictionary.to_pylist()
+
+
+def _label_codes(labels: Any) -> tuple[Any, list[int]]:
+    """The same for places of classes."""
+    distinct, codes = np.unique(np.where(np.isnan(labels), -1.0, labels), return_inverse=True)
+    values = distinct.astype(int).tolist()
+    if values and values[0] == -1:
+        return codes - 1, values[1:]
+    return codes, values

@@ -1,0 +1,99 @@
+"""All who predict the same rows: the learner, the baselines, and every single step size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from swordplay.estimators.model import LinearModel
+from swordplay.types import Matrix, State, Vector
+
+LEARNER, NO_CHANGE, BEST_STEP = "Sword", "no change", "best step size"
+
+
+class Said(NamedTuple):
+    """Predictions of the learner."""
+
+    predictions: Vector
+    """Values, or places of classes; shape ``(T,)``."""
+    probabilities: Vector
+    """Of the predicted classes, shape ``(T,)``; empty for a regression."""
+
+
+class Played(NamedTuple):
+    """Rows that were predicted and then, where their targets are known, learned."""
+
+    said: Said
+    losses: Vector
+    """Of the learner in the n rows that were learned, shape ``(n,)``: squared errors, or log losses of a classification."""
+    errors: Matrix
+    """Of the learner and of both baselines there, shape ``(n, 3)``: squared errors, or mistakes (0 and 1)."""
+
+
+class Contestants(Protocol):
+    """What a run asks of them, whatever the task."""
+
+    names: tuple[str, str, str]
+    """The learner and the baselines: the columns of ``Played.errors``."""
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned: before that nobody predicts."""
+        ...
+
+    @property
+    def models(self) -> Mapping[str, LinearModel]:
+        """The learner's models by what they tell, such as a class."""
+        ...
+
+    def targets(self, column: Any) -> Vector:
+        """Targets of a pyarrow column as numbers, NaN where missing."""
+        ...
+
+    def debuts(self, targets: Vector) -> list[int]:
+        """Rows whose target nobody could have predicted: the very first one, and the first one of every class."""
+        ...
+
+    def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
+        """Predict rows, each before it is learned; those without a target (NaN) are not learned.
+
+        Losses of the single step sizes are added to ``rungs``.
+        """
+        ...
+
+    def debut(self, row: Matrix, target: Vector, rungs: Vector) -> Played | None:
+        """The same for one row that is a debut, arrays of length 1; None for the very first one, which nobody predicts."""
+        ...
+
+    def widen(self, dim: int) -> None:
+        """Make room for columns that appear late."""
+        ...
+
+    def arrow(self, targets: Vector, known: Any) -> Any:
+        """Predictions as a pyarrow array of the target's type, null where not ``known``."""
+        ...
+
+    def shown(self, target: float) -> str:
+        """A prediction or a target for people."""
+        ...
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        ...
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        ...
+
+
+def interleaved(
+    learn: Callable[[Matrix, Any], Any], predict: Callable[[Matrix], Any], rows: Matrix, targets: Any, known: Any
+) -> Any:
+    """Answers for rows in their order: those whose targets are known are predicted and learned, the others predicted."""
+    if known.all():
+        return learn(rows, targets)
+    edges = [0, *(np.flatnonzero(np.diff(known)) + 1).tolist(), len(known)]
+    return np.concatenate([learn(rows[a:b], targets[a:b]) if known[a] else predict(rows[a:b]) for a, b in pairwise(edges)])

@@ -1,0 +1,109 @@
+"""Where predictions go, and rows that cannot be used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Self, final
+
+import pyarrow as pa
+
+from swordplay.tables import Output, OutputPosition, Refusal, open_output
+from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.job import Job, Saved
+from swordplay.tracking.threads import Behind
+
+NAMES = ("output", "refused")
+REFUSED = pa.schema([("row", pa.int64()), ("line", pa.int64()), *((name, pa.string()) for name in Refusal._fields[2:])])
+"""Columns of the rows that could not be used: :class:`Refusal`."""
+
+
+@final
+class Outputs:
+    """Files that are opened with the first row that goes there, and written in a thread of their own.
+
+    Parameters
+    ----------
+    job
+        Says where.
+    saved
+        What there is of them already.
+    """
+
+    def __init__(self, job: Job, saved: Saved | None) -> None:
+        self.job, self.finished = job, saved is not None and saved.finished
+        self.positions: dict[str, OutputPosition | None] = {name: getattr(saved, name, None) for name in NAMES}
+        self.open: dict[str, Output] = {}
+        self.behind = Behind()
+        self._look(saved)
+
+    def _look(self, saved: Saved | None) -> None:
+        """Find out before a long run what would go wrong at its end."""
+        for name in NAMES:
+            path = getattr(self.job, name)
+            if path in (None, "-"):
+                continue
+            if saved and saved.finished and self.positions[name] and not os.path.exists(path):
+                raise TrackingError(f"{path} is gone, and the state {self.job.state} goes on from it. Begin anew with --force.")
+            if not saved and not self.job.force and os.path.exists(path):
+                raise TrackingError(f"{path} exists already. Give another --output, or replace it with --force.")
+        if self.job.force and self.job.refused and os.path.exists(self.job.refused):
+            os.unlink(self.job.refused)  # it tells of rows of another run, and this one may refuse none
+
+    def begin(self, schema: Any) -> None:
+        """Open the file of the predictions, unless it is finished and there may be nothing to add to it."""
+        if self.job.output is not None and not self.finished:
+            self._opened("output", schema)
+
+    def write(self, predictions: Any, refusals: Sequence[Refusal]) -> None:
+        """Append predictions and refusals."""
+        if self.job.output is not None:
+            self.behind.call(self._append, "output", predictions)
+        if refusals:
+            self.behind.call(self._append, "refused", _table(refusals))
+
+    def _append(self, name: str, rows: Any) -> None:
+        self._opened(name, rows.schema).write(rows)
+
+    def _opened(self, name: str, schema: Any) -> Output:
+        if name not in self.open:
+            self.open[name] = open_output(
+                getattr(self.job, name),
+                schema,
+                position=self.positions[name],
+                overwrite=self.job.force,
+                resumable=self.job.state is not None,
+            )
+        return self.open[name]
+
+    def sync(self) -> tuple[OutputPosition | None, OutputPosition | None]:
+        """Bring everything down to the disk; where it ends there."""
+        self.behind.drain()
+        for name, output in self.open.items():
+            self.positions[name] = output.sync()
+        return self.positions["output"], self.positions["refused"]
+
+    def finish(self, schema: Any) -> None:
+        """Give the files their names; ``schema`` is that of the predictions."""
+        self.behind.drain()
+        if self.job.output is not None:
+            self._opened("output", schema).finish()
+        if "refused" in self.open or self.positions["refused"] is not None:
+            self._opened("refused", REFUSED).finish()
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.behind.close()
+        self._close()
+
+    def _close(self) -> None:
+        while self.open:
+            self.open.popitem()[1].close()
+
+
+def _table(refusals: Sequence[Refusal]) -> Any:
+    columns = zip(zip(*refusals, strict=True), REFUSED.types, strict=True)
+    return pa.record_batch([pa.array(values, type=kind) for values, kind in columns], schema=REFUSED)

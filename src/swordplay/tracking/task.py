@@ -1,0 +1,85 @@
+"""Which question the target asks: how much, which of two, or which of several."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from swordplay.arguments import shown
+from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.story import Task
+
+MOST_NUMBERS = 10
+"""So many different whole numbers may be names of classes; with more they are amounts."""
+ROWS_PER_NUMBER = 10
+"""Names of classes come again: among fewer rows than this for each, few different numbers mean little."""
+MOST_CLASSES = 100
+"""Beyond this a target does not name classes: every class has a model of its own."""
+TASKS: tuple[Task, ...] = ("regression", "binary", "multi-class")
+
+
+class Recognised(NamedTuple):
+    """A task, and why it is this one."""
+
+    task: Task
+    why: str
+
+
+def recognise(target: str, values: Any, wanted: Task | None = None) -> Recognised:
+    """The task that a target's first values ask for.
+
+    Parameters
+    ----------
+    target
+        Its name, for messages.
+    values
+        A pyarrow array of numbers, truths, words or dates; nulls are missing.
+    wanted
+        What the user says it is.
+    """
+    kind = str(values.type)
+    distinct = sorted(values.drop_null().unique().to_pylist(), key=repr)
+    if kind not in ("double", "bool", "string"):
+        raise TrackingError(f"the target {target!r} holds dates, which cannot be predicted. Choose another column as --target.")
+    if wanted == "regression" and kind == "string" and distinct:
+        raise TrackingError(
+            f"the target {target!r} holds words such as {shown(distinct[0])}, and a regression needs numbers. Leave out --task."
+        )
+    if not distinct:
+        raise TrackingError(
+            f"the target {target!r} is missing in all of the first {len(values):,} rows, so there is nothing to learn. "
+            "Choose another column as --target, or leave these rows out."
+        )
+    if wanted is not None:
+        return Recognised(wanted, "you said so")
+    if kind != "double":
+        several = len(distinct) > 2
+        return Recognised("multi-class" if several else "binary", f"{_listed(distinct)} are {_words(kind)}")
+    return _of_numbers(distinct, len(values) - values.null_count)
+
+
+def _of_numbers(distinct: list[float], rows: int) -> Recognised:
+    if set(distinct) <= {0.0, 1.0} and distinct:
+        return Recognised("binary", "all values are 0 or 1")
+    if len(distinct) == 2:
+        return Recognised("binary", f"there are two values, {_listed(distinct)}")
+    if any(not number.is_integer() for number in distinct):
+        return Recognised("regression", "the values are numbers, not all of them whole")
+    if 2 < len(distinct) <= min(MOST_NUMBERS, rows // ROWS_PER_NUMBER):
+        return Recognised("multi-class", f"there are {len(distinct)} different whole numbers, {_listed(distinct)}")
+    return Recognised("regression", f"the values are numbers, {len(distinct):,} different ones in the first {rows:,} rows")
+
+
+def _words(kind: str) -> str:
+    return "truths" if kind == "bool" else "words"
+
+
+def _listed(distinct: list[Any], most: int = 4) -> str:
+    """The first few values, shortened.
+
+    >>> _listed([1.0, 2.5, 3.0])
+    '1, 2.5 and 3'
+    """
+    parts = [f"{value:g}" if isinstance(value, float) else shown(value, 24) for value in distinct[:most]]
+    if len(distinct) > most:
+        return f"{', '.join(parts)} ..."
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts) or "no value"

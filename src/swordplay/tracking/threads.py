@@ -1,0 +1,75 @@
+"""Work done ahead and behind, in one thread each: reading and writing beside learning, in order, never far away."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Generic, TypeVar, final
+
+T = TypeVar("T")
+AHEAD, BEHIND = 2, 2
+"""Batches that may wait, read or to be written."""
+
+
+@final
+class Ahead(Generic[T]):
+    """An iterator that is worked off in a thread of its own, a few items ahead of whoever takes them.
+
+    Parameters
+    ----------
+    items
+        Nobody else may take from it.
+    """
+
+    def __init__(self, items: Iterator[T]) -> None:
+        self._items, self._pool = items, ThreadPoolExecutor(1, thread_name_prefix="swordplay-reader")
+        self._waiting: deque[Future[T | None]] = deque()
+        for _ in range(1 + AHEAD):
+            self._order()
+
+    def _order(self) -> None:
+        self._waiting.append(self._pool.submit(next, self._items, None))
+
+    def take(self, seconds: float) -> T | None:
+        """The next item, or None at the end; what goes wrong in the thread is raised here.
+
+        Raises
+        ------
+        TimeoutError
+            If it takes longer than so many seconds; ask again then.
+        """
+        found = self._waiting[0].result(timeout=seconds)
+        self._waiting.popleft()
+        self._order()
+        return found
+
+    def close(self) -> None:
+        """Wait for the thread to end; what it waits for must have been closed before."""
+        for future in self._waiting:
+            future.cancel()
+        self._pool.shutdown()
+
+
+@final
+class Behind:
+    """Calls that are made in a thread of their own, in order; what goes wrong in them is raised by the next call here."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="swordplay-writer")
+        self._waiting: deque[Future[Any]] = deque()
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function soon; waits while too many calls are waiting."""
+        self._waiting.append(self._pool.submit(function, *arguments))
+        while len(self._waiting) > BEHIND:
+            self._waiting.popleft().result()
+
+    def drain(self) -> None:
+        """Wait until all calls are done."""
+        while self._waiting:
+            self._waiting.popleft().result()
+
+    def close(self) -> None:
+        """Make no further call; wait for the one that is under way."""
+        self._pool.shutdown(cancel_futures=True)

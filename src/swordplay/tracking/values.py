@@ -1,0 +1,104 @@
+"""Contestants of a regression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+
+from swordplay.estimators.model import LinearModel, LossName
+from swordplay.tracking import nested
+from swordplay.tracking.columns import numbers_of
+from swordplay.tracking.contestants import LEARNER, NO_CHANGE, Played, Said, interleaved
+from swordplay.tracking.rungs import COUNT, Rungs
+from swordplay.types import Matrix, State, Vector
+
+NONE: Vector = np.empty(0)
+
+
+@final
+class ValueContestants:
+    """The learner, the last value, the mean of all values so far, and gradient descent at every step size.
+
+    Parameters
+    ----------
+    dim
+        Number of columns.
+    target
+        Its name.
+    loss
+        ``"squared"`` or ``"huber"``: what the learner learns from. All are judged by squared errors.
+    """
+
+    names = (LEARNER, NO_CHANGE, "running mean")
+
+    def __init__(self, dim: int, target: str, loss: LossName = "squared") -> None:
+        self.target = target
+        self.model = LinearModel(dim, loss=loss)
+        self.rungs = Rungs(dim)
+        self.last, self.total = np.nan, 0.0
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return self.model.rounds > 0
+
+    @property
+    def models(self) -> Mapping[str, LinearModel]:
+        """The one model."""
+        return {self.target: self.model}
+
+    def targets(self, column: Any) -> Vector:
+        """Targets as numbers, NaN where missing."""
+        return np.ascontiguousarray(numbers_of(column))
+
+    def debuts(self, targets: Vector) -> list[int]:
+        """The very first target, if it is among these."""
+        known = ~np.isnan(targets)
+        return [] if self.started or not known.any() else [int(known.argmax())]
+
+    def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
+        """Predict rows, each before it is learned."""
+        before, known = self.model.rounds, ~np.isnan(targets)
+        predictions = interleaved(self.model.predict_then_learn, self.model.predict, rows, targets, known)
+        if not known.any():
+            return Played(Said(predictions, NONE), NONE, np.empty((0, 3)))
+        rows, said, targets = (rows, predictions, targets) if known.all() else (rows[known], predictions[known], targets[known])
+        self.rungs.play_values(rows, targets, rungs)
+        # Added up one by one, as numpy's sum does not: where a batch ends must not show in the last digit.
+        totals = np.cumsum(np.concatenate([[self.total], targets]))
+        means = totals[:-1] / np.maximum(np.arange(before, before + len(targets)), 1)
+        last = np.concatenate([[self.last], targets[:-1]])
+        self.last, self.total = float(targets[-1]), float(totals[-1])
+        errors = np.square(np.column_stack([said, last, means]) - targets[:, None])
+        return Played(Said(predictions, NONE), errors[:, 0], errors)
+
+    def debut(self, row: Matrix, target: Vector, rungs: Vector) -> None:
+        """Learn the first row."""
+        self.play(row, target, np.zeros(COUNT))
+
+    def widen(self, dim: int) -> None:
+        """Make room for columns that appear late."""
+        self.model.widen(dim)
+        self.rungs.widen(dim)
+
+    def arrow(self, targets: Vector, known: Any) -> Any:
+        """Predictions as a pyarrow array, null where not ``known``."""
+        return pa.array(targets, mask=None if known.all() else ~known)
+
+    def shown(self, target: float) -> str:
+        """Six digits, as more say nothing."""
+        return f"{target:.6g}"
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        parts = nested.put("model", self.model.state()) | nested.put("rungs", self.rungs.state())
+        return parts | {"last": self.last, "total": self.total}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.model.load_state(nested.take("model", saved))
+        self.rungs.load_state(nested.take("rungs", saved))
+        self.last, self.total = float(saved["last"]), float(saved["total"])

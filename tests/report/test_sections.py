@@ -1,0 +1,89 @@
+"""Sections that other commands add: contests, the paper's experiment, regret against every comparator."""
+
+import numpy as np
+import pytest
+
+import swordplay as sp
+from report.reading import Reader, table
+from report.stories import drifting
+from swordplay.contest import contest, field
+from swordplay.report import Page, regret_section, render, reproduce_section, write_compare
+from swordplay.reproduce import reproduce
+from tolerances import DRAWN
+
+
+def read(section):
+    return Reader(render(Page("title", "facts", (section,))))
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_learners_are_ranked(task, tmp_path):
+    rows, targets = drifting(400, task)
+    found = contest(field(rows, targets.astype(int) if task == "binary" else targets, 2 if task == "binary" else 0))
+    write_compare(found, "drifting.csv: y", tmp_path / "report.html")
+    reader = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
+    cells = np.array(reader.texts("td")).reshape(len(found.standings), -1)
+    assert cells[:, 0].tolist() == [str(one.rank) for one in found.standings]
+    assert cells[:, 1].tolist() == [one.name for one in found.standings]
+    assert cells.shape[1] == 5 + len(found.benchmarks)
+    [chart] = reader.charts()
+    for shown in chart["readout"]["fields"]:
+        drawn = table(chart)[shown["field"]]
+        assert drawn == pytest.approx(
+            next(one.course.tolist() for one in found.standings if one.name == shown["name"]), rel=DRAWN
+        )
+    assert reader.texts("p", "lead")[0].startswith(f"Of {len(found.standings)} learners, {found.standings[0].name} erred least")
+
+
+def test_the_papers_experiment_is_drawn_as_it_was_played():
+    rows = reproduce([20, 40])
+    reader = read(reproduce_section(rows))
+    charts = reader.charts()
+    assert len(charts) == 4
+    names = {field["name"]: field["field"] for field in charts[3]["readout"]["fields"]}
+    sword = [row.regret for row in rows if (row.instance, row.learner) == ("alternating", "Sword")]
+    assert table(charts[3])[names["Sword"]] == pytest.approx(sword, rel=DRAWN)
+    cells = np.array(reader.texts("td")).reshape(-1, 5)
+    last = [row for row in rows if row.horizon == 40]
+    assert len(cells) == len(last)
+    assert cells[0][0] == min((row for row in last if row.instance == "gradual"), key=lambda row: row.regret).learner
+    with pytest.raises(ValueError, match="rows must not be empty"):
+        reproduce_section([])
+
+
+@pytest.fixture(scope="module")
+def curve():
+    world = sp.streams.drift.jumps(200, dim=1, every=50, noise=0.1, seed=0)
+    learner = sp.Sword(world.domain)
+    return sp.play(learner, world).regret_curve(learner)
+
+
+def test_regret_is_a_curve_below_its_certificate(curve):
+    reader = read(regret_section(curve, note="Of the first 200 rows."))
+    [chart] = reader.charts()
+    drawn = table(chart)
+    assert drawn["x"] == pytest.approx(curve.path_lengths.tolist(), rel=DRAWN)
+    assert drawn["y0"] == pytest.approx(curve.regrets.tolist(), rel=DRAWN)
+    assert drawn["y1"] == pytest.approx(curve.certificate.tolist(), rel=DRAWN)
+    assert max(drawn["y1"]) <= chart["spec"]["scales"][1]["domain"][1]
+    assert "Of the first 200 rows." in reader.texts("p")
+    assert len(reader.texts("td")) == 4 * len(curve.path_lengths)
+
+
+def test_a_regret_below_zero_is_said_and_drawn(curve):
+    luckier = curve._replace(regrets=curve.regrets - curve.regrets[0] - 5.0, path_lengths=curve.path_lengths * 100.0)
+    reader = read(regret_section(luckier))
+    [chart] = reader.charts()
+    assert chart["spec"]["scales"][1]["domain"][0] <= luckier.regrets.min() == -5.0
+    assert chart["spec"]["scales"][0]["type"] == "symlog"
+    assert "the best fixed model would have lost 5.00 more than Sword" in reader.texts("p")[1]
+
+
+def test_a_theorem_is_a_line_of_its_own(curve):
+    reader = read(regret_section(curve._replace(bound=2.0 * curve.certificate)))
+    assert [field["name"] for field in reader.charts()[0]["readout"]["fields"]] == ["regret", "certificate", "theorem"]
+
+
+def test_one_point_is_enough(curve):
+    single = curve._replace(**{name: getattr(curve, name)[:1] for name in curve._fields if getattr(curve, name) is not None})
+    assert len(read(regret_section(single)).charts()) == 1

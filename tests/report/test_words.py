@@ -1,0 +1,43 @@
+"""Numbers and names as a reader wants to see them."""
+
+import doctest
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swordplay.report import words
+from tolerances import THREE_DIGITS
+
+
+def test_the_examples_are_true():
+    result = doctest.testmod(words)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@given(st.floats(1e-4, 9.9e6))
+def test_numbers_keep_three_digits(value):
+    assert float(words.number(value).replace(",", "")) == pytest.approx(value, rel=THREE_DIGITS)
+    assert words.number(-value) == f"−{words.number(value)}"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(0.0, "0"), (math.nan, "–"), (math.inf, "∞"), (9.9996, "10.0"), (1e-7, "1.00×10⁻⁷")]
+)
+def test_odd_numbers(value, said):
+    assert words.number(value) == said
+
+
+@given(st.text())
+def test_whatever_is_shown_is_short_one_line_and_has_bytes(text):
+    shown = words.shown(text, 30)
+    assert len(shown) <= 30
+    assert len(shown.splitlines()) <= 1
+    shown.encode("utf-8")
+
+
+@given(st.text(alphabet="abc äß漢\u202f", min_size=1, max_size=30).map(lambda text: " ".join(text.split(" "))))
+def test_plain_text_is_shown_as_it_is(text):
+    assert words.shown(text, 30).replace(" ", "") == text.replace(" ", "")

@@ -1,0 +1,79 @@
+"""Stretches: sums, extremes and samples, whatever the number of rows, and never many."""
+
+import numpy as np
+import pytest
+
+from swordplay.tracking.contestants import Played, Said
+from swordplay.tracking.course import FIRST_WIDTH, MOST, POOL, Recorder, Sample
+from swordplay.tracking.rungs import COUNT
+from swordplay.tracking.story import Moment
+from tolerances import ROUNDING
+
+NAMES = ("Sword", "no change", "running mean")
+
+
+def now(row):
+    """A sample that tells its row."""
+    return Sample(np.full(len(POOL), row), row, row, row)
+
+
+def recorded(losses, largest=10**9):
+    """Put losses on record, in pieces of at most so many rows."""
+    recorder, first = Recorder(NAMES), 0
+    while first < len(losses):
+        piece = losses[first : first + min(recorder.room, largest)]
+        recorder.open_rungs[:] += piece.sum() * np.arange(1, COUNT + 1)
+        errors = piece[:, None] * [1.0, 2.0, 3.0]
+        recorder.add(
+            Played(Said(piece, piece), piece, errors), lambda k, at=first, piece=piece: Moment(at + k, "", "", piece[k], {})
+        )
+        first += len(piece)
+        if not recorder.room:
+            recorder.close(now(first))
+    return recorder
+
+
+@pytest.mark.parametrize("rows", [1, 15, 16, 17, 1000, MOST * FIRST_WIDTH - 1, MOST * FIRST_WIDTH, 5 * MOST * FIRST_WIDTH + 7])
+def test_stretches(rows):
+    losses = np.random.default_rng(rows).exponential(size=rows)
+    recorder = recorded(losses)
+    course = recorder.course(now(rows))
+    assert recorder.rows == rows
+    assert len(course.ends) <= MOST
+    assert len(course.ends) >= min(rows / FIRST_WIDTH, MOST / 2)
+    ends = course.ends.astype(int)
+    begins = np.concatenate([[0], ends[:-1]])
+    assert (ends[:-1] % recorder.width == 0).all()
+    assert ends[-1] == rows
+    np.testing.assert_allclose(course.losses["Sword"], np.add.reduceat(losses, begins), rtol=ROUNDING)
+    np.testing.assert_allclose(course.losses["running mean"], 3 * np.add.reduceat(losses, begins), rtol=ROUNDING)
+    np.testing.assert_allclose(course.losses["best step size"], np.add.reduceat(losses, begins), rtol=ROUNDING)
+    np.testing.assert_array_equal(course.highest, np.maximum.reduceat(losses, begins))
+    np.testing.assert_array_equal(course.lowest, np.minimum.reduceat(losses, begins))
+    np.testing.assert_array_equal(course.effective, ends)
+    np.testing.assert_array_equal(course.weights[:, 0], ends)
+    worst = recorder.worst(rows)
+    assert worst[0].row == losses.argmax()
+    assert len(worst) <= 20
+
+
+def test_pieces_leave_no_trace():
+    losses = np.random.default_rng(1).exponential(size=3 * MOST * FIRST_WIDTH)
+    whole, cut = recorded(losses).state(), recorded(losses, largest=7).state()
+    for name in ("errors", "highest", "lowest", "effective", "moments"):
+        np.testing.assert_array_equal(whole[name], cut[name])
+
+
+def test_looking_changes_nothing():
+    recorder = recorded(np.ones(1000))
+    before = recorder.state()
+    recorder.course(now(-1))
+    np.testing.assert_equal(recorder.state(), before)
+
+
+def test_memory_is_bounded():
+    sizes = [
+        sum(value.nbytes for value in recorded(np.ones(rows)).state().values() if isinstance(value, np.ndarray))
+        for rows in (MOST * FIRST_WIDTH, 8 * MOST * FIRST_WIDTH, 64 * MOST * FIRST_WIDTH)
+    ]
+    assert len(set(sizes)) == 1

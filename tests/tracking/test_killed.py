@@ -1,0 +1,90 @@
+"""kill -9 at random moments: in the end everything is as if nothing had happened, byte by byte."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tracking import victim
+from tracking.files import FORMATS, write
+from tracking.worlds import world
+
+QUICK, DEEP = 5, 50
+"""Kills, as the project promises them."""
+ROWS = {"csv": 1500, "parquet": 140_000, "ndjson": 1500}
+"""Batches of Parquet have 65,536 rows."""
+TESTS = Path(__file__).parents[1]
+OUTPUTS = {"csv": "csv", "parquet": "parquet", "ndjson": "parquet"}
+
+
+def table(folder, format):
+    path = write(
+        folder / f"table.{format}", world("regression", ROWS[format], seed=11, missing=0.001).drop_columns(["when", "name"])
+    )
+    if format == "csv":
+        lines = path.read_text().splitlines(keepends=True)
+        lines[700] = "not,a,row\n"  # refused rows have a file of their own, which must survive as well
+        path.write_text("".join(lines))
+    return path
+
+
+def results(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "state"}
+
+
+def assert_survives(folder, format, kills, seed):
+    """Kill a run so many times; returns how often it had to begin again after it had come to its end."""
+    rng = np.random.default_rng(seed)
+    source, straight, killed = table(folder, format), folder / "straight", folder / "killed"
+    program = [sys.executable, victim.__file__]
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    name = f"predictions.{OUTPUTS[format]}"
+
+    def lives(where, delays):
+        """Exit code and seconds of each life."""
+        where.mkdir(exist_ok=True)
+        command = [*program, str(source), str(where / name), str(where / "state")]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as killer:
+            for delay in delays:
+                print(delay, file=killer.stdin, flush=True)
+                code, seconds = killer.stdout.readline().split()
+                yield int(code), float(seconds)
+
+    ((code, longest),) = lives(straight, [0.0])
+    assert code == 0
+    expected = results(straight)
+    assert name in expected
+    assert (f"{name}.refused.csv" in expected) == (format == "csv")
+    count, ends, delays = 0, 0, iter(lambda: rng.uniform(0.0, longest), None)
+    for code, _ in lives(killed, delays):
+        if code == 0:
+            assert results(killed) == expected
+            shutil.rmtree(killed)
+            killed.mkdir()
+            ends += 1
+        else:
+            assert code == -signal.SIGKILL
+            count += 1
+        if count == kills:
+            break
+    ((code, _),) = lives(killed, [0.0])
+    assert code == 0
+    assert results(killed) == expected
+    return ends
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path, format):
+    assert_survives(tmp_path, format, QUICK, seed=1)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_run_killed_fifty_times_ends_as_if_nothing_had_happened(tmp_path, format):
+    ends = assert_survives(tmp_path, format, DEEP, seed=2)
+    assert ends > 0  # or no kill came near the end

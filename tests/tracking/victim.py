@@ -1,0 +1,67 @@
+"""A program to kill: it tracks a table and saves itself every few rows.
+
+``python victim.py SOURCE OUTPUT STATE`` reads delays from standard input: for each, a fork of this process goes on from the
+state and is killed (-9) after so many seconds, unless it ends before; exit code and seconds of each life are printed. With a
+delay of 0 it lives. Forks start in a millisecond, so nearly all of a delay is spent tracking and saving.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from swordplay.cli import outcome as outcomes
+from swordplay.tracking import Job, Settings, Tracker, run
+from tracking.worlds import world
+
+EVERY = 100
+"""Rows between two saves."""
+
+
+def job(source: Path, output: Path, state: Path | None) -> Job:
+    settings = Settings("y", lags=1)
+    return Job(
+        str(source), settings, str(output), f"{output}.refused.csv", state and str(state), save_every=EVERY, block_size=1 << 12
+    )
+
+
+def live(source: Path, output: Path, state: Path) -> None:
+    found = run(job(source, output, state))
+    story = found.tracker.story("table", refused=found.refused, seconds=found.seconds)
+    summary = outcomes.as_json(found, story, {})
+    output.with_suffix(".json").write_text("\n".join(line for line in summary.splitlines() if "second" not in line))
+
+
+def be_killed(source: Path, output: Path, state: Path) -> None:
+    batch = world("regression", 60, seed=0)  # whatever has to be compiled is compiled before the clock starts
+    Tracker.begin(Settings("y", lags=1), batch).track(batch, np.arange(1, 61))
+    for line in sys.stdin:
+        victim = os.fork()
+        if victim == 0:
+            try:
+                live(source, output, state)
+            except BaseException:
+                import traceback
+
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        began = time.monotonic()
+        deadline = began + (float(line) or 1e9)
+        ended = 0
+        while not ended and time.monotonic() < deadline:
+            time.sleep(0.002)
+            ended, status = os.waitpid(victim, os.WNOHANG)
+        if not ended:
+            os.kill(victim, signal.SIGKILL)
+            _, status = os.waitpid(victim, 0)
+        print(os.waitstatus_to_exitcode(status), time.monotonic() - began, flush=True)
+
+
+if __name__ == "__main__":
+    be_killed(*map(Path, sys.argv[1:4]))
