@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from swordplay.arguments import shown
 from swordplay.tables import delimited, ndjson
 from swordplay.tables.errors import TableError
-from swordplay.tables.parquet import ParquetTable, changed
+from swordplay.tables.parquet import BATCH_ROWS, ParquetTable, changed
 from swordplay.tables.source import Source
 from swordplay.tables.table import Position, Table
 from swordplay.tables.text import BEGINNING, HEAD_BYTES, LONGEST_RECORD, MARK, Format, Head, TextTable, endless
@@ -73,7 +73,7 @@ def open_table(
     encoding
         Of text: any that Python knows.
     block_size
-        Bytes of text per batch, about.
+        Bytes of text per batch, about; of Parquet, a batch has as many rows as that much text might have.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def open_table(
         format = position.format if position else format or recognised(text)
         skip = on_bad == "skip"
         if format == "parquet":
-            return ParquetTable(text, target, drop, position, skip=skip)
+            return ParquetTable(text, target, drop, position, skip=skip, batch_rows=max(1, block_size * BATCH_ROWS // BLOCK))
         options: dict[str, Any] = {"skip": skip, "block_size": block_size}
         return _begun(text, format, target, drop, options) if position is None else _resumed(text, position, options)
     except BaseException:
