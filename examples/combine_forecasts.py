@@ -1,30 +1,36 @@
 """Several forecasts, each good at times: which one should I believe?
 
-Three simple ones of an hourly count: the last value, that of a day ago and that of a week ago (on a made-up stream, so that the
-example needs no file). At night the last value is good, on ordinary days that of a day ago, around weekends that of a week ago;
-``SwordAggregator`` is told none of this and learns weights that drift. Beside it stands the best fixed combination,
-which hindsight alone could have known.
+Three simple ones of the bikes rented in an hour in Washington, DC: as many as a day ago, as many as a week ago, and the mean
+of the last days at this hour. Around weekends last week is good, in changing weather yesterday, in quiet weeks the mean;
+``SwordAggregator`` is told none of this and learns weights that drift. Beside it stands the best fixed combination, which
+hindsight alone could have known.
 """
 
 import numpy as np
 from scipy.optimize import nnls
 
+from swordplay import datasets
 from swordplay.sklearn import SwordAggregator
 
-DAY, WEEK = 24, 168
-HOURS = 200 * DAY
+bikes = datasets.bikesharing()
+column = dict(zip(bikes.names, bikes.features.T, strict=True))
+target = bikes.targets
+hour = np.round(np.arctan2(column["hour_sin"], column["hour_cos"]) * 12 / np.pi).astype(int) % 24
 
-rng = np.random.default_rng(0)
-time = np.arange(HOURS)
-hour, weekend = time % DAY, (time // DAY) % 7 >= 5
-busy = np.where(weekend, np.exp(-((hour - 14) ** 2) / 20), np.exp(-((hour - 8) ** 2) / 4) + np.exp(-((hour - 18) ** 2) / 6))
-weather = np.repeat(rng.gamma(4.0, 0.25, size=HOURS // DAY), DAY)  # another factor each day
-level = np.where((time // (40 * DAY)) % 2, 1.0, 0.3)  # times when everybody rides, and times when only few do
-count = rng.poisson(400 * level * weather * (busy + 0.1)).astype(float)
 
-target = count[WEEK:]
-names = ("last value", "a day ago", "a week ago")
-forecasts = np.column_stack([count[WEEK - lag : HOURS - lag] for lag in (1, DAY, WEEK)])
+def running_mean(values: np.ndarray, keys: np.ndarray, pace: float) -> np.ndarray:
+    """The mean of the earlier values with the same key; older ones fade."""
+    means: dict[int, float] = {}
+    said = np.empty(len(values))
+    for t, (value, key) in enumerate(zip(values.tolist(), keys.tolist(), strict=True)):
+        mean = means.get(key, value)
+        said[t] = mean
+        means[key] = mean + pace * (value - mean)
+    return said
+
+
+names = ("yesterday", "last week", "mean of the hour")
+forecasts = np.column_stack([column["count_24h_ago"], column["count_168h_ago"], running_mean(target, hour, pace=0.1)])
 
 combined = SwordAggregator()
 predictions = combined.predict_then_learn(forecasts, target)  # each made before its target is learned

@@ -37,7 +37,7 @@ class Run:
     """A learner, where it is in the stream, and a digest of all its predictions so far."""
 
     def __init__(self, driver: str, saved: State | None = None) -> None:
-        self.player = DRIVERS[driver]()
+        self.driver, self.player = driver, DRIVERS[driver]()
         self.position, self.predictions = 0, ""
         if saved is not None:
             state = dict(saved)
@@ -47,11 +47,36 @@ class Run:
     def state(self) -> State:
         return {**self.player.state(), "position": self.position, "predictions": self.predictions}
 
+    def save(self, path: Path) -> None:
+        checkpoint.save(path, self.state(), kind=self.driver)
+
+    @classmethod
+    def load(cls, path: Path, driver: str) -> Run:
+        return cls(driver, checkpoint.load(path, kind=driver))
+
     def play(self) -> None:
         """The rows until the next checkpoint."""
         said = np.array([self.player.play(*row(number)) for number in range(self.position, self.position + EVERY)])
         self.position += EVERY
         self.predictions = hashlib.sha256(self.predictions.encode() + said.tobytes()).hexdigest()
+
+
+class EstimatorRun(Run):
+    """The same by an estimator's own files, which hold nothing but the estimator: the rows that it learned say where it is."""
+
+    def state(self) -> State:
+        model, around = self.player.estimator._learned()
+        return {**model.state(), **around, "position": self.position}
+
+    def save(self, path: Path) -> None:
+        self.player.estimator.save(path)
+
+    @classmethod
+    def load(cls, path: Path, driver: str) -> Run:
+        run = cls(driver)
+        run.player.estimator = type(run.player.estimator).load(path)
+        run.position = run.player.rounds()
+        return run
 
 
 class Readable:
@@ -91,25 +116,68 @@ class Compiled:
         return prediction
 
 
-DRIVERS = {"readable": Readable, "engine": Compiled}
+class ScikitLearn:
+    """A regressor of scikit-learn."""
+
+    def __init__(self) -> None:
+        from swordplay.sklearn import SwordRegressor
+
+        self.estimator = SwordRegressor(lags=1)
+
+    essence = staticmethod(Readable.essence)
+
+    def rounds(self) -> int:
+        return self.estimator.model_.rounds
+
+    def play(self, features: np.ndarray, target: float) -> float:
+        return float(self.estimator.predict_then_learn(features[None], [target])[0])
+
+
+class River:
+    """A classifier of river, whose features and classes join on the way."""
+
+    def __init__(self) -> None:
+        from swordplay.river import SwordClassifier
+
+        self.estimator = SwordClassifier()
+
+    essence = staticmethod(Readable.essence)
+
+    def rounds(self) -> int:
+        return int(self.estimator._model.counts.sum())
+
+    def play(self, features: np.ndarray, target: float) -> float:
+        x = {f"feature {k}": value for k, value in enumerate(features.tolist()) if value < 2.0}
+        label = "low" if target < -1.0 else "high" if target > 1.0 else "middle"
+        chance = self.estimator.predict_proba_one(x).get(label, 0.0)
+        self.estimator.learn_one(x, label)
+        return chance
+
+
+DRIVERS = {"readable": Readable, "engine": Compiled, "sklearn": ScikitLearn, "river": River}
+RUNS = {"sklearn": EstimatorRun, "river": EstimatorRun}
+
+
+def new(driver: str) -> Run:
+    return RUNS.get(driver, Run)(driver)
 
 
 def resumed(path: Path, driver: str) -> Run:
     try:
-        return Run(driver, checkpoint.load(path, kind=driver))
+        return RUNS.get(driver, Run).load(path, driver)
     except checkpoint.CheckpointMissing:
-        return Run(driver)
+        return new(driver)
 
 
 def play_on(path: Path, driver: str, until: float = float("inf")) -> None:
     run = resumed(path, driver)
     while run.position < until:
         run.play()
-        checkpoint.save(path, run.state(), kind=driver)
+        run.save(path)
 
 
 def be_killed(path: Path, driver: str) -> None:
-    Run(driver).play()  # whatever has to be compiled is compiled before the clock starts
+    new(driver).play()  # whatever has to be compiled is compiled before the clock starts
     for line in sys.stdin:
         victim = os.fork()
         if victim == 0:

@@ -10,7 +10,6 @@ import pytest
 
 from checkpoint import player
 from checkpoint.samples import same_bits
-from swordplay import checkpoint
 
 QUICK, DEEP = 20, 1000
 """Kills, as the project promises them."""
@@ -24,7 +23,7 @@ class Uninterrupted:
     """The run that nobody kills, as far as it is needed."""
 
     def __init__(self, driver):
-        self.run = player.Run(driver)
+        self.run = player.new(driver)
 
     def at(self, position):
         while self.run.position < position:
@@ -48,16 +47,16 @@ def assert_survives(path, driver, kills, seed):
             assert len(files) <= 2  # strays do not pile up
             interrupted += any(name.endswith(".tmp") for name in files)
             if path.exists():
-                saved = checkpoint.load(path, kind=driver)
-                assert saved["position"] >= position
-                position = saved["position"]
-                assert same_bits(essence(saved), essence(uninterrupted.at(position)))
+                run = player.resumed(path, driver)
+                assert run.position >= position
+                position = run.position
+                assert same_bits(essence(run.state()), essence(uninterrupted.at(position)))
             else:
                 assert position == 0
                 longest *= 1.5  # a busy machine gets nowhere in so short a life
     assert position > 0
     subprocess.run([*program, str(position + AFTERWARDS)], check=True)
-    assert same_bits(essence(checkpoint.load(path, kind=driver)), essence(uninterrupted.at(position + AFTERWARDS)))
+    assert same_bits(essence(player.resumed(path, driver).state()), essence(uninterrupted.at(position + AFTERWARDS)))
     assert os.listdir(path.parent) == [path.name]
     return interrupted
 
@@ -77,7 +76,7 @@ def test_a_run_killed_a_thousand_times_goes_on_bit_by_bit(tmp_path, driver):
 @pytest.mark.parametrize("driver", player.DRIVERS)
 def test_a_run_that_goes_astray_would_be_seen(driver):
     """The comparison can fail: rows learned twice are another state, and other predictions from then on."""
-    run, other = player.Run(driver), player.Run(driver)
+    run, other = player.new(driver), player.new(driver)
     run.play()
     other.play()
     other.position = 0

@@ -9,7 +9,7 @@ import pytest
 import swordplay as sp
 from checkpoint.forge import MUTATIONS, START, mutated, resealed, sealed
 from checkpoint.samples import KIND, every_type
-from swordplay import checkpoint
+from swordplay import checkpoint, river, sklearn
 from swordplay.checkpoint import CheckpointError
 
 QUICK, DEEP = 2_000, 100_000
@@ -54,25 +54,68 @@ def test_every_truncation_and_extension_is_found():
                 checkpoint.loads(SMALL + more)
 
 
-def assert_refused(path, count, seed):
+def estimator_file(folder, kind, seed):
+    """The bytes of an estimator's own file."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(40, 3))
+    targets = rows @ [1.0, -2.0, 0.5] + rng.normal(size=40)
+    estimator = kind()
+    if issubclass(kind, sklearn.SwordClassifier | river.SwordClassifier):
+        targets = np.array(["low", "middle", "high"])[np.digitize(targets, [-1.0, 1.0])]
+    if kind.__module__.endswith("river"):
+        for values, target in zip(rows.tolist(), targets.tolist(), strict=True):
+            estimator.learn_one(dict(zip("abc", values, strict=True)), target)
+    else:
+        estimator.fit(rows, targets)
+    path = folder / f"{seed}"
+    estimator.save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def estimators(tmp_path_factory):
+    """Files of every estimator, others of the same kind, and how to load them."""
+    folder = tmp_path_factory.mktemp("estimators")
+    kinds = [getattr(library, name) for library in (sklearn, river) for name in library.__all__]
+    return [(estimator_file(folder, kind, 1), estimator_file(folder, kind, 2), kind.load) for kind in kinds]
+
+
+@pytest.fixture(scope="module")
+def states():
+    """The same of states."""
+    return [(one, other, lambda path: checkpoint.load(path, kind=KIND)) for one, other in zip(ORIGINALS, OTHERS, strict=True)]
+
+
+@pytest.fixture(scope="module", params=["states", "estimators"])
+def files(request):
+    return request.getfixturevalue(request.param)
+
+
+def assert_refused(files, path, count, seed):
     """Write mutated files and load them."""
     rng = np.random.default_rng(seed)
     for number in range(count):
-        k = number % len(ORIGINALS)
+        original, other, load = files[number % len(files)]
         path.unlink(missing_ok=True)  # some file systems go to the disk when a file is written over
-        path.write_bytes(mutated(ORIGINALS[k], OTHERS[k], rng))
+        path.write_bytes(mutated(original, other, rng))
         with pytest.raises(CheckpointError) as caught:
-            checkpoint.load(path, kind=KIND)
+            load(path)
         assert str(path) in str(caught.value)
 
 
-def test_mutated_files_are_refused(tmp_path):
-    assert_refused(tmp_path / "m.ckpt", QUICK, seed=1)
+def test_mutated_files_are_refused(files, tmp_path):
+    assert_refused(files, tmp_path / "m.ckpt", QUICK, seed=1)
 
 
 @pytest.mark.deep
-def test_very_many_mutated_files_are_refused(tmp_path):
-    assert_refused(tmp_path / "m.ckpt", DEEP, seed=2)
+def test_very_many_mutated_files_are_refused(files, tmp_path):
+    assert_refused(files, tmp_path / "m.ckpt", DEEP, seed=2)
+
+
+def test_files_that_are_not_mutated_load(files, tmp_path):
+    for original, _, load in files:
+        (tmp_path / "m.ckpt").write_bytes(original)
+        assert load(tmp_path / "m.ckpt") is not None
 
 
 def assert_harmless(count, seed):
@@ -98,6 +141,33 @@ def test_forged_checksums_do_no_harm():
 @pytest.mark.deep
 def test_very_many_forged_checksums_do_no_harm():
     assert_harmless(DEEP, seed=4)
+
+
+def assert_estimators_survive(files, path, count, seed):
+    """The same for estimators: what loads can be saved again and is loaded again, and nothing but our own error is raised."""
+    rng = np.random.default_rng(seed)
+    loaded = 0
+    for number in range(count):
+        original, other, load = files[number % len(files)]
+        path.unlink(missing_ok=True)
+        path.write_bytes(resealed(mutated(original, other, rng)))
+        try:
+            estimator = load(path)
+        except CheckpointError:
+            continue
+        loaded += 1
+        estimator.save(path)
+        load(path)
+    assert 0 < loaded < count
+
+
+def test_forged_estimators_do_no_harm(estimators, tmp_path):
+    assert_estimators_survive(estimators, tmp_path / "m.ckpt", QUICK // 4, seed=6)
+
+
+@pytest.mark.deep
+def test_very_many_forged_estimators_do_no_harm(estimators, tmp_path):
+    assert_estimators_survive(estimators, tmp_path / "m.ckpt", DEEP // 10, seed=7)
 
 
 def test_each_mutation_mutates():

@@ -144,9 +144,14 @@ def world(rows: int, task: str, seed: int = 0) -> tuple[list[dict[str, float]], 
     return [dict(zip(NAMES, values.tolist(), strict=True)) for values in table], targets
 
 
-def degraded(losses: Any, undisturbed: Any, window: int = 25) -> int:
-    """Rows until, for the last time, the mean loss of a window is half as large again as without the bad row."""
+def degraded_windows(losses: Any, undisturbed: Any, window: int = 25) -> Any:
+    """Rows at which windows begin whose mean loss is half as large again as without the bad row."""
     mean = np.ones(window) / window
     ours, theirs = np.convolve(losses, mean, "valid"), np.convolve(undisturbed, mean, "valid")
-    (late,) = np.nonzero(ours > 1.5 * np.maximum(theirs, theirs.mean() / 2))
+    return np.flatnonzero(ours > 1.5 * np.maximum(theirs, theirs.mean() / 2))
+
+
+def degraded(losses: Any, undisturbed: Any) -> int:
+    """Rows until the last such window has begun."""
+    late = degraded_windows(losses, undisturbed)
     return int(late[-1]) + 1 if len(late) else 0

@@ -7,51 +7,58 @@ import pytest
 
 from swordplay.estimators.model import LinearModel
 
-DIM, NOISE = 10, 0.3
-SEEDS = 20
+WORLDS = [(dim, noise) for dim in (3, 10) for noise in (0.03, 0.3)]
+"""Columns, and deviation of the noise; the coefficients are of order 1."""
 WINDOW = 50
 """Rows of the rolling root mean squared error."""
 BACK = 1.5
 """Times the error before the jump: what counts as recovered."""
 YOUNG = 1000
 AGELESS = 1.3
-"""How much longer an old model may take than a young one."""
-CHUNK, SETTLED, PATIENCE = 100_000, 500, 5000
+"""How much longer an old model may take than a young one, which has less to get back to: its error was still larger."""
+SEEDS = {1000: 60, 10_000: 60, 100_000: 20, 1_000_000: 20, 10_000_000: 5}
+"""Streams of each age: times scatter by a third, and so does a ratio of medians of few."""
+CHUNK, SETTLED, PATIENCE = 100_000, 500, 1000
 
 
-def recovery(age, seed):
-    """Rows until the rolling error is back, after the sign of the target flipped at this age."""
-    rng = np.random.default_rng(seed)
-    coefficients, model = rng.normal(size=DIM), LinearModel(DIM)
+def recovery(age, dim, noise, seed):
+    """Rows until the rolling error is back, after the sign of the target flipped at this age.
 
-    def errors(count, sign):
-        rows = rng.normal(size=(count, DIM))
-        targets = sign * rows @ coefficients + NOISE * rng.normal(size=count)
+    The rows after the flip are the same at every age: less is left to chance.
+    """
+    past, future = np.random.default_rng(seed).spawn(2)
+    direction, model = future.normal(size=dim), LinearModel(dim)
+    coefficients = direction / np.sqrt(np.mean(direction**2))
+
+    def errors(rng, count, sign):
+        rows = rng.normal(size=(count, dim))
+        targets = sign * rows @ coefficients + noise * rng.normal(size=count)
         return model.predict_then_learn(rows, targets) - targets
 
     for first in range(0, age, CHUNK):
-        last = errors(min(CHUNK, age - first), 1.0)
+        last = errors(past, min(CHUNK, age - first), 1.0)
     before = np.sqrt(np.mean(last[-SETTLED:] ** 2))
-    after = errors(PATIENCE, -1.0) ** 2
-    assert np.sqrt(after[:WINDOW].mean()) > 2 * BACK * before  # the jump is seen,
+    after = errors(future, PATIENCE, -1.0) ** 2
+    assert np.sqrt(after[:WINDOW].mean()) > BACK * before  # the jump is seen,
     rolling = np.sqrt(np.convolve(after, np.ones(WINDOW) / WINDOW, "valid"))
     assert rolling.min() <= BACK * before  # and got over
     return int(np.argmax(rolling <= BACK * before)) + WINDOW
 
 
 @functools.cache
-def mean_recovery(age, seeds):
-    return float(np.mean([recovery(age, seed) for seed in range(seeds)]))
+def usual_recovery(age, dim, noise):
+    return float(np.median([recovery(age, dim, noise, seed) for seed in range(SEEDS[age])]))
 
 
+@pytest.mark.parametrize(("dim", "noise"), WORLDS)
 @pytest.mark.parametrize(
-    ("age", "seeds"),
+    "age",
     [
-        (10_000, SEEDS),
-        (100_000, SEEDS),
-        pytest.param(1_000_000, SEEDS, marks=pytest.mark.deep),
-        pytest.param(10_000_000, 5, marks=pytest.mark.deep),
+        10_000,
+        100_000,
+        pytest.param(1_000_000, marks=pytest.mark.deep),
+        pytest.param(10_000_000, marks=pytest.mark.deep),
     ],
 )
-def test_an_old_model_recovers_as_fast_as_a_young_one(age, seeds):
-    assert mean_recovery(age, seeds) <= AGELESS * mean_recovery(YOUNG, SEEDS)
+def test_an_old_model_recovers_as_fast_as_a_young_one(age, dim, noise):
+    assert usual_recovery(age, dim, noise) <= AGELESS * usual_recovery(YOUNG, dim, noise)

@@ -8,7 +8,6 @@ import pytest
 
 from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, REFUSED, cases, degraded, world
 from swordplay import checkpoint
-from swordplay.estimators import coat, named_rows
 from swordplay.river import SwordClassifier, SwordRegressor
 
 TASKS = {"regression": SwordRegressor, "classification": SwordClassifier}
@@ -134,7 +133,3 @@ def test_errors_name_the_feature_the_value_and_the_remedy():
         SwordRegressor().learn_one({"sun": 1.0, "wind": float("nan")}, 1.0)
     with pytest.raises(ValueError, match=r"X\['wind'\], row 1 must be finite"):
         SwordRegressor().learn_many(pd.DataFrame({"wind": [1.0, np.inf]}), pd.Series([1.0, 2.0]))
-
-
-def test_both_coats_draw_the_line_at_the_same_place():
-    assert named_rows.LARGEST == coat.LARGEST

@@ -7,44 +7,56 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay.engine.scaling import PACE, WARM_UP
+from swordplay.engine.scaling import AT_REST, LONGEST_REST, PACE, TRUSTED, WARM_UP
 from swordplay.estimators.scaler import Locator, Scaler
 from tolerances import ROUNDING
 
 
 def naive(column, clip):
     """Centre and spread before each value of one column, straight from the description."""
-    seen, center, spread, answer = [], 0.0, 0.0, []
+    first, seen, center, spread, answer = [], 0, 0.0, 0.0, []
     for value in column:
         answer.append((center, spread))
         if np.isnan(value):
             continue
-        seen.append(value)
-        if len(seen) <= WARM_UP:
-            center = float(np.median(seen))
-            far = np.sort(np.abs(np.array(seen) - center))
-            middle = 1.4826 * far[len(far) // 2]
-            others = far[far > 0]
-            if middle <= 1e-300:
-                middle = others[(len(others) - 1) // 2] if len(others) else np.inf
-            spread = float(np.sqrt(np.mean(np.minimum(far, clip * middle) ** 2)))
-        elif spread <= 1e-300:
-            spread = abs(value - center)
-        else:
-            pace = max(1 / len(seen), PACE)
+        seen += 1
+        usual = max(set(first), key=first.count, default=None)
+        if len(first) < WARM_UP:
+            first.append(value)
+            center, spread = measured(first, len(first), clip)
+        elif first.count(usual) <= WARM_UP // 2 + 1:
+            pace = max(1 / seen, PACE)
             off = float(np.clip((value - center) / spread, -clip, clip))
             center += pace * spread * off
-            spread *= float(np.sqrt(1 + pace * (off**2 - 1)))
+            if abs(off) > AT_REST:
+                spread *= float(np.sqrt(1 + pace * (off**2 - 1)))
+        elif value != usual:
+            first[first.index(usual)] = value
+            center, spread = measured(first, min(seen, LONGEST_REST), clip)
     return answer
+
+
+def measured(values, rows, clip):
+    """Median, and root of the mean squared distance from it, over so many rows; far values count as near the others."""
+    center = float(np.median(values))
+    far = np.sort(np.abs(np.array(values) - center))
+    middle = 1.4826 * far[len(far) // 2]
+    others = far[far > 0]
+    if middle <= 1e-300:
+        middle = others[(len(others) - 1) // 2] if len(others) else np.inf
+    return center, float(np.sqrt(np.sum(np.minimum(far, clip * middle) ** 2) / rows))
 
 
 def columns(seed):
     rng = np.random.default_rng(seed)
-    T = 120
+    T = 300
     table = {
         "normal": rng.normal(3.0, 2.0, size=T),
         "heavy": rng.standard_t(1.5, size=T),
         "rare": (rng.random(T) < 0.05).astype(float),
+        "rare, of two signs": (rng.random(T) < 0.2) * rng.normal(size=T),
+        "at rest for long": np.where(np.arange(T) < 250, 0.0, rng.normal(size=T)),
+        "still constant": np.full(T, 3.0),
         "constant, then not": np.where(np.arange(T) < 60, 7.0, rng.normal(size=T)),
         "first row an outlier": np.concatenate([[1e6], rng.normal(size=T - 1)]),
         "scale jumps": rng.normal(size=T) * np.where(np.arange(T) < 50, 1.0, 1e4),
@@ -104,6 +116,31 @@ def test_a_change_of_scale_is_caught_up_with():
     assert 0.5 < scaled[-1000:].std() < 1.5
 
 
+@pytest.mark.parametrize("rest", [100, 10_000])
+@pytest.mark.parametrize("outlier", [1e6, -1e20])
+def test_a_first_move_that_is_an_outlier_is_forgotten_with_the_second(rest, outlier):
+    """Whether it came long before the column wakes up, or just before."""
+    rng = np.random.default_rng(3)
+    for place in (10, rest - 1):
+        column = np.concatenate([np.full(rest, 7.0), rng.normal(7.0, 2.0, size=300)])
+        column[place] = outlier
+        scaled = Scaler(1, intercept=False).scale_and_follow(column[:, None])[0][:, 0]
+        assert 0.5 < scaled[rest + 30 :].std() < 4.0
+
+
+def test_a_column_at_rest_keeps_its_spread_within_reach():
+    """However long it rests: a column that has moved, and will again, is not mistaken for one that never does."""
+    rng = np.random.default_rng(4)
+    spreads = []
+    for rest in (100_000, 1_000_000):
+        column = np.concatenate([rng.normal(size=1000), np.full(rest, 0.5)])
+        scaler = Scaler(1)
+        scaler.scale_and_follow(column[:, None])
+        spreads.append(scaler.places[1][0])
+    assert spreads[1] == pytest.approx(spreads[0], rel=0.5)
+    assert spreads[1] > AT_REST / 2
+
+
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=100))
 def test_scaled_numbers_are_finite_and_clipped(values):
     scaled, norms = Scaler(1, clip=5.0).scale_and_follow(np.array(values)[:, None])
@@ -118,3 +155,9 @@ def test_the_locator_keeps_the_largest_spread():
     settled = where[WARM_UP:]
     assert np.array_equal(settled[:, 2], np.maximum.accumulate(settled[:, 1]))
     assert where[-1, 2] > 2 * where[-1, 1]  # the spread has shrunk since
+
+
+def test_the_locator_trusts_no_few_values():
+    where = Locator(clip=10.0).locate_and_follow(np.array([1e6, -1e6, 1.0, 2.0, 3.0, 2.0, 1.0]))
+    assert (where[:TRUSTED, 1:] == 0.0).all()
+    assert 0.0 < where[TRUSTED, 1] < 100.0

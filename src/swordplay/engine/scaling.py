@@ -2,6 +2,8 @@
 
 The first rows are kept and measured by their median and their clipped deviation, so that an outlier among them does no harm,
 not even the very first. From then on centre and spread follow slowly, and no row pulls them farther than ``clip`` spreads.
+A column that stands still most of the time, such as a rare indicator, is measured by its first rows until it has moved often
+enough to be known: a first move that is an outlier would else set the spread, for a long time.
 NaN stands for an entry that is missing: it scales to 0, the centre, and teaches nothing.
 """
 
@@ -15,6 +17,15 @@ from swordplay.types import Matrix, Vector
 
 WARM_UP = 32
 """Rows that are measured together before the slow pursuit begins."""
+LONGEST_REST = 128
+"""A column that mostly stands still is taken to do so for this many rows at the most: one that wakes up after years of rest
+would else seem to move enormously."""
+SETTLED = 1e300
+"""Stands amid the first values of a column once they are no longer needed: equal to none of them, it is seen at a glance."""
+AT_REST = 1e-3
+"""Values closer to the centre than so many spreads do not narrow the spread: it would vanish while a column is at rest."""
+TRUSTED = 5
+"""Values of a target that have to be known before any is learned from: of five, two may be outliers."""
 PACE = 1.0 / 2000.0
 """How fast centre and spread follow in the long run: a column that changes its scale is caught up with in some hundred rows."""
 MAD_TO_SPREAD = 1.4826
@@ -53,13 +64,15 @@ def follow_row(row: Vector, centers: Vector, spreads: Vector, counts: Vector, fi
         value = row[j]
         if value == value:
             seen = int(counts[j])
+            counts[j] = seen + 1.0
             if seen < WARM_UP:
                 insert(first[:, j], seen, value)
-                counts[j] = seen + 1.0
-                centers[j], spreads[j] = measure(first[:, j], seen + 1, clip)
-            else:
-                counts[j] = seen + 1.0
+                centers[j], spreads[j] = measure(first[:, j], seen + 1, seen + 1, clip)
+            elif not is_still(first[:, j]):
+                first[WARM_UP // 2, j] = SETTLED
                 pursue(value, j, centers, spreads, max(1.0 / (seen + 1.0), PACE), clip)
+            elif replace_usual(first[:, j], value):
+                centers[j], spreads[j] = measure(first[:, j], WARM_UP, min(seen + 1, LONGEST_REST), clip)
 
 
 @part
@@ -73,14 +86,40 @@ def insert(values: Any, count: int, value: float) -> None:
 
 
 @part
-def measure(values: Any, count: int, clip: float) -> tuple[float, float]:
-    """Median and clipped standard deviation of sorted values."""
+def is_still(values: Any) -> bool:
+    """Whether one value fills more than half of a full set of sorted ones, and would do so with one place less."""
+    first = last = WARM_UP // 2  # a value that fills more than half is the one in the middle
+    while first > 0 and values[first - 1] == values[last]:
+        first -= 1
+    while last < WARM_UP - 1 and values[last + 1] == values[first]:
+        last += 1
+    return last - first > WARM_UP // 2
+
+
+@part
+def replace_usual(values: Any, value: float) -> bool:
+    """Put a value in the place of one of the usual ones, which fill the middle; False if it is the usual value itself."""
+    place = WARM_UP // 2
+    usual = values[place]
+    if value == usual:
+        return False
+    step = 1 if value > usual else -1
+    while 0 <= place + step < WARM_UP and step * (value - values[place + step]) > 0.0:
+        values[place] = values[place + step]
+        place += step
+    values[place] = value
+    return True
+
+
+@part
+def measure(values: Any, count: int, rows: int, clip: float) -> tuple[float, float]:
+    """Median and clipped standard deviation of so many rows, of which these sorted values are those that differ most."""
     center = 0.5 * (values[(count - 1) // 2] + values[count // 2])
     spread = MAD_TO_SPREAD * middle_deviation(values, count, center)
     if not spread > TINY:
         # More than half of the values are the same, as in a column of indicators: the plain deviation has to do.
-        return center, deviation(values, count, center, clip * middle_of_others(values, count, center))
-    return center, deviation(values, count, center, clip * spread)
+        spread = middle_of_others(values, count, center)
+    return center, deviation(values, count, rows, center, clip * spread)
 
 
 @part
@@ -117,13 +156,13 @@ def middle_of_others(values: Any, count: int, center: float) -> float:
 
 
 @part
-def deviation(values: Any, count: int, center: float, limit: float) -> float:
+def deviation(values: Any, count: int, rows: int, center: float, limit: float) -> float:
     """Root of the mean squared distance from the centre, no distance counting for more than the limit."""
     total = 0.0
     for k in range(count):
         far = min(abs(values[k] - center), limit)
         total += far * far
-    return math.sqrt(total / count)
+    return math.sqrt(total / rows)
 
 
 @part
@@ -131,11 +170,12 @@ def pursue(value: float, j: int, centers: Vector, spreads: Vector, pace: float, 
     """One step of centre and spread towards a value."""
     spread = spreads[j]
     if not spread > TINY:
-        spreads[j] = abs(value - centers[j])  # a column that was constant begins to move
+        spreads[j] = abs(value - centers[j])  # the values so far lie too close together for their squares
         return
     off = min(max((value - centers[j]) / spread, -clip), clip)
     centers[j] += pace * spread * off
-    spreads[j] = spread * math.sqrt(1.0 + pace * (off * off - 1.0))
+    if abs(off) > AT_REST:
+        spreads[j] = spread * math.sqrt(1.0 + pace * (off * off - 1.0))
 
 
 @kernel
@@ -172,7 +212,7 @@ def locate_and_follow(
     """
     for t in range(len(values)):
         where[t, 0], where[t, 1], where[t, 2] = centers[0], spreads[0], spreads[1]
-        if counts[0] < 3.0:  # of two values nobody knows which one is the outlier
+        if counts[0] < TRUSTED:
             where[t, 1] = where[t, 2] = 0.0
         follow_row(values[t : t + 1], centers[:1], spreads[:1], counts[:1], first, clip)
         spreads[1] = spreads[0] if counts[0] <= WARM_UP else max(spreads[1], spreads[0])

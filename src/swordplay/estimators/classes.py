@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,11 @@ class OneModelPerClass:
     def classes(self) -> int:
         """How many classes are known."""
         return len(self.counts)
+
+    def named(self, labels: Sequence[Any]) -> Iterator[tuple[str, LinearModel]]:
+        """Each model and the label that it tells, of all labels in the order of the classes; of two, the second."""
+        told = labels if len(self.models) > 1 else labels[-1:]
+        return zip(map(str, told), self.models, strict=True)
 
     def grow(self, classes: int) -> None:
         """Make room for more classes."""

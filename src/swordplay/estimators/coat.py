@@ -1,4 +1,4 @@
-"""What the coats for scikit-learn share: input made clean or refused, and files that hold a whole estimator.
+"""What the coats for scikit-learn share: input made clean or refused.
 
 An input that is refused changes nothing: all of it is checked before any of it is learned.
 """
@@ -6,22 +6,21 @@ An input that is refused changes nothing: all of it is checked before any of it 
 from __future__ import annotations
 
 import json
-import os
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from swordplay import arguments, checkpoint
-from swordplay.checkpoint import CheckpointError
+from swordplay import arguments
+from swordplay.estimators.model import LARGEST
+from swordplay.estimators.saved import Saved
 from swordplay.types import Matrix, State, Vector
 
-LARGEST = 1e60
-"""Magnitudes beyond this are mistakes: their squares, times radius and spread, would come near to what doubles can hold."""
 LARGEST_WEIGHT = 1e6
 """Of a row's loss. Rows that matter a million times more than others are better repeated or left alone."""
 WIDEST_SPARSE = 4096
@@ -30,7 +29,7 @@ CHUNK_NUMBERS = 1 << 21
 """Entries of a chunk: 16 MB."""
 
 
-class Coat(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Validation, checkpoints and tags of every estimator here."""
 
     def __sklearn_tags__(self) -> Any:
@@ -83,53 +82,24 @@ class Coat(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     def _require_fitted(self) -> None:
         check_is_fitted(self)
 
-    # ------------------------------------------------------------------ checkpoints
+    def _learned(self) -> tuple[Any, State] | None:
+        if not self.__sklearn_is_fitted__():
+            return None
+        around: State = {"columns": int(self.n_features_in_)}
+        if hasattr(self, "feature_names_in_"):
+            around["names"] = json.dumps(list(self.feature_names_in_))
+        return self.model_, around
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and state to a file, all or nothing; no pickle."""
-        state: State = {f"parameter.{name}": value for name, value in self.get_params(deep=False).items()}
-        if self.__sklearn_is_fitted__():
-            state |= {f"model.{name}": value for name, value in self.model_.state().items()}
-            state["columns"] = int(self.n_features_in_)
-            if hasattr(self, "feature_names_in_"):
-                state["names"] = json.dumps(list(self.feature_names_in_))
-            state |= self._more_state()
-        checkpoint.save(path, state, kind=type(self).__name__)
+    def _resume(self, saved: Mapping[str, Any]) -> Any:
+        self.n_features_in_ = saved["columns"]
+        if "names" in saved:
+            self.feature_names_in_ = np.array(json.loads(saved["names"]), dtype=object)
+        self.model_ = self._make()
+        return self.model_
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The estimator that was saved; it goes on bit by bit.
-
-        Raises
-        ------
-        CheckpointError
-            If the file is not exactly what this class saved.
-        """
-        saved = checkpoint.load(path, kind=cls.__name__)
-        try:
-            estimator = cls(**_within("parameter.", saved))
-            if "columns" in saved:
-                estimator.n_features_in_ = saved["columns"]
-                if "names" in saved:
-                    estimator.feature_names_in_ = np.array(json.loads(saved["names"]), dtype=object)
-                estimator._load_more_state(saved)
-                estimator.model_ = estimator._make()
-                estimator.model_.load_state(_within("model.", saved))
-        except (TypeError, ValueError, KeyError) as error:
-            raise CheckpointError(
-                f"the checkpoint {os.fspath(path)!r} does not fit {cls.__name__}: {error} Save it again with this version."
-            ) from error
-        return estimator
-
+    @abstractmethod
     def _make(self) -> Any:
         """A fresh model from the parameters; refuses those that make no sense."""
-        raise NotImplementedError
-
-    def _more_state(self) -> State:
-        return {}
-
-    def _load_more_state(self, saved: Mapping[str, Any]) -> None:
-        return None
 
 
 AS_DOUBLES = {"dtype": np.float64, "order": "C"}
@@ -221,7 +191,3 @@ def play(model: Any, rows: Any, targets: Any, weights: Vector | None) -> Any:
                 else model.predict(dense[here])
             )
     return np.concatenate(answers)
-
-
-def _within(prefix: str, saved: Mapping[str, Any]) -> State:
-    return {name.removeprefix(prefix): value for name, value in saved.items() if name.startswith(prefix)}

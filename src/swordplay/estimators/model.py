@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from swordplay import arguments
 from swordplay.domains import Ball
 from swordplay.engine import layout
 from swordplay.engine.driver import Engine
@@ -20,9 +21,13 @@ from swordplay.engine.memory import CERTIFICATE
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.learners import SwordAgeless, certificate
 from swordplay.learners.certificate import CertificateState
+from swordplay.rates import SelfConfident
 from swordplay.types import Matrix, State, Vector
 
 LossName = Literal["squared", "huber", "logistic"]
+
+LARGEST = 1e60
+"""Magnitudes beyond this are mistakes: their squares, times radius and spread, would come near to what doubles can hold."""
 
 THRESHOLDS = {"squared": 10.0, "huber": 1.0, "logistic": 1.0}
 """Residuals beyond this many spreads of the target pull no harder. For the squared loss only outliers lie so far."""
@@ -30,8 +35,36 @@ REACH = 30.0
 """Targets beyond this many spreads from the centre are mistakes for the most part, and weigh less the farther they lie."""
 SMALLEST_NORM = 1e-12
 """Rows shorter than this carry nothing to learn from; their weight stays finite."""
+MEMORY = 4000.0
+"""Rounds that the weights of the experts remember: long enough to tell experts apart that differ by a few per cent."""
+SHARPNESS = 24.0
+"""Factor of the meta's rate. After a flip the experts that are too slow have to lose all but a thousandth of their weight: with
+8, the default of the learner, that takes a model of age 1e4 up to 1.36 times as long as one of age 1e3; with 24 up to 1.21."""
+EARLIER_SHARPNESS = 8.0
+"""Of models saved before, which go on as they were."""
+FLOOR = 1e-4
+"""Of the rate: differences below a ten-thousandth of the largest surprise are rounding."""
 PARTS = ("columns", "target", "engine")
 CURVATURES = {"squared": 1.0, "huber": 1.0, "logistic": 0.25}
+
+
+def settings(estimator: Any) -> dict[str, Any]:
+    """The parameters of a model that every estimator has, checked."""
+    return {
+        "radius": arguments.positive("radius", estimator.radius),
+        "memory": arguments.positive("memory", estimator.memory),
+        "clip": arguments.positive("clip", estimator.clip),
+        "standardize": bool(estimator.standardize),
+        "intercept": bool(estimator.intercept),
+        "lags": arguments.whole("lags", estimator.lags, least=0),
+    }
+
+
+def regression_loss(loss: Any) -> LossName:
+    """A loss for targets that are numbers."""
+    if loss not in ("squared", "huber"):
+        raise ValueError(f"loss must be 'squared' or 'huber', got {arguments.shown(loss)}.")
+    return loss  # type: ignore[no-any-return]
 
 
 class Bench(NamedTuple):
@@ -82,7 +115,7 @@ class LinearModel:
         *,
         loss: LossName = "squared",
         radius: float = 32.0,
-        memory: float = 2000.0,
+        memory: float = MEMORY,
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
@@ -92,8 +125,9 @@ class LinearModel:
         self.recent: Vector = np.full(lags, np.nan)  # the last targets, the newest first
         self.columns = Scaler(dim + lags, clip=clip, intercept=intercept, follow=standardize)
         self.target = Locator(clip=THRESHOLDS["squared"])
-        learner = SwordAgeless(Ball(self.columns.width, radius), smoothness=1.0, memory=memory)
-        self.engine = Engine(learner.parts, "logistic" if loss == "logistic" else "huber")
+        parts = SwordAgeless(Ball(self.columns.width, radius), smoothness=1.0, memory=memory).parts
+        rate = SelfConfident(offset=0.0, factor=SHARPNESS, floor=FLOOR, memory=memory)
+        self.engine = Engine(parts._replace(rate=rate), "logistic" if loss == "logistic" else "huber")
         self._bench: Bench | None = None
 
     @property
@@ -261,6 +295,9 @@ class LinearModel:
             raise ValueError(
                 f"state['recent'] must have shape {self.recent.shape}, got {recent.shape}. Make the model with the same lags."
             )
+        config = np.asarray(parts["engine"].get("config", ()))
+        if config.shape == self.engine.memory.config.shape and config[CONFIG.factor] == EARLIER_SHARPNESS:
+            self.engine.memory.config[CONFIG.factor] = EARLIER_SHARPNESS
         self.columns.load_state(parts["columns"])
         self.target.load_state(parts["target"])
         self.engine.load_compact_state(parts["engine"])

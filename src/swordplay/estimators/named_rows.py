@@ -15,10 +15,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from swordplay.arguments import shown
+from swordplay.estimators.model import LARGEST
 from swordplay.types import Matrix, Vector
 
-LARGEST = 1e60
-"""Magnitudes beyond this are mistakes: their squares, times radius and spread, would come near to what doubles can hold."""
 PLAIN = frozenset({float, int, bool, np.float64})
 """Types of values that need no closer look."""
 
@@ -146,6 +145,22 @@ def targets(y: Any, count: int) -> Any:
     if values.shape != (count,):
         raise ValueError(f"y must have one entry for each of the {count} rows of X, got shape {values.shape}.")
     return values
+
+
+def series_like(values: Any, like: nw.DataFrame[Any]) -> Any:
+    """A native series of the same make and with the same index."""
+    native: Any = nw.new_series("y", values, backend=like.implementation).to_native()
+    index = nw.maybe_get_index(like)
+    return native if index is None else native.set_axis(index)
+
+
+def frame_like(table: Matrix, names: list[Any], like: nw.DataFrame[Any]) -> Any:
+    """A native frame of the same make and with the same index; only pandas has names that are not strings."""
+    kept = names if like.implementation.is_pandas_like() else list(map(str, names))
+    columns = {name: table[:, k] for k, name in enumerate(kept)}
+    native: Any = nw.from_dict(columns, backend=like.implementation).to_native()
+    index = nw.maybe_get_index(like)
+    return native if index is None else native.set_axis(index, axis=0)
 
 
 def dump_names(names: Iterable[Hashable]) -> str:

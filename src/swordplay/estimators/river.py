@@ -6,30 +6,30 @@ checked before any of it is learned.
 
 from __future__ import annotations
 
-import os
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping
-from typing import Any, Self
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from river import base
 
-from swordplay import arguments, checkpoint
-from swordplay.checkpoint import CheckpointError
-from swordplay.estimators import summary
 from swordplay.estimators.class_rows import ClassRows
+from swordplay.estimators.explained import Explained
 from swordplay.estimators.labels import Labels
-from swordplay.estimators.model import LinearModel
-from swordplay.estimators.named_rows import NamedRows, number, numeric_column, targets
+from swordplay.estimators.model import MEMORY, LinearModel, LossName, regression_loss, settings
+from swordplay.estimators.named_rows import NamedRows, frame_like, number, numeric_column, series_like, targets
+from swordplay.estimators.saved import Saved
 from swordplay.types import Matrix, State, Vector
 
 Features = Mapping[Hashable, Any]
 
 
-class _Coat(base.Estimator):
-    """Columns that join late, explanations and checkpoints: what both estimators share."""
+class _Coat(Explained, Saved, base.Estimator):
+    """Columns that join late: what both estimators share."""
 
-    loss: str
+    _library = "river."
+    loss: LossName
 
     def __init__(self, radius: float, memory: float, clip: float, standardize: bool, intercept: bool, lags: int) -> None:
         self.radius = radius
@@ -38,28 +38,17 @@ class _Coat(base.Estimator):
         self.standardize = standardize
         self.intercept = intercept
         self.lags = lags
-        self._settings = {
-            "radius": arguments.positive("radius", radius),
-            "memory": arguments.positive("memory", memory),
-            "clip": arguments.positive("clip", clip),
-            "standardize": bool(standardize),
-            "intercept": bool(intercept),
-            "lags": arguments.whole("lags", lags, least=0),
-        }
+        self._settings = settings(self)
         self._rows = NamedRows()
         self._model: Any = None
 
     def _fresh(self) -> LinearModel:
         """A model for the columns known so far; one at least, so that rows without features can be learned too."""
-        return LinearModel(max(1, len(self._rows)), loss=self.loss, **self._settings)  # type: ignore[arg-type]
+        return LinearModel(max(1, len(self._rows)), loss=self.loss, **self._settings)
 
+    @abstractmethod
     def _make(self) -> Any:
         """What learns: a model, or several."""
-        raise NotImplementedError
-
-    def _models(self) -> dict[str, LinearModel]:
-        """Every model, by what it tells."""
-        raise NotImplementedError
 
     def _grown(self, names: Any) -> Any:
         """The model, with a column for each of the names."""
@@ -80,86 +69,19 @@ class _Coat(base.Estimator):
     def _row(self, x: Features, values: list[float]) -> Vector:
         return self._rows.row(x, values) if self._rows.places else NOTHING
 
-    # ------------------------------------------------------------------ explanations
-
-    def _told(self, what: str) -> Any:
-        found = [getattr(model, what) for model in self._models().values()]
-        return found[0] if len(found) == 1 else np.stack(found)
-
-    @property
-    def weights_(self) -> Any:
-        """Weight of each expert, shape ``(N,)``; ``(K, N)`` where there is a model for each of K classes."""
-        return self._told("weights")
-
-    @property
-    def step_sizes_(self) -> Any:
-        """Step size of each expert, in the shape of ``weights_``."""
-        return self._told("step_sizes")
-
-    @property
-    def effective_step_size_(self) -> Any:
-        """Weighted geometric mean of the step sizes: 1 learns each row by heart, 2^-13 averages over thousands."""
-        return self._told("effective_step_size")
-
-    @property
-    def certificate_(self) -> Any:
-        """Bound on the regret so far to any fixed coefficients, in losses of smoothness 1."""
-        return self.certificate(0.0)
-
-    def certificate(self, path_length: float = 0.0) -> Any:
-        """Bound on the regret so far to any coefficients of the scaled columns that travel this far, all at once."""
-        path = arguments.nonnegative("path_length", path_length)
-        found = [model.certificate(path) for model in self._models().values()]
-        return found[0] if len(found) == 1 else np.array(found)
-
-    def summary(self) -> str:
-        """How fast the stream seems to drift, which experts lead, what the bound says."""
-        return summary.text(type(self).__name__, self._models())
-
     def _require_learned(self) -> None:
         if self._model is None:
             raise AttributeError(
                 f"this {type(self).__name__} has not learned anything yet. Call learn_one or learn_many first."
             )
 
-    # ------------------------------------------------------------------ checkpoints
+    def _learned(self) -> tuple[Any, State] | None:
+        return None if self._model is None else (self._model, {"names": self._rows.dumps()})
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and state to a file, all or nothing; no pickle."""
-        state: State = {f"parameter.{name}": value for name, value in self._get_params().items()}
-        if self._model is not None:
-            state |= {f"model.{name}": value for name, value in self._model.state().items()}
-            state |= {"names": self._rows.dumps()} | self._more_state()
-        checkpoint.save(path, state, kind=f"river.{type(self).__name__}")
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The estimator that was saved; it goes on bit by bit.
-
-        Raises
-        ------
-        CheckpointError
-            If the file is not exactly what this class saved.
-        """
-        saved = checkpoint.load(path, kind=f"river.{cls.__name__}")
-        try:
-            estimator = cls(**_within("parameter.", saved))
-            if "names" in saved:
-                estimator._rows.loads(saved["names"])
-                estimator._load_more_state(saved)
-                estimator._model = estimator._make()
-                estimator._model.load_state(_within("model.", saved))
-        except (TypeError, ValueError, KeyError, RecursionError) as error:
-            raise CheckpointError(
-                f"the checkpoint {os.fspath(path)!r} does not fit {cls.__name__}: {error} Save it again with this version."
-            ) from error
-        return estimator
-
-    def _more_state(self) -> State:
-        return {}
-
-    def _load_more_state(self, saved: Mapping[str, Any]) -> None:
-        return None
+    def _resume(self, saved: Mapping[str, Any]) -> Any:
+        self._rows.loads(saved["names"])
+        self._model = self._make()
+        return self._model
 
 
 NOTHING = np.full(1, np.nan)
@@ -180,7 +102,7 @@ class SwordRegressor(_Coat, base.MiniBatchRegressor):
     radius
         Of the ball where the coefficients of the scaled features live, in spreads of the target.
     memory
-        Rounds that the weights of the experts remember; shorter re-adapts sooner and tells experts apart less well.
+        Rounds that the weights of the experts remember; the shorter, the less well experts are told apart.
     clip
         Scaled values beyond this are clipped.
     standardize
@@ -207,16 +129,14 @@ class SwordRegressor(_Coat, base.MiniBatchRegressor):
         self,
         loss: str = "squared",
         radius: float = 32.0,
-        memory: float = 2000.0,
+        memory: float = MEMORY,
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
         lags: int = 0,
     ) -> None:
         super().__init__(radius, memory, clip, standardize, intercept, lags)
-        if loss not in ("squared", "huber"):
-            raise ValueError(f"loss must be 'squared' or 'huber', got {arguments.shown(loss)}.")
-        self.loss = loss
+        self.loss = regression_loss(loss)
 
     def learn_one(self, x: Features, y: float) -> None:
         """Learn from one row.
@@ -257,7 +177,7 @@ class SwordRegressor(_Coat, base.MiniBatchRegressor):
         """Predictions for the rows of a frame, by what is known now; a series of the same make."""
         frame = nw.from_native(X, eager_only=True)
         rows = self._table(frame, self._rows.places)
-        return _series(np.zeros(len(rows)) if self._model is None else self._model.predict(rows), frame)
+        return series_like(np.zeros(len(rows)) if self._model is None else self._model.predict(rows), frame)
 
     def _make(self) -> LinearModel:
         return self._fresh()
@@ -301,7 +221,7 @@ class SwordClassifier(_Coat, base.MiniBatchClassifier):
     def __init__(
         self,
         radius: float = 32.0,
-        memory: float = 2000.0,
+        memory: float = MEMORY,
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
@@ -371,14 +291,14 @@ class SwordClassifier(_Coat, base.MiniBatchClassifier):
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities for the rows of a frame, by what is known now; a frame of the same make with a column per class."""
         frame = nw.from_native(X, eager_only=True)
-        return _frame(self._probabilities(frame), self.classes_ or [False, True], frame)
+        return frame_like(self._probabilities(frame), self.classes_ or [False, True], frame)
 
     def predict_many(self, X: Any) -> Any:
         """The most probable label of each row of a frame; a series of the same make."""
         frame = nw.from_native(X, eager_only=True)
         best = self._probabilities(frame).argmax(axis=1).tolist()
         labels = self.classes_
-        return _series([labels[k] for k in best] if labels else [None] * len(best), frame)
+        return series_like([labels[k] for k in best] if labels else [None] * len(best), frame)
 
     def _probabilities(self, frame: nw.DataFrame[Any]) -> Matrix:
         rows = self._table(frame, self._rows.places)
@@ -389,33 +309,14 @@ class SwordClassifier(_Coat, base.MiniBatchClassifier):
 
     def _models(self) -> dict[str, LinearModel]:
         self._require_learned()
-        named = self.classes_ if len(self._model.models) > 1 else self.classes_[-1:]
-        return {str(label): model for label, model in zip(named, self._model.models, strict=True)}
+        return dict(self._model.named(self.classes_))
 
-    def _more_state(self) -> State:
-        return {"labels": self._labels.dumps()}
+    def _learned(self) -> tuple[Any, State] | None:
+        learned = super()._learned()
+        return learned and (learned[0], learned[1] | {"labels": self._labels.dumps()})
 
-    def _load_more_state(self, saved: Mapping[str, Any]) -> None:
+    def _resume(self, saved: Mapping[str, Any]) -> Any:
         self._labels.loads(saved["labels"])
         if len(self._labels) != np.size(saved["model.counts"]):
             raise ValueError("it has not as many labels as models.")
-
-
-def _series(values: Any, like: nw.DataFrame[Any]) -> Any:
-    """A native series of the same make and with the same index."""
-    native: Any = nw.new_series("y", values, backend=like.implementation).to_native()
-    index = nw.maybe_get_index(like)
-    return native if index is None else native.set_axis(index)
-
-
-def _frame(table: Matrix, names: list[Any], like: nw.DataFrame[Any]) -> Any:
-    """A native frame of the same make and with the same index; only pandas has names that are not strings."""
-    kept = names if like.implementation.is_pandas_like() else list(map(str, names))
-    columns = {name: table[:, k] for k, name in enumerate(kept)}
-    native: Any = nw.from_dict(columns, backend=like.implementation).to_native()
-    index = nw.maybe_get_index(like)
-    return native if index is None else native.set_axis(index, axis=0)
-
-
-def _within(prefix: str, saved: Mapping[str, Any]) -> State:
-    return {name.removeprefix(prefix): value for name, value in saved.items() if name.startswith(prefix)}
+        return super()._resume(saved)

@@ -3,127 +3,26 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from swordplay import arguments
-from swordplay.estimators import summary
+from swordplay.estimators import label_arrays
+from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play, real_targets, refuse_strings
-from swordplay.estimators.mixture import Mixture
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play
+from swordplay.estimators.explained import Explained
+from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
+from swordplay.estimators.regression import Regression
 from swordplay.types import Matrix, State, Vector
 
-
-class _Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn has no types
-    """Fit, learn and predict for models of one number; subclasses say how to make the model."""
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Forget everything, then learn the rows once, in their order.
-
-        Weights of rows are for :meth:`partial_fit`: scikit-learn wants a weight of 2 in ``fit`` to mean the same as the row
-        twice, in any order, which no learner that goes through its rows in time can promise.
-
-        Parameters
-        ----------
-        X
-            Rows in time order, shape ``(T, d)``, dense or sparse.
-        y
-            Targets, shape ``(T,)``.
-        """
-        self._learn(X, y, None, fresh=True)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn more rows, in their order.
-
-        Parameters
-        ----------
-        X, y
-            As in :meth:`fit`.
-        sample_weight
-            Factors of the losses, shape ``(T,)``; a row of weight 0 is not learned.
-        """
-        self._learn(X, y, sample_weight)
-        return self
-
-    def predict_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Vector:
-        """Predictions of rows, each made before its own target is learned: what a stream would have seen.
-
-        The model afterwards is that of :meth:`partial_fit`, bit by bit.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in :meth:`partial_fit`.
-        """
-        return self._learn(X, y, sample_weight)
-
-    def predict(self, X: Any) -> Vector:
-        """Predictions of rows by what is known now, shape ``(T,)``."""
-        self._require_fitted()
-        return np.asarray(in_chunks(self.model_.predict, self._rows(X)))
-
-    def _learn(self, X: Any, y: Any, sample_weight: Any, *, fresh: bool = False) -> Vector:
-        with self._all_or_nothing():
-            fresh = fresh or not self.__sklearn_is_fitted__()
-            refuse_strings("y", y)
-            rows, targets = self._rows_and_targets(X, y, reset=fresh)
-            targets = real_targets(targets)
-            weights = loss_weights(sample_weight, len(targets))
-            if fresh:
-                self.model_ = self._make()
-        return np.asarray(play(self.model_, rows, targets, weights))
+__all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor"]
 
 
-class _Explained:
-    """What a linear model has learned, of those that have one or more of them."""
-
-    def _models(self) -> dict[str, LinearModel]:
-        raise NotImplementedError
-
-    def _told(self, what: str) -> Any:
-        """An attribute of the one model, or of each of several, stacked."""
-        found = [getattr(model, what) for model in self._models().values()]
-        return found[0] if len(found) == 1 else np.stack(found)
-
-    @property
-    def weights_(self) -> Any:
-        """Weight of each expert, shape ``(N,)``; ``(K, N)`` where there is a model for each of K classes."""
-        return self._told("weights")
-
-    @property
-    def step_sizes_(self) -> Any:
-        """Step size of each expert, in the shape of ``weights_``."""
-        return self._told("step_sizes")
-
-    @property
-    def effective_step_size_(self) -> Any:
-        """Weighted geometric mean of the step sizes: 1 learns each row by heart, 2^-13 averages over thousands."""
-        return self._told("effective_step_size")
-
-    @property
-    def certificate_(self) -> Any:
-        """Bound on the regret so far to any fixed coefficients, in losses of smoothness 1."""
-        return self.certificate(0.0)
-
-    def certificate(self, path_length: float = 0.0) -> Any:
-        """Bound on the regret so far to any coefficients of the scaled columns that travel this far, all at once."""
-        path = arguments.nonnegative("path_length", path_length)
-        found = [model.certificate(path) for model in self._models().values()]
-        return found[0] if len(found) == 1 else np.array(found)
-
-    def summary(self) -> str:
-        """How fast the stream seems to drift, which experts lead, what the bound says."""
-        return summary.text(type(self).__name__, self._models())
-
-
-class SwordRegressor(_Explained, _Regression):
+class SwordRegressor(Explained, Regression):
     """Linear regression that tracks a drifting target, with nothing to set.
 
     Columns are scaled as they come and clipped, the target's place and spread are followed, and many step sizes learn at
@@ -136,7 +35,7 @@ class SwordRegressor(_Explained, _Regression):
     radius
         Of the ball where the coefficients of the scaled columns live, in spreads of the target.
     memory
-        Rounds that the weights of the experts remember; shorter re-adapts sooner and tells experts apart less well.
+        Rounds that the weights of the experts remember; the shorter, the less well experts are told apart.
     clip
         Scaled entries beyond this are clipped.
     standardize
@@ -171,7 +70,7 @@ class SwordRegressor(_Explained, _Regression):
         self,
         loss: str = "squared",
         radius: float = 32.0,
-        memory: float = 2000.0,
+        memory: float = MEMORY,
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
@@ -201,16 +100,14 @@ class SwordRegressor(_Explained, _Regression):
         return _in_raw_units(self._models()["y"])[1]
 
     def _make(self) -> LinearModel:
-        if self.loss not in ("squared", "huber"):
-            raise ValueError(f"loss must be 'squared' or 'huber', got {arguments.shown(self.loss)}.")
-        return LinearModel(self.n_features_in_, loss=self.loss, **_settings(self))  # type: ignore[arg-type]
+        return LinearModel(self.n_features_in_, loss=regression_loss(self.loss), **settings(self))
 
     def _models(self) -> dict[str, LinearModel]:
         self._require_fitted()
         return {"y": self.model_}
 
 
-class SwordClassifier(_Explained, ClassifierMixin, Coat):  # type: ignore[misc]  # scikit-learn has no types
+class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  # scikit-learn has no types
     """Logistic regression that tracks a drifting target, with nothing to set.
 
     Two classes share one model; more have one each, and their probabilities are divided by their sum. Classes may join late:
@@ -238,7 +135,7 @@ class SwordClassifier(_Explained, ClassifierMixin, Coat):  # type: ignore[misc] 
     def __init__(
         self,
         radius: float = 32.0,
-        memory: float = 2000.0,
+        memory: float = MEMORY,
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
@@ -320,8 +217,8 @@ class SwordClassifier(_Explained, ClassifierMixin, Coat):  # type: ignore[misc] 
             weights = loss_weights(sample_weight, len(y))
             wanted = np.unique(y if classes is None else np.asarray(classes)) if fresh else self.classes_
             if not fresh and (open_ or classes is not None):
-                wanted = _joined(wanted, y if open_ else np.asarray(classes))
-            labels = _places(wanted, y)
+                wanted = label_arrays.joined(wanted, y if open_ else np.asarray(classes))
+            labels = label_arrays.places(wanted, y)
             if fresh:
                 self.model_ = self._make_for(len(wanted))
             self.classes_ = wanted
@@ -329,7 +226,7 @@ class SwordClassifier(_Explained, ClassifierMixin, Coat):  # type: ignore[misc] 
         return np.asarray(play(self.model_, rows, labels, weights))
 
     def _make_for(self, classes: int) -> OneModelPerClass:
-        make = functools.partial(LinearModel, self.n_features_in_, loss="logistic", **_settings(self))
+        make = functools.partial(LinearModel, self.n_features_in_, loss="logistic", **settings(self))
         return OneModelPerClass(make, classes)
 
     def _make(self) -> OneModelPerClass:
@@ -337,91 +234,15 @@ class SwordClassifier(_Explained, ClassifierMixin, Coat):  # type: ignore[misc] 
 
     def _models(self) -> dict[str, LinearModel]:
         self._require_fitted()
-        named = self.classes_ if len(self.model_.models) > 1 else self.classes_[-1:]
-        return {str(label): model for label, model in zip(named, self.model_.models, strict=True)}
+        return dict(self.model_.named(self.classes_))
 
-    def _more_state(self) -> State:
-        labels = self.classes_
-        text = labels.dtype.kind in "UO"
-        if labels.dtype.kind == "O" and not all(isinstance(label, str) for label in labels):
-            raise ValueError(f"classes_ must be numbers or strings to be saved, got {arguments.shown(labels.tolist())}.")
-        return {"classes": json.dumps([labels.dtype.str, labels.tolist()]) if text else labels}
+    def _learned(self) -> tuple[Any, State] | None:
+        learned = super()._learned()
+        return learned and (learned[0], learned[1] | {"classes": label_arrays.dump(self.classes_)})
 
-    def _load_more_state(self, saved: Mapping[str, Any]) -> None:
-        labels = saved["classes"]
-        if isinstance(labels, str):
-            dtype, values = json.loads(labels)
-            labels = np.array(values, dtype=dtype)
-        self.classes_ = labels
-
-
-class SwordAggregator(_Regression):
-    """Combine the forecasts of several models by weights that drift.
-
-    Each column of X is one model's forecast of y. The weights are not negative and sum to 1, and follow whichever models
-    are good at present; where the best one changes, they beat every fixed combination.
-
-    Parameters
-    ----------
-    loss
-        ``"squared"``, or ``"huber"`` where the target has heavy tails.
-    memory
-        Rounds that the weights of the experts, each a way to combine, remember.
-
-    Attributes
-    ----------
-    weights_
-        Weight of each forecast, shape ``(d,)``.
-    effective_step_size_
-        How fast the weights follow: 1 believes the last row, 2^-13 thousands of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from swordplay.sklearn import SwordAggregator
-    >>> y = np.random.default_rng(0).normal(size=300).cumsum()
-    >>> forecasts = np.column_stack([y + 1.0, y - 1.0, y + 20.0])
-    >>> SwordAggregator().fit(forecasts, y).weights_.round(1)
-    array([0.5, 0.5, 0. ])
-    """
-
-    def __init__(self, loss: str = "squared", memory: float = 2000.0) -> None:
-        self.loss = loss
-        self.memory = memory
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # a mean of the columns, whatever the target: no regression in general
-        return tags
-
-    @property
-    def weights_(self) -> Vector:
-        """Weight of each forecast, shape ``(d,)``."""
-        self._require_fitted()
-        return np.asarray(self.model_.combination)
-
-    @property
-    def effective_step_size_(self) -> float:
-        """Weighted geometric mean of the step sizes."""
-        self._require_fitted()
-        return float(self.model_.effective_step_size)
-
-    def _make(self) -> Mixture:
-        if self.loss not in ("squared", "huber"):
-            raise ValueError(f"loss must be 'squared' or 'huber', got {arguments.shown(self.loss)}.")
-        return Mixture(self.n_features_in_, loss=self.loss, memory=arguments.positive("memory", self.memory))
-
-
-def _settings(estimator: SwordRegressor | SwordClassifier) -> dict[str, Any]:
-    """The parameters that both kinds have, checked."""
-    return {
-        "radius": arguments.positive("radius", estimator.radius),
-        "memory": arguments.positive("memory", estimator.memory),
-        "clip": arguments.positive("clip", estimator.clip),
-        "standardize": bool(estimator.standardize),
-        "intercept": bool(estimator.intercept),
-        "lags": arguments.whole("lags", estimator.lags, least=0),
-    }
+    def _resume(self, saved: Mapping[str, Any]) -> Any:
+        self.classes_ = label_arrays.load(saved["classes"])
+        return super()._resume(saved)
 
 
 def _in_raw_units(model: LinearModel) -> tuple[Vector, float]:
@@ -434,33 +255,3 @@ def _in_raw_units(model: LinearModel) -> tuple[Vector, float]:
     coefficients = np.divide(decision[: len(spreads)], spreads, out=np.zeros_like(spreads), where=spreads > 0)
     constant = decision[len(spreads) :].sum() + (0.0 if model.loss == "logistic" else model.target.center)
     return coefficients, float(constant - coefficients @ columns["centers"])
-
-
-def _joined(known: Any, more: Any) -> Any:
-    """Classes that were known, and behind them those that join, so that no column of ``predict_proba`` moves."""
-    _require_kind(known, more)
-    late = np.unique(more[~np.isin(more, known)])
-    return np.concatenate([known, late]) if len(late) else known
-
-
-def _places(classes: Any, y: Any) -> Any:
-    """The place of each label among the classes."""
-    _require_kind(classes, y)
-    order = np.argsort(classes)
-    places = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
-    strange = classes[places] != y
-    if strange.any():
-        raise ValueError(
-            f"y holds the label {y[strange][0]!r}, which is none of the classes {arguments.shown(classes.tolist())}. "
-            "Declare it with classes=, or let predict_then_learn take it in."
-        )
-    return places
-
-
-def _require_kind(classes: Any, labels: Any) -> None:
-    """Strings and numbers have no common order, and a label of the other kind is a mistake."""
-    if (classes.dtype.kind in "USO") != (labels.dtype.kind in "USO"):
-        raise ValueError(
-            f"labels must stay of one kind: the classes are {arguments.shown(classes.tolist())}, "
-            f"got {arguments.shown(np.unique(labels).tolist())}. Convert y."
-        )

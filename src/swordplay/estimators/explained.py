@@ -1,0 +1,55 @@
+"""What every estimator can say about what it has learned, in either library's clothes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from swordplay import arguments
+from swordplay.estimators import summary
+from swordplay.estimators.model import LinearModel
+
+
+class Explained(ABC):
+    """Experts, certificates and a summary, of the one model or of each class's own."""
+
+    @abstractmethod
+    def _models(self) -> dict[str, LinearModel]:
+        """Every model, by what it tells; refuses before anything was learned."""
+
+    def _told(self, what: str) -> Any:
+        """An attribute of the one model, or of each of several, stacked."""
+        found = [getattr(model, what) for model in self._models().values()]
+        return found[0] if len(found) == 1 else np.stack(found)
+
+    @property
+    def weights_(self) -> Any:
+        """Weight of each expert, shape ``(N,)``; ``(K, N)`` where there is a model for each of K classes."""
+        return self._told("weights")
+
+    @property
+    def step_sizes_(self) -> Any:
+        """Step size of each expert, in the shape of ``weights_``."""
+        return self._told("step_sizes")
+
+    @property
+    def effective_step_size_(self) -> Any:
+        """Weighted geometric mean of the step sizes: 1 learns each row by heart, 2^-13 averages over thousands."""
+        return self._told("effective_step_size")
+
+    @property
+    def certificate_(self) -> Any:
+        """Bound on the regret so far to any fixed coefficients, in losses of smoothness 1."""
+        return self.certificate(0.0)
+
+    def certificate(self, path_length: float = 0.0) -> Any:
+        """Bound on the regret so far to any coefficients of the scaled columns that travel this far, all at once."""
+        path = arguments.nonnegative("path_length", path_length)
+        found = [model.certificate(path) for model in self._models().values()]
+        return found[0] if len(found) == 1 else np.array(found)
+
+    def summary(self) -> str:
+        """How fast the stream seems to drift, which experts lead, what the bound says."""
+        return summary.text(type(self).__name__, self._models())

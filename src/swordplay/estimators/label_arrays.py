@@ -1,0 +1,57 @@
+"""Labels as scikit-learn has them: an array of classes, and the place of each label among them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from swordplay.arguments import shown
+
+
+def joined(known: Any, more: Any) -> Any:
+    """Classes that were known, and behind them those that join, so that no column of ``predict_proba`` moves."""
+    _require_kind(known, more)
+    late = np.unique(more[~np.isin(more, known)])
+    return np.concatenate([known, late]) if len(late) else known
+
+
+def places(classes: Any, y: Any) -> Any:
+    """The place of each label among the classes."""
+    _require_kind(classes, y)
+    order = np.argsort(classes)
+    found = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
+    strange = classes[found] != y
+    if strange.any():
+        raise ValueError(
+            f"y holds the label {y[strange][0]!r}, which is none of the classes {shown(classes.tolist())}. "
+            "Declare it with classes=, or let predict_then_learn take it in."
+        )
+    return found
+
+
+def dump(classes: Any) -> Any:
+    """Classes as a checkpoint holds them: numbers as they are, strings as text."""
+    if classes.dtype.kind not in "UO":
+        return classes
+    if classes.dtype.kind == "O" and not all(isinstance(label, str) for label in classes):
+        raise ValueError(f"classes_ must be numbers or strings to be saved, got {shown(classes.tolist())}.")
+    return json.dumps([classes.dtype.str, classes.tolist()])
+
+
+def load(saved: Any) -> Any:
+    """And back."""
+    if not isinstance(saved, str):
+        return saved
+    dtype, labels = json.loads(saved)
+    return np.array(labels, dtype=dtype)
+
+
+def _require_kind(classes: Any, labels: Any) -> None:
+    """Strings and numbers have no common order, and a label of the other kind is a mistake."""
+    if (classes.dtype.kind in "USO") != (labels.dtype.kind in "USO"):
+        raise ValueError(
+            f"labels must stay of one kind: the classes are {shown(classes.tolist())}, "
+            f"got {shown(np.unique(labels).tolist())}. Convert y."
+        )

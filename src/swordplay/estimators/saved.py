@@ -1,0 +1,68 @@
+"""Files that hold a whole estimator: its parameters, its model and what is around the model. No pickle."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from swordplay import checkpoint
+from swordplay.checkpoint import CheckpointError
+from swordplay.types import State
+
+PARAMETER, MODEL = "parameter.", "model."
+
+
+class Saved(ABC):
+    """``save`` and ``load``, for classes that keep each argument of their constructor under its own name."""
+
+    _library: ClassVar[str] = ""
+    """Put before the name of the class to tell its files from those of a namesake."""
+
+    @abstractmethod
+    def _learned(self) -> tuple[Any, State] | None:
+        """The model and what is around it, such as names of columns; None before anything was learned."""
+
+    @abstractmethod
+    def _resume(self, saved: Mapping[str, Any]) -> Any:
+        """Take up what was around the model; returns the model, made afresh for its state to be loaded."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and state to a file, all or nothing; no pickle."""
+        state: State = {f"{PARAMETER}{name}": getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        learned = self._learned()
+        if learned is not None:
+            model, around = learned
+            state |= {f"{MODEL}{name}": value for name, value in model.state().items()} | around
+        checkpoint.save(path, state, kind=self._kind())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The estimator that was saved; it goes on bit by bit.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is not exactly what this class saved.
+        """
+        saved = checkpoint.load(path, kind=cls._kind())
+        try:
+            estimator = cls(**_within(PARAMETER, saved))
+            model = _within(MODEL, saved)
+            if model:
+                estimator._resume(saved).load_state(model)
+        except (TypeError, ValueError, KeyError, RecursionError) as error:
+            raise CheckpointError(
+                f"the checkpoint {os.fspath(path)!r} does not fit {cls.__name__}: {error} Save it again with this version."
+            ) from error
+        return estimator
+
+    @classmethod
+    def _kind(cls) -> str:
+        return cls._library + cls.__name__
+
+
+def _within(prefix: str, saved: Mapping[str, Any]) -> State:
+    return {name.removeprefix(prefix): value for name, value in saved.items() if name.startswith(prefix)}
