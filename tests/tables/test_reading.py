@@ -427,3 +427,35 @@ def test_memory_is_bounded_by_blocks_not_by_the_file(tmp_path: Path) -> None:
             count += len(batch.rows)
     assert count == 1_000_000
     assert largest < 1 << 20
+
+
+@pytest.mark.parametrize(("more", "fits"), [("\n3,4\n", True), ("\r\n3,4\r\n", True), ("5\n3,4\n", False)])
+def test_a_last_row_that_was_half_written_is_noticed(tmp_path, more, fits):
+    path = tmp_path / "growing.csv"
+    path.write_bytes(b"x,y\n1,2\n2,3")
+    with open_table(path, target="y") as table:
+        position = list(table.batches())[-1].position
+    path.write_bytes(path.read_bytes() + more.encode())
+    if fits:
+        with open_table(path, target="y", position=position) as table:
+            assert [row for batch in table.batches() for row in batch.rows.to_pylist()] == [{"x": 3.0, "y": 4.0}]
+    else:
+        with pytest.raises(TableError, match="row 2: the row was incomplete"):
+            open_table(path, target="y", position=position)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "ndjson", "parquet"])
+def test_only_the_columns_asked_for_are_read(tmp_path, suffix):
+    path = tmp_path / f"t.{suffix}"
+    if suffix == "csv":
+        path.write_text("x,y,z\n1,2,a\n2,3,4\n")
+    elif suffix == "ndjson":
+        path.write_text('{"x": 1, "y": 2, "z": [1]}\n{"x": 2, "y": 3, "z": {"a": 1}}\n')
+    else:
+        pq.write_table(pa.table({"x": [1.0, 2.0], "y": [2.0, 3.0], "z": [[1], [2]]}), path)
+    for choice in ({"keep": ["x"]}, {"drop": ["z"]}):
+        with open_table(path, target="y", **choice) as table:
+            assert table.schema.names == ["x", "y"]
+            assert sum(len(batch.rows) for batch in table.batches()) == 2
+    with pytest.raises(TableError, match="no column 'w'"):
+        open_table(path, target="y", keep=["w"])

@@ -66,7 +66,7 @@ def test_asked_for_is_used_and_the_rest_is_not():
     ("features", "drop", "told"),
     [
         (("prise",), (), r"--features names the column 'prise', which is not there. Did you mean 'price'\?"),
-        (None, ("zzz",), r"--drop names the column 'zzz', which is not there. There are: price, size."),
+        (None, ("y",), "--drop names the target 'y'"),
         (("y",), (), "--features names the target 'y'"),
     ],
 )

@@ -17,16 +17,17 @@ WHOLE = [float(k % 3) for k in range(100)]
     [
         ([0.0, 1.0, 1.0, None], "binary", "0 or 1"),
         ([0.0, 0.0], "binary", "0 or 1"),
-        ([3.0, 7.5, 3.0], "binary", "two values, 3 and 7.5"),
+        ([3.0, 7.5] * 10, "binary", "two values, 3 and 7.5"),
+        ([2.5, 3.25], "regression", "only 2 rows to tell by; --task insists"),
         ([True, False], "binary", "truths"),
         ([True], "binary", "truths"),
         (["up", "down", "up"], "binary", "'down' and 'up'"),
         (["a", "b", "c"], "multi-class", "'a', 'b' and 'c' are words"),
         (WHOLE, "multi-class", "3 different whole numbers, 0, 1 and 2"),
-        (WHOLE[:20], "regression", "3 different ones in the first 20 rows"),
+        (WHOLE[:20], "regression", "3 different in the first 20 rows"),
         ([*WHOLE, 0.5], "regression", "not all of them whole"),
-        ([float(k) for k in range(1000)], "regression", "1,000 different ones"),
-        ([5.0], "regression", "1 different ones"),
+        ([float(k) for k in range(1000)], "regression", "1,000 different in"),
+        ([5.0], "regression", "1 different in the first 1 rows (only 1 row to tell by"),
     ],
 )
 def test_recognised(values, task, told):

@@ -18,6 +18,7 @@ Examples:
   swordplay compare prices.csv --target price --step-sizes 0.1,0.01 --report comparison.html
   swordplay compare prices.csv --target price --rows 10000 --json --quiet > comparison.json
 """
+SMALLEST_RADIUS, LARGEST_RADIUS = 1e-6, 1e6
 MOST_ROWS = 200_000
 """Everybody goes over the table several times, so it is held in memory."""
 
@@ -30,6 +31,13 @@ def step_sizes(context: click.Context, option: click.Parameter, value: str | Non
         raise click.BadParameter(f"must be positive numbers between commas, such as 0.1,0.01, got {value!r}.") from None
 
 
+def radius_of_ball(context: click.Context, option: click.Parameter, value: float) -> float:
+    """A radius that makes sense."""
+    if not SMALLEST_RADIUS <= value <= LARGEST_RADIUS:  # NaN compares as false
+        raise click.BadParameter(f"must be a radius from {SMALLEST_RADIUS:g} to {LARGEST_RADIUS:g}, got {value}.")
+    return value
+
+
 @click.command("compare", epilog=EXAMPLES)
 @click.argument("file")
 @click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
@@ -38,7 +46,7 @@ def step_sizes(context: click.Context, option: click.Parameter, value: str | Non
     "--step-sizes", callback=step_sizes, metavar="A,B", help="Let OGD with these steps take part, for scaled columns."
 )
 @click.option(
-    "--radius", type=click.FloatRange(1e-6, 1e6), default=8.0, show_default=True, help="Of the ball where coefficients live."
+    "--radius", callback=radius_of_ball, type=float, default=8.0, show_default=True, help="Of the ball where coefficients live."
 )
 @click.option(
     "--task", type=click.Choice(["regression", "binary", "multi-class"]), help="Recognised from the target unless given."
@@ -113,13 +121,13 @@ def compare_command(
 
 def _say(table: Any, target: str, rows: int) -> None:
     """What was made of the table, on standard error."""
-    from swordplay.cli.words import columns
+    from swordplay.cli.words import LONGEST_NAME, columns, printable
 
-    task = f"{target}: {table.recognised.task}, as {table.recognised.why}."
+    task = f"{printable(target, LONGEST_NAME)}: {table.recognised.task}, as {table.recognised.why}."
     refused = [f"{table.refused:,} bad row(s) left out."] if table.refused else []
     cut = [f"Only the first {rows:,} rows are looked at; --rows N takes more."] if table.cut else []
     for line in (*table.remarks, task, *columns(table.plans), *refused, *cut):
-        click.echo(line, err=True)
+        click.echo(printable(line), err=True)
 
 
 def _json(found: Any, name: str, target: str) -> str:

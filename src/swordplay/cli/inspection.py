@@ -27,6 +27,7 @@ def inspect_command(state: str, as_json: bool) -> None:
     Any checkpoint of swordplay will do: of `swordplay track`, of an estimator, of a learner or of the engine.
     """
     from swordplay.cli.errors import in_words
+    from swordplay.cli.words import printable
 
     with in_words():
         facts = describe(state)
@@ -37,7 +38,7 @@ def inspect_command(state: str, as_json: bool) -> None:
     for name, value in facts.items():
         lines = value if isinstance(value, list) else [value]
         for k, line in enumerate(lines):
-            click.echo(f"{name if k == 0 else '':{width}}  {f'{line:,}' if isinstance(line, int) else line}")
+            click.echo(f"{name if k == 0 else '':{width}}  {f'{line:,}' if isinstance(line, int) else printable(str(line))}")
 
 
 class Header(NamedTuple):
@@ -198,4 +199,4 @@ def _shape(value: Any) -> str:
 def _listed(names: list[str]) -> str:
     from swordplay.cli.words import listed
 
-    return listed([name if len(name) <= 40 else f"{name[:39]}…" for name in names], most=8)
+    return listed(names, most=8)

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from swordplay import __version__
-from swordplay.cli.words import counted, figure
+from swordplay.cli.words import LONGEST_NAME, counted, figure, printable
 from swordplay.tracking import Outcome, Story
 
 MEANINGS = {
@@ -25,7 +25,7 @@ MEANINGS = {
 
 def show(outcome: Outcome, story: Story, files: Mapping[str, str], out: Console) -> None:
     """Print the errors beside those of the baselines, and where everything is."""
-    out.print(Text(f"{story.source}: {story.target}, {story.task}", style="bold"))
+    out.print(Text(f"{printable(story.source)}: {printable(story.target, LONGEST_NAME)}, {story.task}", style="bold"))
     if story.rows:
         out.print()
         out.print(_table(story))
@@ -33,7 +33,7 @@ def show(outcome: Outcome, story: Story, files: Mapping[str, str], out: Console)
     for line in _lines(outcome, story):
         out.print(Text(line))
     for what, path in files.items():
-        out.print(Text(f"{what.capitalize():12}  {path}"), soft_wrap=True)
+        out.print(Text(f"{what.capitalize():12}  {printable(path)}"), soft_wrap=True)
 
 
 def _table(story: Story) -> Table:

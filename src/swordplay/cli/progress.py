@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from swordplay.cli.words import columns, counted, figure
+from swordplay.cli.words import LONGEST_NAME, columns, counted, figure, printable
 from swordplay.tracking import Progress as Report
 
 BETWEEN_LINES = 10.0
@@ -72,7 +72,7 @@ def shown(name: str, quiet: bool, plain: bool = False) -> Iterator[Watch]:
 
 
 def _plainly(console: Console) -> Callable[[str], None]:
-    return lambda line: console.print(Text(line), soft_wrap=True)
+    return lambda line: console.print(Text(printable(line)), soft_wrap=not console.is_terminal)
 
 
 def _now_and_then(say: Callable[[str], None]) -> Callable[[Report, str], None]:
@@ -103,7 +103,7 @@ def _recognised(report: Report) -> list[str]:
     tracker = report.tracker
     if report.resumed:
         return [f"Going on after row {report.resumed:,}."]
-    task = f"{tracker.settings.target}: {tracker.task}, as {tracker.recognised.why}."
+    task = f"{printable(tracker.settings.target, LONGEST_NAME)}: {tracker.recognised.task}, as {tracker.recognised.why}."
     return [*report.remarks, task, *columns(tracker.encoder.plans)]
 
 

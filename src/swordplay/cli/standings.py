@@ -8,12 +8,14 @@ from rich.table import Table
 from rich.text import Text
 
 from swordplay.cli.tables import number
+from swordplay.cli.words import counted
 from swordplay.contest import Contest, Standing
 
 LEGEND = (
     "regret: loss beyond that of the best coefficients of hindsight, fixed or moving\n"
     "as far as the column says; below 0 the learner did better. told: what it had\n"
-    "to be told that only hindsight knows (T rounds, G steepest, L smoothest)."
+    "to be told that only hindsight knows (T rounds, G steepest, L smoothest).\n"
+    "SwordRegressor and SwordClassifier are what swordplay track runs."
 )
 
 
@@ -25,7 +27,7 @@ def show(contest: Contest, out: Console) -> None:
 
 def table(contest: Contest) -> Table:
     """Rank, error, regrets and cost of every contestant."""
-    title = f"{contest.rows:,} rows, {contest.columns:,} columns"
+    title = f"{counted(contest.rows, 'row')}, {counted(contest.columns, 'column')}"
     grid = Table(
         title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
     )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+LONGEST_NAME, MOST_NAMES = 40, 6
+"""Letters of a name that are shown, and names in a row."""
+
 
 def figure(error: float, task: str) -> str:
     """An error with as many digits as anybody needs: an RMSE in the target's units, or per cent of mistakes.
@@ -26,15 +29,24 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def listed(names: Sequence[str], most: int = 6) -> str:
+def printable(text: str, most: int | None = None) -> str:
+    r"""Text that does nothing to a terminal: control characters and marks of direction are written out, and it may be cut.
+
+    >>> printable("a\x1b[31m\n"), printable("abcdef", most=4)
+    ('a\\x1b[31m\\n', 'abc…')
+    """
+    safe = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    return safe if most is None or len(safe) <= most else f"{safe[: most - 1]}…"
+
+
+def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Names in a row, the first few of many.
 
     >>> listed(["a", "b", "c"]), listed(list("abcdefgh"), most=3)
     ('a, b, c', 'a, b, c and 5 more')
     """
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    shown = [printable(name, LONGEST_NAME) for name in names[:most]]
+    return ", ".join(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def in_bytes(size: int) -> str:
@@ -53,6 +65,7 @@ def columns(plans: Sequence[Any]) -> list[str]:
     kinds = {"number": "numbers", "truth": "truths", "category": "categories", "date": "dates"}
     named = {kind: [plan.name for plan in plans if plan.kind.removesuffix(" and time") == kind] for kind in kinds}
     used = [f"{kinds[kind]} {listed(names)}" for kind, names in named.items() if names]
-    without = [f"{plan.name} ({plan.why})" for plan in plans if plan.kind == "left out"]
+    without = [f"{printable(plan.name, LONGEST_NAME)} ({plan.why})" for plan in plans if plan.kind == "left out"]
     lines = [f"Columns: {'; '.join(used) or 'none of use'}."]
-    return [*lines, f"Left out: {listed(without)}."] if without else lines
+    more = f" and {len(without) - MOST_NAMES} more" if len(without) > MOST_NAMES else ""
+    return [*lines, f"Left out: {', '.join(without[:MOST_NAMES])}{more}."] if without else lines

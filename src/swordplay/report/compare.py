@@ -88,7 +88,7 @@ def _legend(contest: Contest) -> str:
     return (
         "Regret is the loss beyond that of the best coefficients of hindsight; below 0 the learner did better. "
         f"How far these move: {marks}. Told is what a learner had to be told that only hindsight knows: T how many rounds, "
-        "G how steep, L how smooth."
+        "G how steep, L how smooth. SwordRegressor and SwordClassifier are what swordplay track runs."
     )
 
 

@@ -136,14 +136,29 @@ def beyond_exact(values: pa.Array) -> bool:
     return bool(len(whole)) and bool(pc.max(pc.abs(whole.cast(NUMBER))).as_py() >= LARGEST_EXACT)
 
 
-def require(where: str, names: Sequence[str], target: str | None, drop: Collection[str]) -> None:
+class Choice(NamedTuple):
+    """Which columns are read."""
+
+    target: str | None
+    """One that must be there."""
+    drop: Collection[str] = ()
+    """Those to leave out,"""
+    keep: Collection[str] | None = None
+    """and, unless all others are wanted, those to take beside the target."""
+
+    def leaves_out(self, name: str) -> bool:
+        """Whether a column is not read at all."""
+        return name != self.target and (name in self.drop or (self.keep is not None and name not in self.keep))
+
+
+def require(where: str, names: Sequence[str], choice: Choice) -> None:
     """Columns have different names, and those that are asked for are among them."""
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         first = names.index(twice)
         second = names.index(twice, first + 1)
         raise TableError(f"{where}: columns {first + 1} and {second + 1} are both called {twice!r}. Rename one.")
-    for name in [*drop, *([] if target is None else [target])]:
+    for name in [*choice.drop, *(choice.keep or ()), *([] if choice.target is None else [choice.target])]:
         if name not in names:
             known = shown(", ".join(names), 160)[1:-1]
             raise TableError(f"{where} has no column {name!r}.{nearest(name, names)} There are: {known}.")

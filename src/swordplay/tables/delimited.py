@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from swordplay.tables import columns
-from swordplay.tables.columns import DATES, MISSING, NUMBER, TRUTH, WORD, Layout
+from swordplay.tables.columns import DATES, MISSING, NUMBER, TRUTH, WORD, Choice, Layout
 from swordplay.tables.errors import TableError
 from swordplay.tables.records import boundaries, newlines, pieces
 from swordplay.tables.text import Fault, Head, bad_row, ended, endless, not_utf8, refusal, without_mark
@@ -125,10 +124,10 @@ class Delimited:
         return Fault(None, record.decode(errors="replace").strip("\r\n"), reason)
 
 
-def recognise(head: Head, target: str | None, drop: Collection[str]) -> Delimited:
+def recognise(head: Head, choice: Choice) -> Delimited:
     """The format of a file, from its head."""
     header = read_header(head)
-    columns.require(head.name, header.names, target, drop)
+    columns.require(head.name, header.names, choice)
     if header.delimiter != ",":
         head.remarks.append(f"Columns are separated by {DELIMITERS[header.delimiter]}.")
     if all(_is_number(name) for name in header.names):
@@ -139,7 +138,7 @@ def recognise(head: Head, target: str | None, drop: Collection[str]) -> Delimite
     decimal = "." if header.delimiter == "," else _decimal(words)
     if decimal != ".":
         head.remarks.append("Numbers are written with a decimal comma.")
-    types = tuple(_kind(head, name, words.column(name), decimal, drop) for name in header.names)
+    types = tuple(_kind(head, name, words.column(name), decimal, choice) for name in header.names)
     head.take(header.size, header.lines)
     return Delimited(Layout(header.names, types), header.delimiter, decimal)
 
@@ -212,8 +211,8 @@ def _decimal(words: pa.RecordBatch) -> str:
     return "," if kinds[1].count(NUMBER) > kinds[0].count(NUMBER) else "."
 
 
-def _kind(head: Head, name: str, values: pa.Array, decimal: str, drop: Collection[str]) -> pa.DataType | None:
-    if name in drop:
+def _kind(head: Head, name: str, values: pa.Array, decimal: str, choice: Choice) -> pa.DataType | None:
+    if choice.leaves_out(name):
         return None
     kind = columns.vote(values, [NUMBER, TRUTH, *DATES], decimal)
     if kind is None:

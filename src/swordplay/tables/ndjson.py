@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow.json
 from numpy.typing import NDArray
 
 from swordplay.tables import columns
-from swordplay.tables.columns import DATES, NUMBER, TRUTH, WORD, Layout
+from swordplay.tables.columns import DATES, NUMBER, TRUTH, WORD, Choice, Layout
 from swordplay.tables.errors import TableError
 from swordplay.tables.records import newlines, pieces
 from swordplay.tables.text import MARK, Fault, Head, bad_row, ended, not_utf8, refusal
@@ -111,7 +110,7 @@ class Lines:
         return found | {i: Fault(field.name, words[i], reason) for i, wrong in zip(words, bad, strict=True) if wrong}
 
 
-def recognise(head: Head, target: str | None, drop: Collection[str]) -> Lines:
+def recognise(head: Head, choice: Choice) -> Lines:
     """Columns and types of a file, from its head."""
     mark = len(MARK) * head.data.startswith(MARK)
     body = head.data[mark:]
@@ -129,8 +128,8 @@ def recognise(head: Head, target: str | None, drop: Collection[str]) -> Lines:
         line = 1 + len(newlines(body[: starts[0]]))
         raise bad_row(head.name, refusal(1, line, next(reading for reading in readings if isinstance(reading, Fault))))
     names = tuple(dict.fromkeys(name for row in rows for name in row))
-    columns.require(head.name, names, target, drop)
-    types = tuple(None if name in drop else _kind(head, name, [row.get(name) for row in rows]) for name in names)
+    columns.require(head.name, names, choice)
+    types = tuple(None if choice.leaves_out(name) else _kind(head, name, [row.get(name) for row in rows]) for name in names)
     head.take(mark, 0)
     return Lines(Layout(names, types))
 

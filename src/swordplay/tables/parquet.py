@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from swordplay.arguments import shown
 from swordplay.tables import columns
-from swordplay.tables.columns import DATES, NUMBER, TRUTH, WORD, Layout
+from swordplay.tables.columns import DATES, NUMBER, TRUTH, WORD, Choice, Layout
 from swordplay.tables.errors import TableError, unreadable
 from swordplay.tables.source import Raw, Source
 from swordplay.tables.table import Batch, Position, Refusal, Table
@@ -32,8 +32,8 @@ class ParquetTable(Table):
     ----------
     source
         The file.
-    target, drop
-        As in :func:`~swordplay.tables.open_table`.
+    choice
+        Of its columns.
     position
         Where to go on, or None for the beginning.
     skip
@@ -45,8 +45,7 @@ class ParquetTable(Table):
     def __init__(
         self,
         source: Source,
-        target: str | None,
-        drop: Collection[str],
+        choice: Choice,
         position: Position | None,
         *,
         skip: bool,
@@ -59,7 +58,7 @@ class ParquetTable(Table):
                 f"{self.name}: Parquet cannot be read from a pipe, as it begins with its end. Give the file itself."
             )
         self._file = self._opened(source)
-        layout = self._layout(target, drop)
+        layout = self._layout(choice)
         if position is None:
             position = Position("parquet", layout.text(), 0, 0, 0, 0, self._fingerprint())
             self.remarks = [columns.rounded(name) for name in layout.schema.names if self._is_beyond_exact(name)]
@@ -85,12 +84,12 @@ class ParquetTable(Table):
                 f"{path} is not a whole Parquet file: it is cut short or damaged at its end. Fetch or write it again."
             ) from error
 
-    def _layout(self, target: str | None, drop: Collection[str]) -> Layout:
+    def _layout(self, choice: Choice) -> Layout:
         schema = self._file.schema_arrow
-        columns.require(self.name, schema.names, target, drop)
+        columns.require(self.name, schema.names, choice)
         if not self._file.metadata.num_rows:
             raise TableError(f"{self.name} has columns ({', '.join(schema.names[:5])}) and no rows. Give a file with data.")
-        types = tuple(None if field.name in drop else self._kind(field) for field in schema)
+        types = tuple(None if choice.leaves_out(field.name) else self._kind(field) for field in schema)
         return Layout(tuple(schema.names), types)
 
     def _kind(self, field: pa.Field) -> pa.DataType:
@@ -213,5 +212,5 @@ def changed(name: str) -> TableError:
     """The input is not the one that was being read."""
     return TableError(
         f"{name} is not the input that this state was saved with: it begins differently or is shorter.\n"
-        "Give the same input, or start anew without the saved state."
+        "Give the same input, or begin anew with --force."
     )

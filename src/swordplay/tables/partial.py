@@ -123,7 +123,7 @@ def not_ours(path: str) -> TableError:
     """The file is not the one that the position belongs to."""
     return TableError(
         f"{path} is not the output that this state was saved with, or has been changed since.\n"
-        "Put it back, or start anew without the saved state."
+        "Put it back, or begin anew with --force."
     )
 
 

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 from swordplay.arguments import shown
 from swordplay.tables import delimited, ndjson
+from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
 from swordplay.tables.parquet import BATCH_ROWS, ParquetTable, changed
 from swordplay.tables.source import Source
 from swordplay.tables.table import Position, Table
 from swordplay.tables.text import BEGINNING, HEAD_BYTES, LONGEST_RECORD, MARK, Format, Head, TextTable, endless
 
+NEWLINES = (b"\n", b"\r")
 BLOCK = 1 << 22
 """Bytes of text per batch: pyarrow is fastest at about this size, and memory stays small."""
 ENDINGS = {
@@ -28,7 +30,7 @@ UTF16 = (b"\xff\xfe", b"\xfe\xff")
 class TextFormat(NamedTuple):
     """A format of text: how it is recognised, and how it comes back from a position."""
 
-    recognise: Callable[[Head, str | None, Collection[str]], Format]
+    recognise: Callable[[Head, Choice], Format]
     complete: Callable[[bytes], bool]
     described: Callable[[str], Format]
 
@@ -45,6 +47,7 @@ def open_table(
     format: str | None = None,
     target: str | None = "y",
     drop: Collection[str] = (),
+    keep: Collection[str] | None = None,
     position: Position | None = None,
     on_bad: str = "stop",
     encoding: str = "utf-8",
@@ -66,6 +69,8 @@ def open_table(
         A column that must be there; None for no such demand.
     drop
         Columns to leave out altogether.
+    keep
+        The only columns to read beside the target; all unless given.
     position
         Where an earlier reading got to (:class:`Batch`); the same source has to be given, and may have grown.
     on_bad
@@ -95,14 +100,15 @@ def open_table(
         raise ValueError(f"format must be one of {', '.join(ENDINGS)}, got {shown(format)}.")
     if position is not None and format not in (None, position.format):
         raise TableError(f"format is {format!r}, but the saved state read {position.format!r}. Give the same format.")
+    choice = Choice(target, drop, keep)
     text = Source(os.fspath(source), encoding)
     try:
         format = position.format if position else format or recognised(text)
         skip = on_bad == "skip"
         if format == "parquet":
-            return ParquetTable(text, target, drop, position, skip=skip, batch_rows=max(1, block_size * BATCH_ROWS // BLOCK))
+            return ParquetTable(text, choice, position, skip=skip, batch_rows=max(1, block_size * BATCH_ROWS // BLOCK))
         options: dict[str, Any] = {"skip": skip, "block_size": block_size}
-        return _begun(text, format, target, drop, options) if position is None else _resumed(text, position, options)
+        return _begun(text, format, choice, options) if position is None else _resumed(text, position, options)
     except BaseException:
         text.close()
         raise
@@ -123,10 +129,10 @@ def recognised(source: Source) -> str:
     return named
 
 
-def _begun(source: Source, format: str, target: str | None, drop: Collection[str], options: dict[str, Any]) -> TextTable:
+def _begun(source: Source, format: str, choice: Choice, options: dict[str, Any]) -> TextTable:
     """A table from its beginning."""
     head = _head(source, TEXT[format].complete)
-    chosen = TEXT[format].recognise(head, target, drop)
+    chosen = TEXT[format].recognise(head, choice)
     beginning = head.data[: head.size]
     source.unread(head.data[head.size :])
     fingerprint = hashlib.sha256(beginning[:BEGINNING]).hexdigest()
@@ -142,10 +148,33 @@ def _resumed(source: Source, position: Position, options: dict[str, Any]) -> Tex
     while (left := min(position.offset, BEGINNING) - len(beginning)) > 0 and (data := source.read(left)):
         beginning += data[:left]
         source.unread(data[left:])
-    rest = position.offset - len(beginning)
-    if hashlib.sha256(beginning).hexdigest() != position.fingerprint or source.skip(rest) != rest:
+    before_last = max(0, position.offset - len(beginning) - 1)
+    if hashlib.sha256(beginning).hexdigest() != position.fingerprint or source.skip(before_last) != before_last:
         raise changed(source.name)
+    last = _byte(source) if position.offset > len(beginning) else beginning[-1:]
+    if not last:
+        raise changed(source.name)
+    if last not in NEWLINES:
+        _require_whole(source, position)
     return TextTable(source, TEXT[position.format].described(position.layout), position, beginning, **options)
+
+
+def _byte(source: Source) -> bytes:
+    """The next byte; none at the end."""
+    data = source.read(1)
+    source.unread(data[1:])
+    return data[:1]
+
+
+def _require_whole(source: Source, position: Position) -> None:
+    """Refuse to go on after a row that had no end when it was read, and has become longer since."""
+    following = _byte(source)
+    source.unread(following)
+    if following and following not in NEWLINES:
+        raise TableError(
+            f"{source.name}, row {position.row}: the row was incomplete when it was read (the file ended in it), and has grown "
+            "since.\nBegin anew with --force."
+        )
 
 
 def _head(source: Source, complete: Callable[[bytes], bool]) -> Head:

@@ -53,7 +53,7 @@ def open_output(
     name = os.fspath(path)
     if format not in (None, *ENDINGS.values()):
         raise ValueError(f"format must be one of csv, ndjson, parquet, got {shown(format)}.")
-    stream = name == "-" or _is_stream(name)
+    stream = name == "-" or is_stream(name)
     chosen = format or ENDINGS.get(os.path.splitext(name)[1].lower()) or ("csv" if stream else None)
     if chosen is None:
         raise TableError(f"{name}: the format of the output is not clear. End its name in .csv, .ndjson or .parquet.")
@@ -84,7 +84,7 @@ def _stream(name: str, schema: pa.Schema, format: str, position: OutputPosition 
     return StreamOutput(shown_name, descriptor, format, *_text(format, schema), position)
 
 
-def _is_stream(path: str) -> bool:
+def is_stream(path: str) -> bool:
     """Whether there is something that is neither a file nor a folder, such as a pipe or ``/dev/null``."""
     try:
         mode = os.stat(path).st_mode

@@ -63,14 +63,13 @@ def plan(head: Any, target: str, features: Sequence[str] | None, drop: Sequence[
     """
     names = [name for name in head.schema.names if name != target]
     for option, asked in (("--features", features or ()), ("--drop", drop)):
-        for name in asked:
-            if name == target:
-                raise TrackingError(f"{option} names the target {name!r}. Name other columns; its last values join by --lags.")
-            if name not in names:
-                hint = nearest(name, names) or f" There are: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}."
-                raise TrackingError(f"{option} names the column {name!r}, which is not there.{hint}")
+        if target in asked:
+            raise TrackingError(f"{option} names the target {target!r}. Name other columns; its last values join by --lags.")
+    for name in features or ():
+        if name not in names and name not in drop:
+            raise TrackingError(f"--features names the column {name!r}, which is not there.{nearest(name, names)}")
     plans = []
-    for name in names:
+    for name in [*names, *(name for name in drop if name not in names)]:  # those to be dropped may not have been read at all
         if name in drop or (features is not None and name not in features):
             plans.append(Plan(name, "left out", "as asked"))
         else:

@@ -58,15 +58,16 @@ def recognise(target: str, values: Any, wanted: Task | None = None) -> Recognise
 
 
 def _of_numbers(distinct: list[float], rows: int) -> Recognised:
+    few = f" (only {rows:,} row{'s' * (rows != 1)} to tell by; --task insists)" if rows < 2 * ROWS_PER_NUMBER else ""
     if set(distinct) <= {0.0, 1.0} and distinct:
-        return Recognised("binary", "all values are 0 or 1")
-    if len(distinct) == 2:
+        return Recognised("binary", f"all values are 0 or 1{few}")
+    if len(distinct) == 2 and not few:
         return Recognised("binary", f"there are two values, {_listed(distinct)}")
     if any(not number.is_integer() for number in distinct):
-        return Recognised("regression", "the values are numbers, not all of them whole")
+        return Recognised("regression", f"the values are numbers, not all of them whole{few}")
     if 2 < len(distinct) <= min(MOST_NUMBERS, rows // ROWS_PER_NUMBER):
         return Recognised("multi-class", f"there are {len(distinct)} different whole numbers, {_listed(distinct)}")
-    return Recognised("regression", f"the values are numbers, {len(distinct):,} different ones in the first {rows:,} rows")
+    return Recognised("regression", f"the values are numbers, {len(distinct):,} different in the first {rows:,} rows{few}")
 
 
 def _words(kind: str) -> str:

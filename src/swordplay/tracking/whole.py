@@ -55,7 +55,15 @@ def whole(
     most
         Rows to be read.
     """
-    with open_table(source, format=format, target=settings.target, on_bad=on_bad, encoding=encoding) as table:
+    with open_table(
+        source,
+        format=format,
+        target=settings.target,
+        drop=settings.drop,
+        keep=settings.features,
+        on_bad=on_bad,
+        encoding=encoding,
+    ) as table:
         batches, count, refused = [], 0, 0
         for batch in table.batches():
             batches.append(batch.rows)
