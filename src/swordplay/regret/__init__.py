@@ -1,6 +1,7 @@
 """Regret: the record of a game, the quantities that bounds are made of, the bounds, and hindsight."""
 
 from swordplay.regret import bounds, hindsight
+from swordplay.regret.curve import RegretCurve
 from swordplay.regret.ledger import Ledger
 from swordplay.regret.quantities import (
     Quantity,
@@ -15,6 +16,7 @@ from swordplay.regret.variation import function_variation, gradient_variation
 __all__ = [
     "Ledger",
     "Quantity",
+    "RegretCurve",
     "bounds",
     "comparator_loss",
     "empirical_gradient_variation",

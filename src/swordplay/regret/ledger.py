@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
+from swordplay.regret.curve import Certified, RegretCurve, regret_curve
+from swordplay.regret.hindsight.problem import Progress
 from swordplay.regret.quantities import comparator_loss
+from swordplay.streams import LinearStream
 from swordplay.types import Loss, Matrix, Vector
 
 
@@ -64,3 +68,54 @@ class Ledger:
             u_t, shape ``(T, d)`` for dynamic regret, or one point ``(d,)`` for static regret against it.
         """
         return self.total_loss - comparator_loss(self.stream, comparators, rounds=self.rounds)
+
+    def regret_curve(
+        self,
+        learner: Certified,
+        *,
+        bound: Callable[[float, float], float] | None = None,
+        path_lengths: Any = None,
+        points: int = 12,
+        tolerance: float | None = None,
+        progress: Progress | None = None,
+    ) -> RegretCurve:
+        """Regret against the best sequences of every path length, beside the learner's certificate and a theorem's bound.
+
+        Parameters
+        ----------
+        learner
+            The one that played, as it was after the last round: its domain is where comparators live.
+        bound
+            A theorem as a function of path length and comparator loss, as ``lambda P, F: bounds.ader(path_length=P, ...)``.
+        path_lengths
+            Where to evaluate the curve; at the computed points of the frontier unless given.
+        points, tolerance, progress
+            As in :func:`swordplay.hindsight.frontier`.
+
+        Examples
+        --------
+        >>> import swordplay as sp
+        >>> world = sp.streams.drift.jumps(200, dim=1, every=50, noise=0.1, seed=0)
+        >>> learner = sp.Sword(world.domain)
+        >>> curve = sp.play(learner, world).regret_curve(learner)
+        >>> bool((curve.regrets + curve.gaps <= curve.certificate).all())
+        True
+        """
+        if learner.rounds != self.rounds:
+            raise ValueError(
+                f"learner has observed {learner.rounds} round(s), but the ledger tells of {self.rounds}: its certificate is "
+                "not of this run. Give the learner that played it, fresh at its start and untouched since."
+            )
+        stream = self.stream
+        played = stream[: self.rounds] if isinstance(stream, LinearStream) else islice(stream, self.rounds)
+        return regret_curve(
+            self.total_loss,
+            played,
+            learner.domain,
+            learner.certificate,
+            bound=bound,
+            path_lengths=path_lengths,
+            points=points,
+            tolerance=tolerance,
+            progress=progress,
+        )

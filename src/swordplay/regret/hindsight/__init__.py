@@ -1,0 +1,16 @@
+"""What would have been best, seen from the end: comparators for static, worst-case, piecewise and every dynamic regret."""
+
+from swordplay.regret.hindsight.fixed import best_fixed, block_minimizers, gap, minimizers
+from swordplay.regret.hindsight.frontier import Frontier, frontier
+from swordplay.regret.hindsight.sequence import BestSequence, best_sequence
+
+__all__ = [
+    "BestSequence",
+    "Frontier",
+    "best_fixed",
+    "best_sequence",
+    "block_minimizers",
+    "frontier",
+    "gap",
+    "minimizers",
+]
