@@ -21,16 +21,16 @@ demo: $(VENV)/.with-cli ## track and compare a real stream, replay the paper; th
 	@mkdir -p out
 	$(VENV)/bin/swordplay demo --report out/report.html $(if $(ROUNDS),--rounds $(ROUNDS))
 
-test: $(VENV)/.with-cli $(VENV)/.with-test ## run the tests (minutes)
+test: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the tests (minutes)
 	$(RUN) pytest -n 2 -m "not deep"
 
-test-deep: $(VENV)/.with-cli $(VENV)/.with-test ## run the long campaigns (much longer)
+test-deep: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the long campaigns (much longer)
 	HYPOTHESIS_PROFILE=deep $(RUN) pytest -n 2 -m deep
 
 bench: $(VENV)/.with-bench ## time the library beside its peers
 	$(RUN) benchmarks
 
-lint: $(VENV)/.with-cli $(VENV)/.with-test $(VENV)/.with-lint ## ruff, mypy --strict and the import contract
+lint: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test $(VENV)/.with-lint ## ruff, mypy --strict and the import contract
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy

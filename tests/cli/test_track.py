@@ -111,6 +111,17 @@ def test_examples_of_the_help_run(capsys, prices, monkeypatch):
         (["prices.csv", "--target", "price", "-o", "there.csv"], "there.csv exists already"),
         (["prices.csv", "--target", "price", "-o", "prices.csv"], "FILE and --output are the same file"),
         (["prices.csv", "--target", "price", "-o", "x.csv", "--state", "x.csv"], "--output and --state are the same file"),
+        (["p.csv.partial", "--target", "price", "-o", "p.csv"], "FILE and the .partial of --output are the same file"),
+        (["p.csv.assembling", "--target", "price", "-o", "p.csv"], "FILE and the .assembling of --output are the same file"),
+        (
+            ["q.csv.refused.csv", "--target", "price", "-o", "q.csv", "--on-bad", "skip", "--force"],
+            "FILE and the file of refused rows are the same file",
+        ),
+        (
+            ["prices.csv", "--target", "price", "-o", "a.csv", "--state", "a.csv.partial"],
+            "the .partial of --output and --state",
+        ),
+        (["prices.csv", "--target", "price", "--state", "no/s"], "--state no/s cannot be written"),
         (["prices.csv", "--target", "price", "--report", "r.pdf"], "must end in .html"),
         (["prices.csv", "--target", "price", "--report", "no/r.html"], "cannot write 'no/r.html'"),
         (["prices.csv", "--target", "price", "--state", "there.csv"], "is not a checkpoint of swordplay"),
@@ -218,6 +229,7 @@ def test_a_live_pipe_shows_rows_as_they_come(tmp_path):
         process.wait(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGINT
     assert "stopped after row 21" in error
+    assert "nothing was kept" not in error
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -251,3 +263,52 @@ def test_whoever_stops_reading_gets_no_traceback(tmp_path):
     assert len(done.stdout.splitlines()) == 3
     assert "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) <= 1
+
+
+def test_a_bad_row_in_a_run_that_goes_on_is_a_failure_on_the_way(capsys, prices):
+    arguments = ["track", "prices.csv", "--target", "price", "--state", "s"]
+    assert run(arguments) == 0
+    with prices.open("a") as file:
+        file.write("too,few\n")
+    assert run(arguments) == 1
+    assert "line 302" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("prices")
+def test_streams_are_written_to_though_they_exist(capsys):
+    assert run(["track", "prices.csv", "--target", "price", "-o", "/dev/null", "--on-bad", "skip"]) == 0
+    os.mkfifo("fifo")
+    command = (
+        f"{shlex.join([*COMMAND, 'track', 'prices.csv', '--target', 'price', '-o', 'fifo', '--quiet'])} & cat fifo; wait $!"
+    )
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    assert "\n300," in done.stdout
+
+
+@pytest.mark.usefixtures("prices")
+@pytest.mark.parametrize(
+    ("redirected", "code", "told"),
+    [
+        ("> /dev/full", 1, "swordplay: the result cannot be written: No space left on device.\n"),
+        ("--json > /dev/full", 1, "swordplay: the result cannot be written: No space left on device.\n"),
+        ("-o - > /dev/full", 2, "swordplay: standard output cannot be written: No space left on device."),
+        ("-o - >&-", 2, "swordplay: -o - goes to standard output, which is closed."),
+        (">&-", 0, ""),
+        ("2>&-", 0, ""),
+    ],
+)
+def test_outputs_that_are_full_or_closed(redirected, code, told):
+    command = f"{shlex.join([*COMMAND, 'track', 'prices.csv', '--target', 'price'])} {redirected}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    assert done.returncode == code
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_the_first_row(capfd, number, monkeypatch):
+    """It comes before anybody has asked whether to stop."""
+    monkeypatch.setattr("swordplay.tracking.run", lambda *_, **__: os.kill(os.getpid(), number) or time.sleep(PATIENCE))
+    assert run(["track", "-", "--target", "y"]) == 128 + number
+    assert "swordplay: interrupted." in capfd.readouterr().err

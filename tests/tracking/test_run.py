@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from swordplay import checkpoint
 from swordplay.checkpoint import CheckpointError
 from swordplay.tables import TableError
 from swordplay.tracking import Job, Settings, TrackingError, run
@@ -29,7 +30,7 @@ def job(path, **options):
 def stopped_after(batches, job):
     """Run a job and tell it to stop after so many batches."""
     seen = []
-    return run(job, watch=seen.append, told=lambda: len(seen) >= batches)
+    return run(job, watch=seen.append, told=lambda: len([one for one in seen if one.rows > one.resumed]) >= batches)
 
 
 def files(folder):
@@ -244,3 +245,94 @@ def test_a_table_without_a_target_anywhere(tmp_path):
     path.write_text("x,y\n1,\n2,\n")
     with pytest.raises(TrackingError, match="missing in all of the first 2 rows"):
         run(job(path))
+
+
+@pytest.mark.parametrize("bad", ["missing.csv", "column.csv"])
+def test_force_removes_nothing_before_the_run_can_start(tmp_path, bad):
+    path = write(tmp_path / "table.csv", world("regression", 100, seed=4))
+    options = {"output": tmp_path / "out.csv", "refused": tmp_path / "bad.csv", "state": tmp_path / "state", "force": True}
+    run(job(path, **options))
+    (tmp_path / "bad.csv").write_text("precious")
+    (tmp_path / "column.csv").write_text("x,z\n1,2\n")
+    before = files(tmp_path)
+    with pytest.raises(TableError):
+        run(job(tmp_path / bad, **options))
+    with pytest.raises(TableError, match="no folder"):
+        run(job(path, **{**options, "output": tmp_path / "nowhere" / "out.csv"}))
+    assert files(tmp_path) == before
+    run(job(path, **options))
+    assert not (tmp_path / "bad.csv").exists()
+
+
+def test_force_replaces_a_damaged_state_and_no_checkpoint_of_a_learner(tmp_path):
+    path, state = write(tmp_path / "table.csv", world("regression", 100, seed=4)), tmp_path / "state"
+    checkpoint.save(state, {"x": 1}, kind="learner")
+    before = state.read_bytes()
+    with pytest.raises(TrackingError, match="is not of a run of track"):
+        run(job(path, state=state, force=True))
+    assert state.read_bytes() == before
+    state.write_bytes(before[:-1])
+    assert run(job(path, state=state, force=True)).news == 100
+
+
+def test_a_state_that_cannot_be_saved_is_found_out_before_anything_is_learned(tmp_path):
+    path = write(tmp_path / "table.csv", world("regression", 100, seed=4))
+    watched = []
+    with pytest.raises(TrackingError, match=r"there is no folder .*nowhere"):
+        run(job(path, state=tmp_path / "nowhere" / "state"), watch=watched.append)
+    assert watched == []
+
+
+@pytest.mark.parametrize("output", FORMATS)
+def test_what_an_interrupted_run_left_is_kept_unless_forced(tmp_path, output):
+    path = write(tmp_path / "table.csv", world("regression", 900, seed=4))
+    options = {"output": tmp_path / f"out.{output}", "state": tmp_path / "state"}
+    assert stopped_after(1, job(path, **options)).stopped
+    before = files(tmp_path)
+    with pytest.raises(TrackingError, match=rf"out.{output}.partial is there.*--state.*--force"):
+        run(job(path, output=options["output"]))
+    assert files(tmp_path) == before
+    assert run(job(path, **options)).resumed > 0
+
+
+def test_a_run_killed_before_it_saved_anything_begins_again(tmp_path):
+    path = write(tmp_path / "table.csv", world("regression", 100, seed=4))
+    (tmp_path / "out.csv.partial").write_text("of a run without a state yet")
+    assert run(job(path, output=tmp_path / "out.csv", state=tmp_path / "state")).news == 100
+
+
+def test_without_a_row_to_learn_from_only_the_refused_rows_are_published(tmp_path):
+    for name, rows in {"targets": "1,1e70\n2,2e70\n", "fields": "1\n2\n"}.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "table.csv").write_text(f"x,y\n{rows}")
+        with pytest.raises(TrackingError, match=r"no row with a target to learn from \(2 refused, listed in .*bad.csv\)"):
+            run(job(folder / "table.csv", output=folder / "out.csv", refused=folder / "bad.csv"))
+        assert sorted(os.listdir(folder)) == ["bad.csv", "table.csv"]
+        assert csv.read_csv(folder / "bad.csv")["row"].to_pylist() == [1, 2]
+
+
+def test_refused_rows_before_the_first_good_one_are_listed(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("x,y\n" + "1,2,3\n" * 2000 + "".join(f"{k},{k + 0.5}\n" for k in range(2000)))
+    found = run(job(path, refused=tmp_path / "bad.csv"))
+    assert found.refused == 2000
+    assert csv.read_csv(tmp_path / "bad.csv").num_rows == 2000
+
+
+def test_a_column_that_is_not_used_cannot_make_a_row_bad(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("x,z,y\n" + "".join(f"{k % 7},{'word' if k == 4000 else k},{k + 0.5}\n" for k in range(20_000)))
+    for options in ({"drop": ("z",)}, {"features": ("x",)}):
+        assert run(job(path, **options)).news == 20_000
+
+
+def test_a_run_that_goes_on_says_so_before_anything_can_go_wrong(tmp_path):
+    path = write(tmp_path / "table.csv", world("regression", 100, seed=4))
+    run(job(path, state=tmp_path / "state"))
+    with path.open("a") as file:
+        file.write("too,few\n")
+    reports = []
+    with pytest.raises(TableError):
+        run(job(path, state=tmp_path / "state"), watch=reports.append)
+    assert [(report.rows, report.resumed) for report in reports] == [(100, 100)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -61,6 +64,8 @@ def run(arguments: Sequence[str] | None) -> int:
     """Run a command; its exit code. Errors take a line or two, not a traceback."""
     try:
         code = program.main(arguments, prog_name="swordplay", standalone_mode=False)
+        if sys.stdout is not None:  # as it is if it was closed (>&-)
+            sys.stdout.flush()
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "swordplay"
         click.echo(f"swordplay: {error.format_message()}\nTry '{where} --help'.", err=True)
@@ -71,7 +76,19 @@ def run(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("swordplay: interrupted.", err=True)
         return INTERRUPTED
+    except OSError as error:
+        return _unwritten(error)
     return code if isinstance(code, int) else 0
+
+
+def _unwritten(error: OSError) -> int:
+    """Say that the result could not be written, unless whoever was reading has gone; what is left of it goes nowhere."""
+    if not isinstance(error, BrokenPipeError):
+        what = error.filename or "the result cannot be written"
+        click.echo(f"swordplay: {what}: {error.strerror or error}.", err=True)
+    with contextlib.suppress(AttributeError, OSError):  # or the interpreter would try again on its way out
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
 
 
 @click.group(

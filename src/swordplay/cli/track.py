@@ -28,7 +28,12 @@ Examples:
 @click.option(
     "-o", "--output", metavar="PATH", help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output."
 )
-@click.option("--report", callback=options.report_path, metavar="PATH", help="Tell the story of the run in one HTML page here.")
+@click.option(
+    "--report",
+    callback=options.report_path,
+    metavar="PATH",
+    help="Tell the story of the run in one HTML page here; one that is there is replaced.",
+)
 @click.option("--state", metavar="PATH", help="Save learner and position here; the same command again goes on from there.")
 @click.option(
     "--task", type=click.Choice(["regression", "binary", "multi-class"]), help="Recognised from the target unless given."
@@ -49,7 +54,9 @@ Examples:
 @click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]")
 @click.option("--rows", type=click.IntRange(1), metavar="N", help="Stop after row N: a first look. Not with --state.")
 @click.option("--save-every", type=click.IntRange(1), metavar="N", help="Rows between two saves, instead of ten seconds.")
-@click.option("--force", is_flag=True, help="Replace outputs that exist, and begin anew whatever the state says.")
+@click.option(
+    "--force", is_flag=True, help="Replace outputs that exist (a report always is), and begin anew whatever the state says."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
 @click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
 def track_command(
@@ -91,16 +98,29 @@ def track_command(
         raise click.UsageError("--rows is for a first look and does not go together with --state. Leave out one of them.")
     if as_json and output == "-":
         raise click.UsageError("--json and -o - would both go to standard output. Give a file to one of them.")
-    _all_different(FILE=file, **{"--output": output, "--report": report, "--state": state})
-    settings = Settings(target, task, lags, features, drop or (), loss)
+    if output == "-" and sys.stdout is None:
+        raise click.UsageError("-o - goes to standard output, which is closed. Open it, or give a file.")
     refused = _beside(output, file) if on_bad == "skip" else None
+    written = {"--output": output, "the file of refused rows": refused}
+    _all_different(FILE=file, **written, **_on_the_way(written), **{"--report": report, "--state": state})
+    settings = Settings(target, task, lags, features, drop or (), loss)
     job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force)
     return _track(job, report, as_json, quiet)
 
 
 def _beside(*paths: str | None) -> str:
     """Where refused rows go: beside the first of these that is a file."""
-    return f"{next((path for path in paths if path not in (None, '-')), 'standard-input')}.refused.csv"
+    from swordplay.tables.writing import is_stream
+
+    files = (path for path in paths if path and path != "-" and not is_stream(path))
+    return f"{next(files, 'standard-input')}.refused.csv"
+
+
+def _on_the_way(written: dict[str, str | None]) -> dict[str, str | None]:
+    """The files in which outputs grow."""
+    endings = (".partial", ".assembling")
+    paths = {name: path for name, path in written.items() if path not in (None, "-")}
+    return {f"the {ending} of {name}": f"{path}{ending}" for name, path in paths.items() for ending in endings}
 
 
 def _all_different(**paths: str | None) -> None:
@@ -127,12 +147,17 @@ def _track(job: Any, report: str | None, as_json: bool, quiet: bool) -> int:
 
     name = "standard input" if job.source == "-" else os.path.basename(job.source)
     shown = progress.shown(name, quiet, plain=job.output == "-" and sys.stdout.isatty())
-    with Interrupts() as interrupts, shown as watch, in_words(lambda: watch.begun):
-        found = run(job, watch=watch, told=interrupts)
-        if found.stopped:
-            click.echo(_stopped(job, found), err=True)
+    with Interrupts() as interrupts:
+        try:
+            with shown as watch, in_words(lambda: watch.begun):
+                found = run(job, watch=watch, told=interrupts)
+                story = None if found.stopped else found.tracker.story(name, refused=found.refused, seconds=found.seconds)
+        except KeyboardInterrupt:
+            click.echo("swordplay: interrupted.", err=True)
             return interrupts.exit_code
-        story = found.tracker.story(name, refused=found.refused, seconds=found.seconds)
+    if story is None:
+        click.echo(_stopped(job, found), err=True)
+        return interrupts.exit_code
     if report is not None:
         _write(story, _view(job, found, quiet), report)
     files = _files(job, report, story)
@@ -189,7 +214,10 @@ def _files(job: Any, report: str | None, story: Any) -> dict[str, str]:
 
 
 def _stopped(job: Any, found: Any) -> str:
+    from swordplay.tables.writing import is_stream
+
     where = f"swordplay: stopped after row {found.tracker.last:,}"
     if job.state is not None:
         return f"{where} and saved in {job.state}. Run the same command again to go on."
-    return f"{where}; nothing was kept. With --state PATH the same command could go on from there."
+    sent = job.output == "-" or (job.output is not None and is_stream(job.output))
+    return f"{where}{'' if sent else '; nothing was kept'}. With --state PATH the same command could go on from there."

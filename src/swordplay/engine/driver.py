@@ -296,7 +296,7 @@ class Engine:
 def patiently(kernel: Callable[..., Any], *arguments_: Any) -> Any:
     """Call a kernel; if it takes long because it is being compiled, say so on a terminal."""
     name = getattr(kernel, "__qualname__", repr(kernel))
-    if name in _called or not sys.stderr.isatty():
+    if name in _called or sys.stderr is None or not sys.stderr.isatty():  # None if it was closed (2>&-)
         return kernel(*arguments_)
     _called.add(name)
     message = "swordplay: compiling the engine (once; kept on disk for the next time) ..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -97,12 +98,15 @@ def load(job: Job) -> Saved | None:
     CheckpointError
         If the file is not what :func:`save` wrote.
     TrackingError
-        If it is the state of another job.
+        If it is the state of another job, or could not be saved to.
     """
     if job.state is None:
         return None
+    folder = os.path.dirname(os.path.realpath(job.state))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise TrackingError(f"--state {job.state} cannot be written: there is no folder {folder!r} to write to. Make it first.")
     if job.force:
-        _forget(job.state)
+        _require_replaceable(job.state)
         return None
     try:
         state = checkpoint.load(job.state, kind=KIND)
@@ -119,19 +123,30 @@ def load(job: Job) -> Saved | None:
         ) from error
 
 
-def _forget(path: str) -> None:
-    """Remove a checkpoint, which would lead astray if the run that begins anew did not live to save one; nothing else."""
+def forget(job: Job) -> None:
+    """Remove the state that a forced run replaces: it would lead astray if that run did not live to save one."""
+    if job.force and job.state is not None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.realpath(job.state))
+
+
+def _require_replaceable(path: str) -> None:
+    """Refuse to replace what is no checkpoint of a run; one that is damaged may go."""
     try:
         with open(path, "rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise TrackingError(
                     f"--state {path} is not a checkpoint of swordplay, and would be replaced. Give another path."
                 )
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
+        checkpoint.load(path)
+    except (FileNotFoundError, checkpoint.CheckpointError):
+        return
     except OSError as error:
         raise TrackingError(f"--state {path} cannot be replaced: {error.strerror}. Give another path.") from error
+    try:
+        checkpoint.load(path, kind=KIND)
+    except checkpoint.CheckpointError as error:
+        raise TrackingError(f"--state {path} is not of a run of track, and would be replaced. Give another path.") from error
 
 
 def _restored(state: Mapping[str, Any]) -> Saved:

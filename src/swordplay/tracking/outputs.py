@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from typing import Any, Self, final
@@ -9,6 +10,7 @@ from typing import Any, Self, final
 import pyarrow as pa
 
 from swordplay.tables import Output, OutputPosition, Refusal, open_output
+from swordplay.tables.writing import is_stream
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.job import Job, Saved
 from swordplay.tracking.threads import Behind
@@ -41,24 +43,36 @@ class Outputs:
         """Find out before a long run what would go wrong at its end."""
         for name in NAMES:
             path = getattr(self.job, name)
-            if path in (None, "-"):
+            if path in (None, "-") or is_stream(path):
                 continue
             if saved and saved.finished and self.positions[name] and not os.path.exists(path):
                 raise TrackingError(f"{path} is gone, and the state {self.job.state} goes on from it. Begin anew with --force.")
             if not saved and not self.job.force and os.path.exists(path):
                 raise TrackingError(f"{path} exists already. Give another --output, or replace it with --force.")
-        if self.job.force and self.job.refused and os.path.exists(self.job.refused):
-            os.unlink(self.job.refused)  # it tells of rows of another run, and this one may refuse none
+            # With a state it may be this very run, killed before it had saved anything.
+            if self.job.state is None and not self.job.force and os.path.exists(f"{path}.partial"):
+                raise TrackingError(
+                    f"{path}.partial is there, of a run that was interrupted. "
+                    "Go on with its --state, or replace it with --force."
+                )
 
     def begin(self, schema: Any) -> None:
         """Open the file of the predictions, unless it is finished and there may be nothing to add to it."""
         if self.job.output is not None and not self.finished:
             self._opened("output", schema)
+        if self.job.force and self.job.refused is not None:  # it tells of rows of another run, and this one may refuse none
+            for path in (self.job.refused, f"{self.job.refused}.partial"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
 
     def write(self, predictions: Any, refusals: Sequence[Refusal]) -> None:
         """Append predictions and refusals."""
         if self.job.output is not None:
             self.behind.call(self._append, "output", predictions)
+        self.refuse(refusals)
+
+    def refuse(self, refusals: Sequence[Refusal]) -> None:
+        """Append refusals."""
         if refusals:
             self.behind.call(self._append, "refused", _table(refusals))
 
@@ -88,9 +102,14 @@ class Outputs:
         self.behind.drain()
         if self.job.output is not None:
             self._opened("output", schema).finish()
+        self.finish_refused()
+        self._close()
+
+    def finish_refused(self) -> None:
+        """Give the file of refused rows its name, if there are any."""
+        self.behind.drain()
         if "refused" in self.open or self.positions["refused"] is not None:
             self._opened("refused", REFUSED).finish()
-        self._close()
 
     def __enter__(self) -> Self:
         return self

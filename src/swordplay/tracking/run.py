@@ -72,7 +72,7 @@ def run(job: Job, watch: Callable[[Progress], None] = lambda _: None, told: Call
     job
         What to do.
     watch
-        Called after every batch.
+        Called after every batch, and at first if the job goes on.
     told
         Asked now and then whether to stop; if so the state is saved, and the predictions stay partial.
 
@@ -111,6 +111,8 @@ class _Run:
                 job.source,
                 format=job.format,
                 target=job.settings.target,
+                drop=job.settings.drop,
+                keep=job.settings.features,
                 position=self.position,
                 on_bad=job.on_bad,
                 encoding=job.encoding,
@@ -124,6 +126,9 @@ class _Run:
             batches = self._batches(reader)
             waiting, self.tracker = self._begin(batches)
             self.outputs.begin(self.tracker.schema)
+            jobs.forget(job)
+            if self.saved:
+                self._tell(table, before)
             stopped = self._all(itertools.chain(waiting, batches), table, before)
             self._end(stopped, news=self.rows > before)
         return Outcome(self.tracker, self._refused(), self._seconds(), self.remarks, before, self.rows - before, stopped)
@@ -147,15 +152,18 @@ class _Run:
         waiting: list[Batch] = []
         deadline = math.inf
         for batch in batches:
-            if batch is not None and len(batch.rows):
+            if batch is not None:
                 waiting.append(batch)
+            if batch is not None and len(batch.rows):
                 deadline = min(deadline, time.monotonic() + PATIENCE)
             if sum(len(one.rows) for one in waiting) >= HEAD_ROWS or time.monotonic() > deadline:
                 break
             if self.told():
                 raise KeyboardInterrupt
-        if not waiting:
-            raise TrackingError(f"{self.job.source}: there is no row to learn from. Give a table with rows.")
+        if not any(len(one.rows) for one in waiting):
+            refusals = [row for one in waiting for row in one.refusals]
+            self.outputs.refuse(refusals)
+            raise self._useless(len(refusals))
         head = pa.Table.from_batches([one.rows for one in waiting]).slice(0, HEAD_ROWS).combine_chunks().to_batches()[0]
         return waiting, Tracker.begin(self.job.settings, head)
 
@@ -164,8 +172,7 @@ class _Run:
         for batch in batches:
             if batch is not None:
                 self._one(batch)
-                done = (self.rows, table.consumed, table.size, self._refused())
-                self.watch(Progress(self.tracker, *done, before, self.remarks))
+                self._tell(table, before)
                 if self.job.rows is not None and self.rows >= self.job.rows:
                     return False
             if self._is_time_to_save():
@@ -173,6 +180,10 @@ class _Run:
             if self.told():
                 return True
         return False
+
+    def _tell(self, table: Table, before: int) -> None:
+        done = (self.rows, table.consumed, table.size, self._refused())
+        self.watch(Progress(self.tracker, *done, before, self.remarks))
 
     def _one(self, batch: Batch) -> None:
         batch = _up_to(batch, self.job.rows)
@@ -209,9 +220,19 @@ class _Run:
             self._save(finished=False)
         if stopped:
             return
+        if not self.tracker.contestants.started:
+            raise self._useless(self._refused())
         self.outputs.finish(self.tracker.schema)
         if self.job.state is not None:
             self._save(finished=True)
+
+    def _useless(self, refused: int) -> TrackingError:
+        """No row could be learned from; those that were refused are listed all the same."""
+        self.outputs.finish_refused()
+        listed = f" ({refused:,} refused, listed in {self.job.refused})" if refused else ""
+        return TrackingError(
+            f"{self.job.source}: there is no row with a target to learn from{listed}. Give a table with such rows."
+        )
 
     def _refused(self) -> int:
         return (self.position.refused if self.position else 0) + self.tracker.refused

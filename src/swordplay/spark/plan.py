@@ -1,0 +1,63 @@
+"""What a query does to its rows: fixed before it starts, the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import pyarrow as pa
+
+from swordplay.estimators.model import LossName
+from swordplay.spark.group import Group
+from swordplay.spark.record import Form
+
+Layout = Literal["packed", "map"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The settings of a query, in plain values."""
+
+    features: tuple[str, ...]
+    loss: LossName
+    classes: int
+    """How many; 0 for a regression."""
+    lags: int
+    buckets: int
+    layout: Layout
+    single: bool
+    """Whether states are kept in single precision."""
+
+    @property
+    def models(self) -> int:
+        """Models of each key: two classes share one."""
+        return self.classes if self.classes > 2 else 1
+
+    def group(self) -> Group:
+        """A bucket without keys."""
+        form = _form(len(self.features), self.loss, self.lags)
+        essence = json.dumps([self.features, self.loss, self.classes, self.lags, self.buckets, len(form.fresh)])
+        return Group(form, self.models, hashlib.sha256(essence.encode()).digest()[:8])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Rows on their way: the key as text, the order as a whole number, the target as a number or place of a class."""
+        numbers = [(f"x{j}", pa.float64()) for j in range(len(self.features))]
+        return pa.schema([("key", pa.string()), ("order", pa.int64()), *numbers, ("target", pa.float64())])
+
+    @property
+    def answers(self) -> pa.Schema:
+        """Rows with their predictions; a class is told by its place."""
+        number = pa.float64()
+        shares = [("probabilities", pa.list_(number))] if self.classes else []
+        told = [("key", pa.string()), ("order", pa.int64()), ("target", number), ("prediction", number)]
+        return pa.schema([*told, *shares, ("error", pa.string())])
+
+
+@lru_cache(maxsize=4)
+def _form(dim: int, loss: LossName, lags: int) -> Form:
+    """Made once in a process and not once for each bucket."""
+    return Form(dim, loss, lags)

@@ -1,0 +1,175 @@
+"""A learner for every key of a Spark frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from pyspark.sql import functions
+
+from swordplay import arguments
+from swordplay.estimators.model import LossName, regression_loss
+from swordplay.spark.columns import Columns, labels
+from swordplay.spark.plan import Layout, Plan
+from swordplay.spark.stages import PACKETS, TRACKERS, packets, walk
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+MOST_BUCKETS = 1 << 20
+
+
+def track_stream(
+    df: Any,
+    *,
+    key: str,
+    features: Sequence[str],
+    target: str,
+    order: str,
+    loss: LossName = "squared",
+    classes: Sequence[Any] | None = None,
+    lags: int = 0,
+    buckets: int = 64,
+    layout: Layout = "packed",
+    precision: str = "float64",
+) -> Any:
+    """Predict every row of a stream by a learner of its key's own, then learn it.
+
+    The learners are those of ``swordplay.sklearn``: raw columns, nothing to set. Their state lives in Spark's state store,
+    so that a query that was killed goes on from its checkpoint with nothing lost, nothing doubled and the same numbers.
+
+    Parameters
+    ----------
+    df
+        A streaming frame.
+    key
+        Column whose values have a learner each: strings, whole numbers, truth values or dates.
+    features
+        Columns of numbers, d of them.
+    target
+        Column to predict: a number, or one of ``classes``.
+    order
+        Column that says when a row happened: a timestamp, a date or a whole number, increasing within a key. Within a
+        micro-batch rows may come in any order; a row whose key has learned a later one (or one of the same order) is late,
+        and refused.
+    loss
+        ``"squared"`` or ``"huber"``, for numbers.
+    classes
+        All labels of a classification. ``prediction`` is then the likeliest label, and ``probabilities`` an array.
+    lags
+        How many of the last targets of the key join the columns.
+    buckets
+        Groups of keys that Python is called for. Part of the checkpoint: never to be changed. At least the cores of the
+        cluster, and some hundred keys in each.
+    layout
+        ``"packed"`` keeps the keys of a bucket in one value, ``"map"`` in a value each: less to write where only few of a
+        bucket's keys have rows in a micro-batch, and more work for each.
+    precision
+        ``"float64"``, or ``"float32"`` for states of less than half the size. Predictions then depend, in the fifth digit
+        or so, on where micro-batches end.
+
+    Returns
+    -------
+    A streaming frame with the columns key, order, target, ``prediction`` and ``error``. A row that cannot be learned has a
+    reason in ``error``, no prediction, and has left no trace in its key's learner.
+    """
+    if not getattr(df, "isStreaming", False):
+        raise ValueError("df must be a streaming frame, such as spark.readStream gives. For a table use track_table.")
+    plan, columns = _plan(df, key, features, target, order, loss, classes, lags, buckets, layout, precision)
+    _require_state_store(df.sparkSession)
+    bucket = functions.pmod(functions.xxhash64(functions.col("key")), functions.lit(plan.buckets)).cast("int").alias("bucket")
+    rows = df.select(*columns.inwards()).select(bucket, "*")
+    packed = rows.mapInArrow(packets(plan), PACKETS)
+    answers = packed.groupBy("bucket").transformWithStateInPandas(
+        statefulProcessor=TRACKERS[plan.layout](plan),
+        outputStructType=_answers(plan),
+        outputMode="Append",
+        timeMode="None",
+    )
+    return answers.select(*columns.outwards())
+
+
+def track_table(
+    df: Any,
+    *,
+    key: str,
+    features: Sequence[str],
+    target: str,
+    order: str,
+    loss: LossName = "squared",
+    classes: Sequence[Any] | None = None,
+    lags: int = 0,
+) -> Any:
+    """The same for a table that is there already: the same numbers as a stream of its rows in order.
+
+    Rows are sorted by key and order (Spark sorts on disk where it has to), and Python walks along them in constant memory.
+
+    Parameters
+    ----------
+    df
+        A frame that is not a stream.
+    key, features, target, order, loss, classes, lags
+        As in :func:`track_stream`.
+
+    Returns
+    -------
+    A frame with the same columns as :func:`track_stream` gives. The only rows that are late are those that repeat
+    the key and order of another.
+    """
+    if getattr(df, "isStreaming", True):
+        raise ValueError("df must be a Spark frame that is not a stream. For spark.readStream use track_stream.")
+    plan, columns = _plan(df, key, features, target, order, loss, classes, lags, 1, "packed", "float64")
+    names = plan.schema.names
+    rows = df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*names)
+    return rows.mapInArrow(walk(plan), _answers(plan)).select(*columns.outwards())
+
+
+def _plan(
+    df: Any,
+    key: str,
+    features: Sequence[str],
+    target: str,
+    order: str,
+    loss: LossName,
+    classes: Sequence[Any] | None,
+    lags: int,
+    buckets: int,
+    layout: Layout,
+    precision: str,
+) -> tuple[Plan, Columns]:
+    """Settings that make sense, and columns that are there."""
+    known = labels(classes)
+    columns = Columns(df, key, features, target, order, known)
+    if layout not in TRACKERS:
+        raise ValueError(f"layout must be one of {sorted(TRACKERS)}, got {arguments.shown(layout)}.")
+    if precision not in ("float64", "float32"):
+        raise ValueError(f"precision must be 'float64' or 'float32', got {arguments.shown(precision)}.")
+    if arguments.whole("buckets", buckets) > MOST_BUCKETS:
+        raise ValueError(f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each are a good number.")
+    checked = regression_loss(loss)
+    plan = Plan(
+        features=columns.features,
+        loss="logistic" if known else checked,
+        classes=len(known or ()),
+        lags=arguments.whole("lags", lags, least=0),
+        buckets=buckets,
+        layout=layout,
+        single=precision == "float32",
+    )
+    return plan, columns
+
+
+def _answers(plan: Plan) -> str:
+    """``Plan.answers`` in Spark's words."""
+    shares = "probabilities array<double>, " if plan.classes else ""
+    return f"key string, order long, target double, prediction double, {shares}error string"
+
+
+def _require_state_store(session: Any) -> None:
+    """What a stateful query needs; without it Spark stops in its first batch, with messages that do not say why."""
+    if find_spec("google") is None or find_spec("google.protobuf") is None:
+        raise ImportError("Spark needs protobuf for state in Python. Install it: pip install 'swordplay[spark]'.")
+    if not session.conf.get(PROVIDER, "").endswith("RocksDBStateStoreProvider"):
+        raise ValueError(
+            f"a stateful query in Python needs the RocksDB state store. Say: spark.conf.set({PROVIDER!r}, {ROCKS!r})."
+        )

@@ -1,0 +1,172 @@
+"""One key's learner as a row of numbers: only those that the next round needs.
+
+In this order: the meta's sums (11 numbers), the last targets where there are lags, the target's place (4), centre, spread
+and count of each column (3 d), the last scaled row (w = d + 1), nine numbers of each of the N experts, and the experts'
+points (w N). With d = 10 columns and N = 28 experts these are 616 numbers. A young key, with fewer than 32 rows or with a
+column that is mostly one value, also keeps its first rows, because medians are taken of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay.engine.layout import COEFFICIENT, LAST, NORM, SCALE
+from swordplay.engine.scaling import WARM_UP
+from swordplay.estimators.model import CURVATURES, REACH, SMALLEST_NORM, THRESHOLDS, LinearModel, LossName
+from swordplay.spark import kernel
+from swordplay.spark.kernel import KEPT_LIVE, KEPT_ROWS, SETTING
+from swordplay.types import Matrix, Vector
+
+SINGLE_SPREADS = (1e-15, 1e15)
+"""Spreads of the target whose squares, and sums of millions of them, are numbers of single precision too."""
+
+
+class Young(NamedTuple):
+    """The first rows of K keys."""
+
+    rows: Any
+    """Sorted by column, shape ``(K, 32, d)``."""
+    targets: Any
+    """Sorted, shape ``(K, 32, 1)``."""
+
+
+class Form:
+    """How records of one kind of model are laid out, and the arrays to play them in.
+
+    Parameters
+    ----------
+    dim
+        Number of columns d.
+    loss
+        ``"squared"``, ``"huber"`` or ``"logistic"`` (targets 0 and 1).
+    lags
+        How many of the last targets join the columns.
+    """
+
+    def __init__(self, dim: int, loss: LossName, lags: int = 0) -> None:
+        self.dim, self.loss, self.lags = dim, loss, lags
+        model = LinearModel(dim, loss=loss, lags=lags)
+        columns, target = model.columns.state(), model.target.state()
+        self._memory = model.engine.memory
+        self._scaler = np.stack([columns["centers"], columns["spreads"], columns["counts"]])
+        self._place = np.concatenate([target["centers"], target["spreads"], target["counts"]])
+        self._recent = model.recent
+        self._setting = np.zeros(len(SETTING))
+        self._setting[SETTING.logistic] = loss == "logistic"
+        self._setting[SETTING.curvature], self._setting[SETTING.threshold] = CURVATURES[loss], THRESHOLDS[loss]
+        self._setting[SETTING.reach], self._setting[SETTING.smallest_norm] = REACH, SMALLEST_NORM
+        self._setting[SETTING.radius] = model.radius
+        self._setting[SETTING.clip], self._setting[SETTING.clip_target] = model.columns.clip, model.target.clip
+        experts, self.width = self._memory.experts, self._memory.vectors.shape[1]
+        parts = (
+            self._memory.live[list(KEPT_LIVE)],
+            self._recent,
+            self._place,
+            self._scaler.ravel(),
+            self._memory.vectors[LAST],
+            self._memory.rows[list(KEPT_ROWS), :experts].ravel(),
+            self._memory.coords[:, :experts].ravel(),
+        )
+        self.fresh: Vector = np.concatenate(parts)
+        """The record of a key that has learned nothing."""
+        ends = np.cumsum([len(part) for part in parts])
+        self._place_count = int(ends[2]) - 1
+        self._counts, self._last = slice(ends[3] - dim - lags, ends[3]), slice(ends[3], ends[4])
+        self._numbers = {row: slice(ends[4] + k * experts, ends[4] + (k + 1) * experts) for k, row in enumerate(KEPT_ROWS)}
+        self._coords = slice(ends[5], ends[6])
+        self.head = int(ends[3])
+        """Numbers of a record that stay doubles in any case: a column that lies far from 0 would lose its spread."""
+        derived = np.r_[tuple(self._numbers[row] for row in (SCALE, COEFFICIENT, NORM))]
+        self._tail = np.setdiff1d(np.arange(self.head, len(self.fresh)), derived)
+        self.tail = len(self._tail)
+        """Numbers of a settled record that may be in single precision."""
+
+    def young(self, count: int) -> Young:
+        """Room for the first rows of so many keys."""
+        # Different values, as those of a grown key may be: a young one writes them before it reads them.
+        values = np.arange(float(WARM_UP))[:, None]
+        return Young(*(np.tile(values, (count, 1, columns)) for columns in (self.dim + self.lags, 1)))
+
+    def are_young(self, records: Matrix, young: Young) -> Any:
+        """Which of these keys still need their first rows, shape ``(K,)``.
+
+        A column that is mostly one value, such as an indicator, may need them for ever; it is known by its middle values.
+        """
+        middle = slice(WARM_UP // 2 - 1, WARM_UP // 2 + 1)
+        still = [(np.diff(first[:, middle], axis=1) == 0.0).any(axis=(1, 2)) for first in young]
+        needed = (records[:, self._counts].min(axis=1) < WARM_UP) | still[0]
+        return needed if self.loss == "logistic" else needed | (records[:, self._place_count] < WARM_UP) | still[1]
+
+    def play(self, records: Matrix, young: Young, who: Any, slots: Any, edges: Any, rows: Matrix, targets: Vector) -> Vector:
+        """Scores of rows, each made before its own target is learned.
+
+        Parameters
+        ----------
+        records, young
+            Of all keys; those of the keys that play are replaced.
+        who, slots
+            Where the key of each run of rows has its record, and where its first rows; shape ``(M,)``.
+        edges
+            Where the runs begin, and where the last one ends, shape ``(M + 1,)``.
+        rows, targets
+            Finite and moderate, shapes ``(T, d)`` and ``(T,)``, each run in its order in time.
+        """
+        count, memory = len(targets), self._memory
+        raw = np.empty((count, self.dim + self.lags))
+        raw[:, self.lags :] = rows
+        scores = np.empty(count)
+        scratch = (np.empty((count, self.width)), np.empty(count), np.empty((count, 3)), np.empty((count, 3)), np.empty(count))
+        played = kernel.play_keys(
+            records,
+            *young,
+            who,
+            slots,
+            edges,
+            raw,
+            targets,
+            self._setting,
+            *memory.arrays,
+            self._scaler,
+            self._place,
+            self._recent,
+            *scratch,
+            scores,
+            np.empty(count),
+            np.empty((0, self.width)),
+        )
+        if played < len(who):
+            raise ValueError(f"a row of key number {who[played]} would overflow. Leave out rows of such numbers.")
+        return scores
+
+    def settle(self, records: Matrix) -> tuple[Matrix, Any]:
+        """Records with nothing pending: their heads, and their tails in single precision.
+
+        Points are written out, so that scales are 1 and norms can be measured again: numbers that need not be kept.
+        """
+        settled = records.copy()
+        points = self._points(settled)
+        points += settled[:, None, self._numbers[COEFFICIENT]] * settled[:, self._last, None]
+        points *= settled[:, None, self._numbers[SCALE]]
+        with np.errstate(over="ignore"):
+            return records[:, : self.head], settled[:, self._tail].astype(np.float32)
+
+    def fits_single(self, head: Matrix, tail: Any) -> bool:
+        """Whether these settled records lose digits only: the largest spread of every target is 0 or moderate."""
+        spreads = head[:, self._place_count - 1]
+        least, most = SINGLE_SPREADS
+        return bool(np.isfinite(tail).all() and ((spreads == 0.0) | ((spreads >= least) & (spreads <= most))).all())
+
+    def unsettle(self, head: Matrix, tail: Any) -> Matrix:
+        """Whole records from settled ones."""
+        records = np.empty((len(head), len(self.fresh)))
+        records[:, : self.head], records[:, self._tail] = head, tail
+        records[:, self._numbers[SCALE]], records[:, self._numbers[COEFFICIENT]] = 1.0, 0.0
+        points = self._points(records)
+        records[:, self._numbers[NORM]] = np.einsum("kji,kji->ki", points, points)
+        return records
+
+    def _points(self, records: Matrix) -> Any:
+        """The experts' coordinates, a view of shape ``(K, w, N)``."""
+        return records[:, self._coords].reshape(len(records), self.width, -1)

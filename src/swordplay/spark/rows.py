@@ -1,0 +1,141 @@
+"""Rows of a bucket: which can be learned, in which order, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swordplay.estimators.model import LARGEST
+from swordplay.spark.group import Group
+from swordplay.spark.plan import Plan
+from swordplay.types import Matrix, Vector
+
+NO_KEY = "key is null"
+NO_ORDER = "order is null"
+LATE = "order is not after that of the last row of this key"
+
+
+class Judged(NamedTuple):
+    """Rows as arrays, and what is wrong with each."""
+
+    keys: list[str]
+    """The different keys that have rows to learn."""
+    codes: Any
+    """Place of each row's key among these, -1 for rows that are refused; shape ``(T,)``."""
+    orders: Any
+    rows: Matrix
+    targets: Vector
+    errors: Any
+    """Reasons, None for a row that is in order; shape ``(T,)``."""
+
+
+def judge(batch: pa.RecordBatch, plan: Plan) -> Judged:
+    """Rows that could be learned, and reasons for those that cannot."""
+    rows = np.empty((len(batch), len(plan.features)))
+    for j in range(rows.shape[1]):
+        rows[:, j] = _numbers(batch.column(f"x{j}"))
+    targets = _numbers(batch.column("target"))
+    errors: Any = np.full(len(batch), None, dtype=object)
+    # From the last reason to the first: the first one stays.
+    bad = ~(np.abs(targets) <= LARGEST)
+    errors[bad] = "target is null or not one of the classes" if plan.classes else _not_moderate("target")
+    wrong = ~(np.abs(rows) <= LARGEST)
+    for number in np.flatnonzero(wrong.any(axis=1)):
+        errors[number] = _not_moderate(f"feature {plan.features[int(wrong[number].argmax())]!r}")
+    errors[_nulls(batch.column("order"))] = NO_ORDER
+    errors[_nulls(batch.column("key"))] = NO_KEY
+    fine = errors == None  # noqa: E711  # because it is asked of every entry
+    encoded = batch.column("key").filter(pa.array(fine)).dictionary_encode()
+    codes = np.full(len(batch), -1, dtype=np.int64)
+    codes[fine] = encoded.indices.to_numpy()
+    return Judged(encoded.dictionary.to_pylist(), codes, _whole(batch.column("order")), rows, targets, errors)
+
+
+def track(batch: pa.RecordBatch, plan: Plan, group: Group, known: Callable[[list[str]], None]) -> tuple[pa.RecordBatch, Any]:
+    """Predict and learn the rows of a bucket.
+
+    Parameters
+    ----------
+    batch
+        Rows of ``plan.schema``, in any order.
+    group
+        The bucket.
+    known
+        Called with the keys of the rows: brings those that were seen before into the group.
+
+    Returns
+    -------
+    The rows in the same order, as ``plan.answers`` says, and the numbers of the keys that have learned something.
+    """
+    judged = judge(batch, plan)
+    known(judged.keys)
+    numbers = np.append(group.admit(judged.keys), -1)[judged.codes]
+    turn = in_order(numbers, judged)
+    late = judged.orders[turn] <= group.orders[numbers[turn]]
+    repeated = np.zeros(len(turn), dtype=bool)
+    repeated[1:] = (np.diff(numbers[turn]) == 0) & (np.diff(judged.orders[turn]) == 0)
+    judged.errors[turn[late | repeated]] = LATE
+    turn = turn[~(late | repeated)]
+    scores = group.play(numbers[turn], judged.orders[turn], judged.rows[turn], judged.targets[turn])
+    return _answers(batch, plan, judged, turn, scores), np.unique(numbers[turn])
+
+
+def in_order(numbers: Any, judged: Judged) -> Any:
+    """Places of the rows to learn, key by key, each in its order."""
+    fine = np.flatnonzero(numbers >= 0)
+    turn = fine[np.lexsort((judged.orders[fine], numbers[fine]))]
+    if ((np.diff(numbers[turn]) == 0) & (np.diff(judged.orders[turn]) == 0)).any():
+        # Rows of the same key and order: one of them is learned, the same one whenever these rows are read again.
+        columns = (judged.targets[fine], *judged.rows[fine].T, judged.orders[fine], numbers[fine])
+        turn = fine[np.lexsort(columns)]
+    return turn
+
+
+def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, scores: Matrix) -> pa.RecordBatch:
+    refused = np.ones(len(batch), dtype=bool)
+    refused[turn] = False
+    predictions = np.zeros(len(batch))
+    parts = [batch.column("key"), batch.column("order"), batch.column("target")]
+    if plan.classes:
+        shares = np.zeros((len(batch), plan.classes))
+        shares[turn] = probabilities(scores)
+        predictions[turn] = shares[turn].argmax(axis=1)
+        parts.append(pa.array(predictions, mask=refused))
+        edges = np.arange(0, shares.size + 1, plan.classes, dtype=np.int32)
+        parts.append(pa.ListArray.from_arrays(pa.array(edges), pa.array(shares.ravel()), mask=pa.array(refused)))
+    else:
+        predictions[turn] = scores[:, 0]
+        parts.append(pa.array(predictions, mask=refused))
+    parts.append(pa.array(judged.errors, type=pa.string()))
+    return pa.RecordBatch.from_arrays(parts, schema=plan.answers)
+
+
+def probabilities(scores: Matrix) -> Matrix:
+    """From log-odds, as in ``estimators.classes.OneModelPerClass``; shape ``(T, K)``."""
+    logs = -np.logaddexp(0.0, -scores)
+    if scores.shape[1] == 1:
+        odds = np.exp(logs)
+        return np.hstack([1.0 - odds, odds])
+    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def _not_moderate(name: str) -> str:
+    return f"{name} is null, NaN, infinite or beyond {LARGEST:g}"
+
+
+def _nulls(column: pa.Array) -> Any:
+    return column.is_null().to_numpy(zero_copy_only=False)
+
+
+def _numbers(column: pa.Array) -> Vector:
+    """Doubles, NaN for null."""
+    return np.asarray(pc.fill_null(column, np.nan).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _whole(column: pa.Array) -> Any:
+    return pc.fill_null(column, 0).to_numpy(zero_copy_only=False)

@@ -1,0 +1,162 @@
+"""What Spark's Python workers run: rows into packets, packets into predictions, sorted tables into predictions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from swordplay.spark.group import FORMAT, Group, join, split
+from swordplay.spark.plan import Plan
+from swordplay.spark.rows import track
+
+PACKETS = "bucket int, rows binary"
+PACKED_NUMBERS = 1 << 22
+"""Numbers that a task gathers before it sends them on: 32 MB."""
+
+
+def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Rows of a task into one packet for each bucket.
+
+    Spark hands rows to a stateful processor as one Python tuple each, which costs some twenty microseconds a row. Packets
+    are few, and what is in them stays arrays.
+    """
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        waiting: list[pa.RecordBatch] = []
+        most = PACKED_NUMBERS // len(plan.schema.names)
+        for batch in batches:
+            waiting.append(batch)
+            if sum(map(len, waiting)) >= most:
+                yield _by_bucket(waiting, plan)
+                waiting = []
+        if sum(map(len, waiting)):
+            yield _by_bucket(waiting, plan)
+
+    return pack
+
+
+def _by_bucket(batches: list[pa.RecordBatch], plan: Plan) -> pa.RecordBatch:
+    whole = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    buckets = whole.column("bucket").to_numpy()
+    turn = np.argsort(buckets, kind="stable")
+    rows = whole.select(plan.schema.names).take(pa.array(turn))
+    edges = [0, *(np.flatnonzero(np.diff(buckets[turn])) + 1).tolist(), len(turn)]
+    contents = [rows.slice(a, b - a).serialize().to_pybytes() for a, b in pairwise(edges)]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(buckets[turn[edges[:-1]]], type=pa.int32()), pa.array(contents, type=pa.binary())], ["bucket", "rows"]
+    )
+
+
+class Tracker(StatefulProcessor, ABC):
+    """A bucket's packets into predictions; a subclass says how the bucket's state is kept."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Ask Spark for the state: in both layouts, so that the one finds out that the other was there before."""
+        self._packed = handle.getValueState("packed", "fmt int, ids binary, blob binary")
+        self._map = handle.getMapState("map", "key string", "fmt int, blob binary")
+
+    @abstractmethod
+    def load(self, group: Group, keys: list[str]) -> None:
+        """Bring keys that were seen before into a group."""
+
+    @abstractmethod
+    def save(self, group: Group, numbers: Any) -> None:
+        """Keep the state of a group in which these keys have learned."""
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        """Predictions for the rows of one bucket and one micro-batch."""
+        schema, group = self._plan.schema, self._plan.group()
+        parts = [pa.ipc.read_record_batch(pa.py_buffer(packet), schema) for frame in rows for packet in frame["rows"]]
+        batch = pa.Table.from_batches(parts, schema).combine_chunks().to_batches()[0]
+        answers, learned = track(batch, self._plan, group, lambda keys: self.load(group, keys))
+        if len(learned):
+            self.save(group, learned)
+        yield _frame(answers)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Packed(Tracker):
+    """All keys of a bucket in one value: the cheapest where most of them have rows in a micro-batch."""
+
+    def load(self, group: Group, keys: list[str]) -> None:
+        """All keys, whichever are asked for: they are saved together."""
+        if (saved := self._packed.get()) is not None:
+            version, ids, blob = saved
+            _require(version)
+            group.loads([(split(bytes(ids)), bytes(blob))])
+        elif self._map.exists():
+            raise ValueError(OTHER_LAYOUT.format("map"))
+
+    def save(self, group: Group, numbers: Any) -> None:
+        """All keys."""
+        self._packed.update((FORMAT, join(list(group.places)), group.dumps(single=self._plan.single)))
+
+
+class Mapped(Tracker):
+    """A value for each key: the cheapest where few keys of a bucket have rows in a micro-batch."""
+
+    def load(self, group: Group, keys: list[str]) -> None:
+        """Those that are asked for."""
+        found = [(key, saved) for key in keys if (saved := self._map.getValue((key,))) is not None]
+        for _, (version, _) in found:
+            _require(version)
+        if len(found) < len(keys) and self._packed.exists():
+            raise ValueError(OTHER_LAYOUT.format("packed"))
+        group.loads([([key], bytes(blob)) for key, (_, blob) in found])
+
+    def save(self, group: Group, numbers: Any) -> None:
+        """Those that have learned."""
+        names = list(group.places)
+        for number in numbers.tolist():
+            self._map.updateValue((names[number],), (FORMAT, group.dumps([number], single=self._plan.single)))
+
+
+OTHER_LAYOUT = (
+    "the state in this checkpointLocation has the layout {!r}. Start the query with it, or give it a new checkpointLocation."
+)
+TRACKERS: dict[str, type[Tracker]] = {"packed": Packed, "map": Mapped}
+
+
+def walk(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Predictions for rows that are sorted by key and order: one key after the other, in constant memory."""
+
+    def play(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        group = plan.group()
+        for batch in batches:
+            if not len(batch):
+                continue
+            answers, _ = track(batch, plan, group, lambda keys: None)
+            yield answers
+            last = batch.column("key")[-1].as_py()
+            following = plan.group()
+            if last in group.places:  # its next rows may be in the next batch
+                following.loads([([last], group.dumps([group.places[last]]))])
+            group = following
+
+    return play
+
+
+def _frame(batch: pa.RecordBatch) -> Any:
+    """A pandas frame, in which whole numbers stay whole."""
+    import pandas as pd
+
+    return batch.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get if batch.column("order").null_count else None)
+
+
+def _require(version: int) -> None:
+    if version != FORMAT:
+        raise ValueError(
+            f"the state in this checkpointLocation has format {version}, and this version of swordplay reads {FORMAT}. "
+            "Go on with the version that wrote it, or give the query a new checkpointLocation."
+        )

@@ -1,0 +1,104 @@
+"""Rows of a bucket: which are refused and why, what the others are told, and that the order of arrival means nothing."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from spark.worlds import FEATURES, alone, world
+from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.model import LinearModel
+from swordplay.spark.plan import Plan
+from swordplay.spark.rows import LATE, NO_KEY, NO_ORDER, track
+
+pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
+
+PLAN = Plan(tuple(FEATURES), "squared", 0, 0, buckets=1, layout="packed", single=False)
+COLUMNS = ["key", "at", *FEATURES, "y"]
+
+
+def batch(frame, plan=PLAN):
+    return pa.RecordBatch.from_pandas(
+        frame[COLUMNS].set_axis(plan.schema.names, axis=1), schema=plan.schema, preserve_index=False
+    )
+
+
+def tracked(frame, group, plan=PLAN):
+    return track(batch(frame, plan), plan, group, lambda keys: None)[0].to_pandas()
+
+
+def bad_rows():
+    """A fair row of each kind of foul, and what it is told."""
+    fair = {"key": "key 0", "at": 10_000, "x0": 1.0, "x1": 2.0, "x2": 3.0, "y": 4.0}
+    beyond = "is null, NaN, infinite or beyond 1e+60"
+    fouls = [
+        ({"key": None}, NO_KEY),
+        ({"at": None}, NO_ORDER),
+        ({"x0": None}, f"feature 'x0' {beyond}"),
+        ({"x1": np.nan}, f"feature 'x1' {beyond}"),
+        ({"x2": -np.inf}, f"feature 'x2' {beyond}"),
+        ({"x1": 1e61}, f"feature 'x1' {beyond}"),
+        ({"y": None}, f"target {beyond}"),
+        ({"y": np.inf}, f"target {beyond}"),
+        ({"at": 0}, LATE),
+        ({"key": None, "at": None, "y": None}, NO_KEY),
+    ]
+    frame = pd.DataFrame([fair | foul for foul, _ in fouls])
+    frame["at"] = frame["at"].astype("Int64")
+    return frame, [reason for _, reason in fouls]
+
+
+def test_rows_that_cannot_be_learned_say_why_and_leave_no_trace():
+    rows, group = world(20, 6, seed=1), PLAN.group()
+    expected, said = alone(rows), []
+    foul, reasons = bad_rows()
+    for number, part in rows.groupby("batch"):
+        part = part.astype({"at": "Int64"})
+        mixed = pd.concat([part, foul.assign(batch=number)]) if number > 2 else part
+        answer = tracked(mixed.sample(frac=1.0, random_state=number), group)
+        fine = answer[answer["error"].isna()]
+        said.append(fine)
+        if number > 2:
+            wrong = answer[answer["error"].notna()]
+            assert sorted(wrong["error"]) == sorted(reasons)
+            assert wrong["prediction"].isna().all()
+    said = pd.concat(said).rename(columns={"order": "at"})
+    found = rows.merge(said, on=["key", "at"], how="left", validate="one_to_one")
+    assert np.array_equal(found["prediction"], expected)
+
+
+def test_a_key_with_nothing_but_bad_rows_is_not_admitted():
+    group = PLAN.group()
+    foul, _ = bad_rows()
+    answer = tracked(foul[foul["at"].fillna(1) != 0], group)
+    assert answer["error"].notna().all()
+    assert not group.places
+
+
+def test_the_order_of_arrival_means_nothing():
+    rows = world(30, 3, seed=2)
+    doubled = pd.concat([rows, rows.sample(40, random_state=1).assign(y=5.0), rows.sample(20, random_state=2)])
+    answers = []
+    for seed in range(3):
+        group = PLAN.group()
+        parts = [tracked(part.sample(frac=1.0, random_state=seed), group) for _, part in doubled.groupby("batch")]
+        columns = ["key", "order", "target", "prediction", "error"]
+        answers.append(pd.concat(parts).sort_values(columns, ignore_index=True))
+    assert answers[0]["error"].eq(LATE).sum() == 60
+    for other in answers[1:]:
+        pd.testing.assert_frame_equal(other, answers[0], check_exact=True)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classes_are_told_as_by_one_model_per_class(classes):
+    plan = Plan(tuple(FEATURES), "logistic", classes, 0, buckets=1, layout="packed", single=False)
+    rows = world(1, 40, seed=3, most=9).sort_values("at")
+    rows["y"] = np.digitize(rows["y"], [0.0, 2.0][: classes - 1]).astype(float)
+    answer = tracked(rows, plan.group(), plan)
+    model = OneModelPerClass(lambda: LinearModel(len(FEATURES), loss="logistic"), classes)
+    expected = model.predict_then_learn(rows[FEATURES].to_numpy(copy=True), rows["y"].to_numpy(dtype=int))
+    assert np.array_equal(np.stack(answer["probabilities"]), expected)
+    assert np.array_equal(answer["prediction"], expected.argmax(axis=1))
+    foreign = tracked(rows.assign(at=rows["at"] + 10**6, y=np.nan).head(1), plan.group(), plan)
+    assert foreign["error"].tolist() == ["target is null or not one of the classes"]
+    assert foreign["probabilities"].tolist() == [None]

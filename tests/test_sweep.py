@@ -1,0 +1,211 @@
+"""Sweeps: the same table whoever plays it, and no game twice."""
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import swordplay as sp
+from swordplay.sweeps import sweep
+
+joblib = pytest.importorskip("joblib")
+
+LEARNERS = {
+    "Sword": lambda stream: sp.Sword(stream.domain),
+    "OGD": lambda stream: sp.OGD(stream.domain, step_size=0.1),
+}
+STREAMS = {
+    "jumps": functools.partial(sp.streams.drift.jumps, 300, 3),
+    "walk": functools.partial(sp.streams.drift.random_walk, 200),
+}
+SEEDS = range(3)
+PATIENCE = 120.0
+"""Seconds that a process may take to get going before a test gives up."""
+
+
+def extremes(ledger, learner, stream):
+    return {"largest": ledger.losses.max(), "certificate": learner.certificate(1.0), "kind": type(stream).__name__}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return sweep(LEARNERS, STREAMS, SEEDS, measure=extremes)
+
+
+def test_a_table_is_what_play_says(table):
+    assert [(row["learner"], row["stream"], row["seed"]) for row in table] == [
+        (learner, stream, seed) for learner in LEARNERS for stream in STREAMS for seed in SEEDS
+    ]
+    for row in table:
+        stream = STREAMS[row["stream"]](seed=row["seed"])
+        learner = LEARNERS[row["learner"]](stream)
+        ledger = sp.play(learner, stream)
+        assert row["rounds"] == len(stream)
+        assert row["total_loss"] == ledger.total_loss
+        assert row["regret"] == ledger.regret(stream.comparators)
+        assert row["path_length"] == sp.path_length(stream.comparators)
+        assert row["largest"] == ledger.losses.max()
+        assert row["certificate"] == learner.certificate(1.0)
+        assert row["kind"] == "PlantedStream"
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_two_at_once_make_the_same_table(table, backend):
+    with joblib.parallel_config(backend, n_jobs=2):
+        assert sweep(LEARNERS, STREAMS, SEEDS, measure=extremes) == table
+
+
+def test_a_dask_cluster_makes_the_same_table(table, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'dask[distributed]'")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
+        assert sweep(LEARNERS, STREAMS, SEEDS, measure=extremes) == table
+
+
+@pytest.mark.deep
+def test_a_ray_cluster_makes_the_same_table(table, tmp_path):
+    ray = pytest.importorskip("ray", reason="needs ray: pip install ray")
+    from ray.util.joblib import register_ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONWARNINGS": "default"}})
+    try:
+        register_ray()
+        with joblib.parallel_config("ray", n_jobs=2):
+            assert sweep(LEARNERS, STREAMS, SEEDS, measure=extremes, file=tmp_path / "ray.jsonl") == table
+    finally:
+        ray.shutdown()
+
+
+class Counted:
+    """A measure that writes down that a game was played."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __repr__(self):
+        return "Counted()"
+
+    def __call__(self, ledger, learner, stream):
+        with open(self.file, "a") as log:
+            log.write("game\n")
+        return {}
+
+    def __len__(self):
+        return len(Path(self.file).read_text().splitlines()) if os.path.exists(self.file) else 0
+
+
+def test_what_is_written_down_is_not_played_again(tmp_path):
+    book, counted = tmp_path / "book.jsonl", Counted(tmp_path / "log")
+    few = sweep({"OGD": LEARNERS["OGD"]}, STREAMS, [0], measure=counted, file=book)
+    assert len(counted) == 2
+    many = sweep(LEARNERS, STREAMS, SEEDS, measure=counted, file=book)
+    assert len(counted) == 12
+    assert [row for row in many if row["learner"] == "OGD" and row["seed"] == 0] == few
+    assert sweep(LEARNERS, STREAMS, SEEDS, measure=counted, file=book) == many
+    assert len(counted) == 12
+    assert sweep(LEARNERS, STREAMS, SEEDS, measure=counted) == many  # without the file: all again, the same
+
+
+def test_a_game_whose_code_has_changed_is_played_again(tmp_path):
+    book = tmp_path / "book.jsonl"
+
+    def small(step_size):
+        return {"OGD": lambda stream: sp.OGD(stream.domain, step_size)}
+
+    def other():
+        return {"OGD": lambda stream: sp.OGD(stream.domain, step_size=0.01)}
+
+    streams = {"jumps": STREAMS["jumps"]}
+    tables = [sweep(learners, streams, file=book) for learners in (small(0.1), small(0.2), small(0.1), other())]
+    assert tables[0] == tables[2]
+    assert len({table[0]["total_loss"] for table in tables}) == 3
+    longer = {"jumps": functools.partial(sp.streams.drift.jumps, 400, 3)}
+    assert sweep(small(0.1), longer, file=book)[0]["rounds"] == 400
+    assert len(book.read_text().splitlines()) == 4
+
+
+def test_a_line_cut_short_is_played_again_and_a_foreign_one_is_refused(tmp_path):
+    book, counted = tmp_path / "book.jsonl", Counted(tmp_path / "log")
+    whole = sweep(LEARNERS, STREAMS, [0], measure=counted, file=book)
+    book.write_bytes(book.read_bytes()[:-20])
+    assert sweep(LEARNERS, STREAMS, [0], measure=counted, file=book) == whole
+    assert len(counted) == 5
+    assert len([json.loads(line) for line in book.read_text().splitlines()]) == 4
+    book.write_text("name,total_loss\n")
+    with pytest.raises(ValueError, match="line 1 of"):
+        sweep(LEARNERS, STREAMS, [0], file=book)
+
+
+PROGRAM = """
+import sys, time
+import test_sweep
+from test_sweep import LEARNERS, STREAMS, Counted
+
+class Slow(Counted):
+    def __call__(self, *game):
+        time.sleep(0.2)
+        return super().__call__(*game)
+
+test_sweep.sweep(LEARNERS, STREAMS, range(50), measure=Slow(sys.argv[1]), file=sys.argv[2], jobs=int(sys.argv[3]))
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_sweep_that_was_killed_goes_on(tmp_path, jobs):
+    book, counted = tmp_path / "book.jsonl", Counted(tmp_path / "log")
+    program = [sys.executable, "-c", PROGRAM, str(counted.file), str(book), str(jobs)]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    victim = subprocess.Popen(program, env=environment, start_new_session=True)
+    deadline = time.monotonic() + PATIENCE
+    while not book.exists() or book.read_text().count("\n") < 3:
+        assert victim.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(victim.pid, signal.SIGKILL)
+    assert victim.wait() == -signal.SIGKILL
+    written, played = book.read_text().count("\n"), len(counted)
+    assert 3 <= written <= played <= written + 2 * jobs  # those under way when it died, and what a worker had handed in
+    table = sweep(LEARNERS, STREAMS, range(50), measure=counted, file=book)
+    assert len(counted) - played == len(table) - written  # none of those that were written down
+
+
+REFUSED = [
+    (({}, STREAMS, SEEDS), TypeError, "learners must be a dictionary"),
+    ((LEARNERS, [STREAMS["walk"]], SEEDS), TypeError, "streams must be a dictionary"),
+    (({"Sword": sp.Sword(sp.Ball(2))}, STREAMS, SEEDS), TypeError, "learners must be a dictionary of functions"),
+    ((LEARNERS, STREAMS, [0.5]), TypeError, "seeds must be"),
+    ((LEARNERS, STREAMS, [-1]), ValueError, "seeds must be"),
+    ((LEARNERS, STREAMS, [1, 1]), ValueError, "different numbers"),
+    ((LEARNERS, STREAMS, []), ValueError, "one or more"),
+]
+
+
+@pytest.mark.parametrize(("given", "error", "words"), REFUSED)
+def test_what_makes_no_sweep_is_refused(given, error, words):
+    with pytest.raises(error, match=words):
+        sweep(*given)
+
+
+def test_a_game_that_fails_is_named(tmp_path):
+    book = tmp_path / "book.jsonl"
+    broken = LEARNERS | {"wide": lambda stream: sp.Sword(sp.Ball(99))}
+    with pytest.raises(RuntimeError, match="learner 'wide' on stream 'jumps' with seed 0"):
+        sweep(broken, STREAMS, [0], file=book)
+    assert book.read_text().count("\n") == 4  # what was done before is not lost
+
+
+def test_answers_that_no_table_can_hold_are_refused():
+    with pytest.raises(TypeError, match="measure must give numbers and strings"):
+        sweep(LEARNERS, STREAMS, [0], measure=lambda *game: {"losses": np.zeros(3)})
