@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from swordplay import arguments
 from swordplay.game import play
 from swordplay.regret import Ledger, path_length
@@ -122,8 +124,8 @@ def _game(
         player = learner(world)
         ledger = play(player, world, engine, keep=() if measure is None else None)
         row: Row = {**cell._asdict(), "rounds": ledger.rounds, "total_loss": ledger.total_loss}
-        if hasattr(world, "comparators"):
-            row |= {"regret": ledger.regret(world.comparators), "path_length": path_length(world.comparators)}
+        if (comparators := getattr(world, "comparators", None)) is not None:
+            row |= {"regret": ledger.regret(comparators), "path_length": path_length(comparators)}
         return number, row if measure is None else row | dict(measure(ledger, player, world))
     except Exception as error:
         raise RuntimeError(
@@ -190,7 +192,7 @@ def _plain(key: str, row: Row) -> tuple[bytes, Row]:
 
 def _number(value: Any) -> Any:
     """Numbers of numpy as plain ones."""
-    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+    if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"measure must give numbers and strings, got {arguments.shown(value)} ({type(value).__name__}).")
 

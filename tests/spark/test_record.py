@@ -1,5 +1,10 @@
 """A key's learner as a row of numbers: the same bits as the learner itself, whatever comes in between."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -62,6 +67,31 @@ def test_keys_in_a_group_say_what_each_says_alone(loss, lags, resume):
             group = settings.group()
             group.loads([(world.names, back)])
             assert group.dumps() == back
+
+
+UNCOMPILED = """
+import numba, numpy as np
+from spark.test_record import World, plan
+from swordplay.estimators.model import LinearModel
+from swordplay.spark.kernel import play_keys
+assert numba.config.DISABLE_JIT and not hasattr(play_keys, "signatures")
+world, group = World("squared", seed=4), plan(4, lags=2).group()
+group.admit(world.names)
+models = [LinearModel(4, lags=2) for _ in world.names]
+for time in range(4):
+    numbers, rows, targets = world.turn()
+    scores = group.play(numbers, np.full(len(numbers), time), rows, targets)
+    for number in np.unique(numbers):
+        mine = numbers == number
+        assert np.array_equal(scores[mine, 0], models[number].predict_then_learn(rows[mine].copy(), targets[mine]))
+"""
+
+
+def test_the_kernel_is_right_as_plain_python():
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-c", UNCOMPILED], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_a_record_holds_fewer_numbers_than_a_checkpoint_of_the_model():

@@ -89,6 +89,12 @@ def test_the_order_of_arrival_means_nothing():
         pd.testing.assert_frame_equal(other, answers[0], check_exact=True)
 
 
+def test_of_two_rows_of_one_order_the_smaller_one_counts():
+    """From left to right, as Spark sorts a table."""
+    pair = pd.DataFrame({"key": "one", "at": 5, "x0": [1.0, 1.0, 2.0], "x1": [3.0, 2.0, 0.0], "x2": [0.0, 9.0, 0.0], "y": 7.0})
+    assert tracked(pair, PLAN.group())["error"].tolist() == [LATE, None, LATE]
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes_are_told_as_by_one_model_per_class(classes):
     plan = Plan(tuple(FEATURES), "logistic", classes, 0, buckets=1, layout="packed", single=False)

@@ -89,8 +89,9 @@ def in_order(numbers: Any, judged: Judged) -> Any:
     fine = np.flatnonzero(numbers >= 0)
     turn = fine[np.lexsort((judged.orders[fine], numbers[fine]))]
     if ((np.diff(numbers[turn]) == 0) & (np.diff(judged.orders[turn]) == 0)).any():
-        # Rows of the same key and order: one of them is learned, the same one whenever these rows are read again.
-        columns = (judged.targets[fine], *judged.rows[fine].T, judged.orders[fine], numbers[fine])
+        # Rows of the same key and order: one of them is learned, the same one whenever these rows are read again, and the same
+        # one as in a table, which Spark sorts by the columns from left to right.
+        columns = (judged.targets[fine], *judged.rows[fine].T[::-1], judged.orders[fine], numbers[fine])
         turn = fine[np.lexsort(columns)]
     return turn
 

@@ -164,7 +164,8 @@ class _Run:
             refusals = [row for one in waiting for row in one.refusals]
             self.outputs.refuse(refusals)
             raise self._useless(len(refusals))
-        head = pa.Table.from_batches([one.rows for one in waiting]).slice(0, HEAD_ROWS).combine_chunks().to_batches()[0]
+        rows = [one.rows for one in waiting if len(one.rows)]
+        head = pa.Table.from_batches(rows).slice(0, HEAD_ROWS).combine_chunks().to_batches()[0]
         return waiting, Tracker.begin(self.job.settings, head)
 
     def _all(self, batches: Iterable[Batch | None], table: Table, before: int) -> bool:

@@ -66,7 +66,8 @@ def whole(
     ) as table:
         batches, count, refused = [], 0, 0
         for batch in table.batches():
-            batches.append(batch.rows)
+            if len(batch.rows):
+                batches.append(batch.rows)
             count, refused = count + len(batch.rows), refused + len(batch.refusals)
             if count > most:
                 break
