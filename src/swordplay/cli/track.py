@@ -41,6 +41,8 @@ Examples:
 @click.option("--lags", type=click.IntRange(0, 1000), default=0, metavar="K", help="Let the last K targets join the columns.")
 @click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
 @click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
+@options.REVERSE
+@options.SORT
 @click.option(
     "--loss", type=click.Choice(["squared", "huber"]), default="squared", help="huber where the target has heavy tails."
 )
@@ -69,6 +71,8 @@ def track_command(
     lags: int,
     features: tuple[str, ...] | None,
     drop: tuple[str, ...] | None,
+    reverse: bool,
+    sort: str | None,
     loss: Any,
     on_bad: str,
     format_: str | None,
@@ -105,6 +109,7 @@ def track_command(
     _all_different(FILE=file, **written, **_on_the_way(written), **{"--report": report, "--state": state})
     settings = Settings(target, task, lags, features, drop or (), loss)
     job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force)
+    job = job._replace(order=options.order(reverse, sort))
     return _track(job, report, as_json, quiet)
 
 
@@ -180,7 +185,8 @@ def _view(job: Any, found: Any, quiet: bool) -> Any:
         return None
     try:
         most = ROWS if job.rows is None else min(ROWS, job.rows)
-        table = whole(job.source, job.settings, most=most, format=job.format, encoding=job.encoding, on_bad=job.on_bad)
+        read = {"format": job.format, "encoding": job.encoding, "on_bad": job.on_bad, "order": job.order}
+        table = whole(job.source, job.settings, most=most, **read)
         if len(table.rows) < FEWEST_ROWS:
             return None
         with console.progress(quiet) as progress:

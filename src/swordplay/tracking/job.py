@@ -13,6 +13,7 @@ from swordplay.checkpoint.encoding import MAGIC
 from swordplay.tables import OutputPosition, Position
 from swordplay.tracking import nested
 from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.ordered import AS_IT_IS, Order
 from swordplay.tracking.tracker import Settings, Tracker
 from swordplay.types import State
 
@@ -42,6 +43,8 @@ class Job(NamedTuple):
     """Begin anew and replace what is there."""
     block_size: int = 1 << 22
     """Bytes of text per batch, about."""
+    order: Order = AS_IT_IS
+    """Another order of the rows than that of the file."""
 
     @property
     def on_bad(self) -> Literal["stop", "skip"]:
@@ -52,6 +55,9 @@ class Job(NamedTuple):
         """What must be the same when the job goes on, by the name of its option."""
         options = {f"--{name}": value for name, value in self.settings._asdict().items()}
         return options | {
+            "--key": self.settings.key or None,
+            "--reverse": self.order.reverse or None,
+            "--sort": self.order.sort,
             "--output": self.output,
             "--on-bad": self.on_bad,
             "--format": self.format,
@@ -176,4 +182,6 @@ def _said(option: str, value: Any) -> str:
     """An option as it is typed."""
     if value is None or value == []:
         return f"no {option}"
+    if value is True:
+        return option
     return f"{option} {','.join(value) if isinstance(value, list) else value}"

@@ -12,11 +12,15 @@ from typing import NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from swordplay.tables import Batch, Table, open_table
+from swordplay.tables.reading import BLOCK
+from swordplay.tables.typed import BATCH_ROWS
 from swordplay.tracking import job as jobs
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.job import Job, Saved
+from swordplay.tracking.ordered import everything, ordered
 from swordplay.tracking.outputs import Outputs
 from swordplay.tracking.threads import Ahead
 from swordplay.tracking.tracker import Tracker
@@ -111,27 +115,45 @@ class _Run:
                 job.source,
                 format=job.format,
                 target=job.settings.target,
-                drop=job.settings.drop,
-                keep=job.settings.features,
-                position=self.position,
+                drop=job.order.unwanted(job.settings.unread),
+                keep=job.order.wanted(job.settings.read),
+                position=None if job.order else self.position,
                 on_bad=job.on_bad,
                 encoding=job.encoding,
                 block_size=job.block_size,
             )
             stack.enter_context(self.outputs)
+            numbers = None
+            if job.order:
+                table, numbers = self._ordered(table)
             reader = Ahead(table.batches())
             stack.callback(reader.close)
             stack.callback(table.close)  # comes first on the way out: the reader may be waiting for a pipe
             self.remarks = self.saved.remarks if self.saved else tuple(table.remarks)
             batches = self._batches(reader)
             waiting, self.tracker = self._begin(batches)
+            self.tracker.numbering = numbers
             self.outputs.begin(self.tracker.schema)
             jobs.forget(job)
             if self.saved:
                 self._tell(table, before)
             stopped = self._all(itertools.chain(waiting, batches), table, before)
             self._end(stopped, news=self.rows > before)
-        return Outcome(self.tracker, self._refused(), self._seconds(), self.remarks, before, self.rows - before, stopped)
+        remarks = (*self.remarks, *(one.text for one in self.tracker.remarks()))
+        return Outcome(self.tracker, self._refused(), self._seconds(), remarks, before, self.rows - before, stopped)
+
+    def _ordered(self, table: Table) -> tuple[Table, NDArray[np.int64]]:
+        """The table in another order, and the numbers of its rows in the input; bad rows are put on their list."""
+        with ExitStack() as stack:
+            reader = Ahead(table.batches())
+            stack.callback(reader.close)
+            stack.callback(table.close)
+            batches = everything(self._batches(reader), self.told)
+        rows = max(1, self.job.block_size * BATCH_ROWS // BLOCK)
+        found = ordered(table, self.job.order, batches, position=self.position, batch_rows=rows, rows=self.job.rows)
+        if not self.saved:
+            self.outputs.refuse(found.refusals)
+        return found.table, found.numbers
 
     def _batches(self, reader: Ahead[Batch]) -> Iterator[Batch | None]:
         """Batches as they come; None whenever none has come for a while."""

@@ -22,6 +22,7 @@ from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.labels import LabelContestants
 from swordplay.tracking.lags import Lags
+from swordplay.tracking.order import OrderWatch, Remark
 from swordplay.tracking.predictions import Page, Predictions
 from swordplay.tracking.story import Moment, Story, Task
 from swordplay.tracking.task import Recognised, recognise
@@ -35,7 +36,7 @@ PATHS: Vector = np.concatenate([[0.0], np.geomspace(1e-3, 1e2, 41)])
 
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
-PARTS = ("encoder", "contestants", "predictions", "recorder")
+PARTS = ("encoder", "contestants", "predictions", "recorder", "order")
 
 
 class Settings(NamedTuple):
@@ -51,6 +52,18 @@ class Settings(NamedTuple):
     """Columns not to use."""
     loss: LossName = "squared"
     """Of a regression: ``"squared"`` or ``"huber"``."""
+    key: tuple[str, ...] = ()
+    """Columns whose values name series: each has a model, baselines and lags of its own."""
+
+    @property
+    def read(self) -> tuple[str, ...] | None:
+        """The only columns to be read beside the target; None for all."""
+        return None if self.features is None else (*self.features, *self.key)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Columns that need not be read."""
+        return tuple(name for name in self.drop if name not in self.key)
 
 
 class Tracked(NamedTuple):
@@ -80,10 +93,13 @@ class Tracker:
         )
         self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels)
         self.recorder = Recorder(self.contestants.names)
+        self.order = OrderWatch()
         self.rows = self.unlabelled = self.refused = 0
         """Rows that were tracked, those of them whose target was missing, and rows that could not be used."""
         self.last = 0
         """Number of the last one in the input."""
+        self.numbering: NDArray[np.int64] | None = None
+        """The numbers that the rows have in the input, where they are read in another order; set by whoever reads them."""
 
     @classmethod
     def begin(cls, settings: Settings, head: Any) -> Self:
@@ -100,7 +116,10 @@ class Tracker:
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task)
         plans = plan(head, settings.target, settings.features, settings.drop)
-        return cls(settings, recognised, str(target.type), Encoder(plans, settings.lags, recognised.task != "regression"))
+        encoder = Encoder(plans, settings.lags, recognised.task != "regression")
+        tracker = cls(settings, recognised, str(target.type), encoder)
+        tracker.order.begin(head, settings.target)
+        return tracker
 
     @property
     def schema(self) -> Any:
@@ -126,14 +145,15 @@ class Tracker:
         batch
             A pyarrow record batch in the schema of the head.
         numbers
-            The numbers of its rows in the input, ascending.
+            The numbers of its rows as they are read, ascending.
         """
+        self.order.add(batch)
         batch, numbers, refusals = self._usable(batch, numbers)
         targets = self.contestants.targets(batch.column(self.settings.target))
         learned = ~np.isnan(targets)
         width = self.encoder.width
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
-        page = Page(batch, numbers, targets)
+        page = Page(batch, self._in_input(numbers), targets)
         debuts = self.contestants.debuts(targets)
         cuts = {0, len(targets), *encoded.widths, *debuts, *(row + 1 for row in debuts)}
         for first, stop in pairwise(sorted(cuts)):
@@ -189,14 +209,23 @@ class Tracker:
             return batch, numbers, ()
         reason = f"must not pass {LARGEST:g} in magnitude"
         refusals = tuple(
-            Refusal(int(numbers[k]), None, self.settings.target, f"{targets[k]:g}", reason) for k in np.flatnonzero(huge)
+            Refusal(int(row), None, self.settings.target, f"{target:g}", reason)
+            for row, target in zip(self._in_input(numbers[huge]), targets[huge], strict=True)
         )
         return batch.filter(pa.array(~huge)), numbers[~huge], refusals
+
+    def _in_input(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of rows as they are read, as numbers in the input."""
+        return numbers if self.numbering is None else self.numbering[numbers - 1]
 
     def _models(self) -> list[LinearModel]:
         return list(self.contestants.models.values())
 
     # ------------------------------------------------------------------ what there is to tell
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """What the order of the rows so far calls for."""
+        return self.order.remarks()
 
     def errors(self) -> tuple[dict[str, float], float]:
         """RMSE or share of mistakes of the learner and of all baselines, and the best single step size."""
