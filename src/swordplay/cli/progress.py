@@ -119,5 +119,6 @@ def _told(report: Report, pace: float) -> str:
     if tracker.predictions.scored:
         measure = "RMSE" if tracker.task == "regression" else "error"
         parts.append(f"{measure} {figure(tracker.predictions.error, tracker.task)}")
-        parts.append(f"step {tracker.effective_step_size:.2g}")
+        if not tracker.settings.key:
+            parts.append(f"step {tracker.effective_step_size:.2g}")
     return ", ".join(parts)

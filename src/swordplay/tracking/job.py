@@ -11,10 +11,11 @@ from typing import Any, Literal, NamedTuple
 from swordplay import checkpoint
 from swordplay.checkpoint.encoding import MAGIC
 from swordplay.tables import OutputPosition, Position
-from swordplay.tracking import nested
+from swordplay.tracking import nested, trackers
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.ordered import AS_IT_IS, Order
-from swordplay.tracking.tracker import Settings, Tracker
+from swordplay.tracking.tracker import Settings
+from swordplay.tracking.trackers import AnyTracker
 from swordplay.types import State
 
 KIND = "track"
@@ -68,7 +69,7 @@ class Job(NamedTuple):
 class Saved(NamedTuple):
     """A run that can go on."""
 
-    tracker: Tracker
+    tracker: AnyTracker
     essence: str
     position: Position
     """In the input."""
@@ -158,7 +159,7 @@ def _require_replaceable(path: str) -> None:
 def _restored(state: Mapping[str, Any]) -> Saved:
     outputs = [nested.take(name, state) for name in ("output", "refused")]
     return Saved(
-        tracker=Tracker.resumed(nested.take("tracker", state)),
+        tracker=trackers.resumed(nested.take("tracker", state)),
         essence=state["essence"],
         position=Position(**nested.take("position", state)),
         output=OutputPosition(**outputs[0]) if outputs[0] else None,

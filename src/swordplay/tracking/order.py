@@ -32,8 +32,6 @@ SEVERAL = 3
 """Steps back that are more than hardly any."""
 MANY, MANY_SHARE = 10, 0.02
 """Late rows, and copies of rows, are said if there are so many and they are such a share."""
-IN_ORDER = 0.01
-"""Share of the steps that may go down in a column that is in order."""
 
 
 class Remark(NamedTuple):
@@ -88,7 +86,7 @@ class OrderWatch:
         if not self.clocks:
             return ()
         clock, *others = self.clocks
-        ordered = any(_in_order(moves([self.clocks[name]])) for name in others)
+        ordered = any(moves([self.clocks[name]]).in_order for name in others)
         return told(clock, moves([self.clocks[clock]]), self.series, ordered=ordered, key_option=key_option)
 
     def state(self) -> State:
@@ -210,7 +208,3 @@ def _times(values: Any) -> NDArray[Any]:
     if pa.types.is_timestamp(values.type):
         values = pc.cast(values, pa.int64())
     return np.asarray(values.to_numpy(zero_copy_only=False))
-
-
-def _in_order(found: Moves) -> bool:
-    return found.ups >= FEWEST_STEPS and found.falling <= IN_ORDER

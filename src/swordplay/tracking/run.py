@@ -18,12 +18,13 @@ from swordplay.tables import Batch, Table, open_table
 from swordplay.tables.reading import BLOCK
 from swordplay.tables.typed import BATCH_ROWS
 from swordplay.tracking import job as jobs
+from swordplay.tracking import trackers
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.job import Job, Saved
 from swordplay.tracking.ordered import everything, ordered
 from swordplay.tracking.outputs import Outputs
 from swordplay.tracking.threads import Ahead
-from swordplay.tracking.tracker import Tracker
+from swordplay.tracking.trackers import AnyTracker
 
 HEAD_ROWS = 10_000
 """Rows by which task and columns are decided, if they are there at once,"""
@@ -38,7 +39,7 @@ GLANCE = 0.1
 class Progress(NamedTuple):
     """How far a run is."""
 
-    tracker: Tracker
+    tracker: AnyTracker
     rows: int
     """Rows of the input that are done."""
     consumed: int
@@ -54,7 +55,7 @@ class Progress(NamedTuple):
 class Outcome(NamedTuple):
     """How a run ended."""
 
-    tracker: Tracker
+    tracker: AnyTracker
     refused: int
     seconds: float
     """Over all runs of the job."""
@@ -167,7 +168,7 @@ class _Run:
                 return
             yield batch
 
-    def _begin(self, batches: Iterator[Batch | None]) -> tuple[list[Batch], Tracker]:
+    def _begin(self, batches: Iterator[Batch | None]) -> tuple[list[Batch], AnyTracker]:
         """A tracker, and the batches that had to be looked at in order to make one."""
         if self.saved:
             return [], self.saved.tracker
@@ -188,7 +189,7 @@ class _Run:
             raise self._useless(len(refusals))
         rows = [one.rows for one in waiting if len(one.rows)]
         head = pa.Table.from_batches(rows).slice(0, HEAD_ROWS).combine_chunks().to_batches()[0]
-        return waiting, Tracker.begin(self.job.settings, head)
+        return waiting, trackers.begin(self.job.settings, head)
 
     def _all(self, batches: Iterable[Batch | None], table: Table, before: int) -> bool:
         """Track batch after batch; whether it was told to stop before the end."""
@@ -243,7 +244,7 @@ class _Run:
             self._save(finished=False)
         if stopped:
             return
-        if not self.tracker.contestants.started:
+        if not self.tracker.started:
             raise self._useless(self._refused())
         self.outputs.finish(self.tracker.schema)
         if self.job.state is not None:

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from swordplay.types import State
 
+FEWEST_UPS, LATE = 20, 0.01
+"""A column of dates is in order if it goes up so often, and down at no more than such a share of its steps."""
+
 
 class Moves(NamedTuple):
     """What the steps of one or several series come to."""
@@ -40,6 +43,11 @@ class Moves(NamedTuple):
     def falling(self) -> float:
         """Share of the steps that go down."""
         return self.downs / max(self.steps, 1)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether time goes forward, but for a few late rows."""
+        return self.ups >= FEWEST_UPS and self.falling <= LATE
 
 
 @final

@@ -26,6 +26,7 @@ from swordplay.tracking.order import OrderWatch, Remark
 from swordplay.tracking.predictions import Page, Predictions
 from swordplay.tracking.story import Moment, Story, Task
 from swordplay.tracking.task import Recognised, recognise
+from swordplay.tracking.totals import Totals
 from swordplay.tracking.values import ValueContestants
 from swordplay.types import Matrix, State, Vector
 
@@ -92,8 +93,9 @@ class Tracker:
             else ValueContestants(encoder.width, settings.target, settings.loss)
         )
         self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels)
-        self.recorder = Recorder(self.contestants.names)
-        self.order = OrderWatch()
+        # One of many keys keeps sums only: the course of a run takes a hundred times as much.
+        self.recorder: Recorder | Totals = (Totals if settings.key else Recorder)(self.contestants.names)
+        self.order = OrderWatch(keyed=bool(settings.key))
         self.rows = self.unlabelled = self.refused = 0
         """Rows that were tracked, those of them whose target was missing, and rows that could not be used."""
         self.last = 0
@@ -133,6 +135,11 @@ class Tracker:
         return "multi-class" if classes > 1 else self.recognised.task
 
     @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return self.contestants.started
+
+    @property
     def effective_step_size(self) -> float:
         """Weighted geometric mean of the step sizes, over all models; NaN before the first row."""
         return sample(self._models()).effective if self.contestants.started else math.nan
@@ -148,7 +155,7 @@ class Tracker:
             The numbers of its rows as they are read, ascending.
         """
         self.order.add(batch)
-        batch, numbers, refusals = self._usable(batch, numbers)
+        batch, numbers, refusals = self.usable(batch, numbers)
         targets = self.contestants.targets(batch.column(self.settings.target))
         learned = ~np.isnan(targets)
         width = self.encoder.width
@@ -199,7 +206,7 @@ class Tracker:
         if not self.recorder.room:
             self.recorder.close(sample(self._models()))
 
-    def _usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+    def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
         """The rows whose target can be used, and refusals of the others."""
         if self.recognised.task != "regression":
             return batch, numbers, ()
@@ -245,8 +252,9 @@ class Tracker:
         refused, seconds
             How many rows were refused, and how long it took.
         """
-        if not self.contestants.started:
+        if not self.started:
             raise TrackingError(f"no row has a value of the target {self.settings.target!r}, so nothing was learned.")
+        assert isinstance(self.recorder, Recorder), "one of many keys has no story of its own"
         models, (errors, best) = self._models(), self.errors()
         return Story(
             source=source,
@@ -266,6 +274,7 @@ class Tracker:
             certificate=_certificate(models),
             worst=self.recorder.worst(self.last),
             summary=summary.text(LEARNER, self.contestants.models),
+            remarks=tuple(remark.text for remark in self.remarks()),
         )
 
     # ------------------------------------------------------------------ crash-safe
