@@ -5,8 +5,12 @@ from __future__ import annotations
 import csv
 import datetime
 import json
+import os
 import re
 import shlex
+import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -80,24 +84,25 @@ def test_it_is_said_at_once_and_at_the_end(capsys, tmp_path):
     assert max(map(len, captured.out.splitlines())) <= 80
 
 
-def test_a_pipe_is_told_as_soon_as_there_is_enough(capsys, tmp_path, monkeypatch):
-    """The first batch has too few rows to tell; what is noticed later is said then, once."""
-    from swordplay.tables import reading
-    from swordplay.tracking import run as running
+def test_a_pipe_is_told_as_soon_as_there_is_enough(capsys, tmp_path):
+    """Its first rows are too few to tell; what is noticed later is said then, once."""
+    lines = Path(tables(tmp_path)["newest first"]).read_text().splitlines(keepends=True)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
 
-    monkeypatch.setattr(running, "HEAD_ROWS", 2)
-    opened = reading.open_table
-    monkeypatch.setattr(running, "open_table", lambda *a, **k: opened(*a, **(k | {"block_size": 100})))
-    path = tables(tmp_path)["newest first"]
-    assert run(["track", path, "--target", "y"]) == 0
-    lines = [line for line in capsys.readouterr().err.splitlines() if "newest rows" in line]
-    assert lines == ["The newest rows come first: day falls at 100 % of the rows. Give --reverse."]
+    def slowly():
+        with pipe.open("w") as file:
+            for part in (lines[:4], lines[4:30], lines[30:]):
+                file.write("".join(part))
+                file.flush()
+                time.sleep(1.2)  # the head of a pipe is what comes within a second
 
-
-def test_the_report_says_it_as_well(tmp_path, capsys):
-    path, report = tables(tmp_path)["newest first"], tmp_path / "r.html"
-    assert run(["track", path, "--target", "y", "--report", str(report), "--quiet"]) == 0
-    assert "The newest rows come first" in report.read_text()
+    writer = threading.Thread(target=slowly)
+    writer.start()
+    assert run(["track", str(pipe), "--target", "y", "--format", "csv"]) == 0
+    writer.join()
+    said = [line for line in capsys.readouterr().err.splitlines() if "newest rows" in line]
+    assert said == ["The newest rows come first: day falls at 100 % of the rows. Give --reverse."]
 
 
 def test_keys_in_words(capsys, tmp_path):

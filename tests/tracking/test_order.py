@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swordplay import datasets
+from swordplay.report import track_sections
+from swordplay.report.page import Text
 from swordplay.tables import open_table
 from swordplay.tracking import Settings, Tracker
 from swordplay.tracking.clock import dates
@@ -310,4 +312,6 @@ def test_the_tracker_looks_at_its_rows():
     backwards = taken(batch, range(60)[::-1])
     tracker.track(backwards, np.arange(1, 61))
     assert [remark.kind for remark in Tracker.resumed(tracker.state()).remarks()] == ["newest first"]
-    assert tracker.story("here").remarks == (tracker.remarks()[0].text,)
+    story = tracker.story("here")
+    assert story.remarks == (tracker.remarks()[0].text,)
+    assert Text(story.remarks[0]) in track_sections(story)[0].blocks  # the first thing in the report
