@@ -154,7 +154,6 @@ class Tracker:
         numbers
             The numbers of its rows as they are read, ascending.
         """
-        self.order.add(batch)
         batch, numbers, refusals = self.usable(batch, numbers)
         targets = self.contestants.targets(batch.column(self.settings.target))
         learned = ~np.isnan(targets)
@@ -177,6 +176,7 @@ class Tracker:
         self.rows, self.refused = self.rows + len(targets), self.refused + len(refusals)
         self.unlabelled += len(targets) - int(np.count_nonzero(learned))
         self.last = int(numbers[-1]) if len(numbers) else self.last
+        self.order.add(batch)
         return Tracked(self.predictions.table(page, self.contestants), refusals)
 
     def _play(self, rows: Matrix, first: int, page: Page) -> None:
