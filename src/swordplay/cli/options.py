@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from swordplay import extras
+
 MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
 
@@ -36,7 +38,7 @@ def figure_path(context: click.Context, option: click.Parameter, value: str | No
     if path.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"must end in {' or '.join(SUFFIXES)}, got {value!r}.")
     if importlib.util.find_spec("matplotlib") is None:
-        raise click.BadParameter("needs matplotlib. Install it with: pip install 'swordplay[cli]'")
+        raise click.BadParameter(f"needs matplotlib. Install it with: {extras.installation('cli')}")
     try_to_write(path)
     return path
 
@@ -47,7 +49,7 @@ def report_path(context: click.Context, option: click.Parameter, value: str | No
         if Path(value).suffix.lower() not in (".html", ".htm"):
             raise click.BadParameter(f"must end in .html, got {value!r}.")
         if importlib.util.find_spec("vl_convert") is None:
-            raise click.BadParameter("needs vl-convert-python. Install it with: pip install 'swordplay[cli]'")
+            raise click.BadParameter(f"needs vl-convert-python. Install it with: {extras.installation('cli')}")
         try_to_write(Path(value))
     return value
 

@@ -2,7 +2,7 @@
 
 :func:`open_table` reads CSV, NDJSON and Parquet (gzip and zstd, files, pipes, standard input) and says which row, line and
 column is wrong. :func:`open_output` writes them so that a finished file has the same bytes however often the writing was
-interrupted. Needs ``pyarrow``, which comes with the extra ``swordplay[cli]``.
+interrupted. Needs ``pyarrow``, which comes with the extra ``cli``.
 """
 
 from swordplay.tables.errors import TableError
