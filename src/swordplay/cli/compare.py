@@ -54,6 +54,8 @@ def radius_of_ball(context: click.Context, option: click.Parameter, value: float
 @click.option("--lags", type=click.IntRange(0, 1000), default=0, metavar="K", help="Let the last K targets join the columns.")
 @click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
 @click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
+@options.REVERSE
+@options.SORT
 @click.option("--on-bad", type=click.Choice(["stop", "skip"]), default="stop", help="skip leaves bad rows out and counts them.")
 @click.option("--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given.")
 @click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]")
@@ -72,6 +74,8 @@ def compare_command(
     lags: int,
     features: tuple[str, ...] | None,
     drop: tuple[str, ...] | None,
+    reverse: bool,
+    sort: str | None,
     on_bad: str,
     format_: str | None,
     encoding: str,
@@ -99,6 +103,7 @@ def compare_command(
             format=format_,
             encoding=encoding,
             on_bad=on_bad,
+            order=options.order(reverse, sort),
         )
     if not quiet:
         _say(table, target, rows)

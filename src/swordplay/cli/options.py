@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +13,19 @@ from swordplay import extras
 
 MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
+
+
+REVERSE = click.option("--reverse", is_flag=True, help="Take the last row first, where the newest rows stand at the top.")
+SORT = click.option("--sort", metavar="COLUMN", help="Sort the rows by this column, such as their date.")
+
+
+def order(reverse: bool, sort: str | None) -> Any:
+    """Another order of the rows than that of the file."""
+    from swordplay.tracking.ordered import Order
+
+    if reverse and sort is not None:
+        raise click.UsageError("--reverse and --sort do not go together: --sort puts the oldest row first anyway.")
+    return Order(reverse, sort)
 
 
 def rounds(context: click.Context, option: click.Parameter, value: str) -> int:

@@ -60,7 +60,7 @@ def _lines(outcome: Outcome, story: Story) -> list[str]:
         lines.append(f"{counted(story.refused, 'row')} refused.")
     if story.rows:
         lines.append(f"Effective step size {tracker.effective_step_size:.2g} at the end.")
-    return lines
+    return [*lines, *(remark.text for remark in tracker.remarks())]
 
 
 def as_json(outcome: Outcome, story: Story, files: Mapping[str, str]) -> str:
