@@ -11,10 +11,11 @@ from swordplay.arguments import shown
 from swordplay.tables import delimited, ndjson
 from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
-from swordplay.tables.parquet import BATCH_ROWS, ParquetTable, changed
+from swordplay.tables.parquet import ParquetTable, changed
 from swordplay.tables.source import Source
 from swordplay.tables.table import Position, Table
 from swordplay.tables.text import BEGINNING, HEAD_BYTES, LONGEST_RECORD, MARK, Format, Head, TextTable, endless
+from swordplay.tables.typed import BATCH_ROWS
 
 NEWLINES = (b"\n", b"\r")
 BLOCK = 1 << 22
