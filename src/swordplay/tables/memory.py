@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from swordplay.tables import columns
 from swordplay.tables.columns import NUMBER, WORD, Choice, Layout
 from swordplay.tables.errors import TableError
-from swordplay.tables.table import Batch, Position, Refusal
+from swordplay.tables.table import Batch, Position
 from swordplay.tables.typed import BATCH_ROWS, TypedTable, cast, layout
 
 FINGERPRINT_ROWS = 1 << 13
@@ -43,11 +42,10 @@ class MemoryTable(TypedTable):
         Whether rows with infinite numbers are left out; otherwise the first one is an error.
     batch_rows
         Rows per batch.
-    numbers
-        The numbers that its rows have in the input, all different, where they are not 1, 2, 3 ...; such a table was put into
-        an order of its own as a whole, so going on from a position demands that all of it is as it was.
-    refusals
-        Rows of the input that were left out on the way here; they come with the first batch.
+    whole
+        Whether all of it must be as it was when going on from a position, as of a table that was sorted as a whole.
+    refused
+        Bad rows that were left out on the way here.
     """
 
     def __init__(
@@ -59,21 +57,17 @@ class MemoryTable(TypedTable):
         *,
         skip: bool,
         batch_rows: int = BATCH_ROWS,
-        numbers: NDArray[np.int64] | None = None,
-        refusals: Sequence[Refusal] = (),
+        whole: bool = False,
+        refused: int = 0,
     ) -> None:
         super().__init__(name, skip=skip)
-        if numbers is not None and len(numbers) != len(rows):
-            raise ValueError(f"numbers must be one for each of the {len(rows)} rows, got {len(numbers)}.")
         found = layout(name, rows.schema, len(rows), choice)
         self.schema = found.schema
-        self._rows, self._batch_rows, self._order, self._refusals = rows, batch_rows, numbers, tuple(refusals)
-        self._closed = False
-        if numbers is not None:
-            self._whole = digest(cast(self._taken(0, len(rows)), self.schema), numbers)
+        self._rows, self._batch_rows, self._closed = rows, batch_rows, False
+        self._whole = digest(cast(self._taken(0, len(rows)), self.schema)) if whole else ""
         if position is None:
             self.remarks = [columns.rounded(name) for name in found.schema.names if _beyond_exact(rows.column(name))]
-            position = Position("memory", found.text(), 0, 0, 0, 0, self._fingerprint(0))
+            position = Position("memory", found.text(), 0, 0, 0, refused, self._fingerprint(0))
         elif Layout.read(position.layout)[0] != found or position.fingerprint != self._fingerprint(position.row):
             raise self._changed()
         self._position = position
@@ -95,19 +89,10 @@ class MemoryTable(TypedTable):
     def batches(self) -> Iterator[Batch]:
         """The rows that are left."""
         while self._position.row < len(self._rows) and not self._closed:
-            at = self._position
-            if at.row == 0:
-                self._position = at._replace(refused=len(self._refusals))
-            for batch in self._batch(self._taken(at.row, self._batch_rows)):
-                self._position = batch.position._replace(fingerprint=self._fingerprint(batch.position.row))
-                before = self._refusals if at.row == 0 else ()
-                yield batch._replace(position=self._position, refusals=(*before, *batch.refusals))
-                at = self._position
-
-    def _numbers(self, first: int, count: int) -> NDArray[np.int64]:
-        if self._order is None:
-            return super()._numbers(first, count)
-        return self._order[first - 1 : first - 1 + count]
+            for batch in self._batch(self._taken(self._position.row, self._batch_rows)):
+                if batch.position.row - len(batch.rows) - len(batch.refusals) < FINGERPRINT_ROWS:
+                    self._position = batch.position._replace(fingerprint=self._fingerprint(batch.position.row))
+                yield batch._replace(position=self._position)
 
     def _taken(self, start: int, count: int) -> pa.RecordBatch:
         """Some rows in one piece, as they are stored."""
@@ -115,26 +100,20 @@ class MemoryTable(TypedTable):
         return pa.RecordBatch.from_arrays([_joined(column) for column in some.columns], schema=some.schema)
 
     def _fingerprint(self, done: int) -> str:
-        """Of the first rows that are done; of a table in an order of its own, of all of it."""
-        if self._order is not None:
-            return self._whole
-        done = min(done, FINGERPRINT_ROWS)
-        return digest(cast(self._taken(0, done), self.schema), self._numbers(1, done))
+        """Of the first rows that are done, or of all there are."""
+        return self._whole or digest(cast(self._taken(0, min(done, FINGERPRINT_ROWS)), self.schema))
 
     def _changed(self) -> TableError:
-        what = (
-            "it begins differently, is shorter or has other columns" if self._order is None else "something in it has changed"
-        )
+        what = "something in it has changed" if self._whole else "it begins differently, is shorter or has other columns"
         return TableError(
             f"{self.name} is not the table that this state was saved with: {what}.\n"
             "Give the same table, or begin anew with --force."
         )
 
 
-def digest(rows: pa.RecordBatch, numbers: NDArray[np.int64]) -> str:
-    """SHA-256 of names, values and numbers of rows in the four kinds, however they lie in memory."""
-    names = json.dumps([[field.name, str(field.type)] for field in rows.schema])
-    found = hashlib.sha256(names.encode() + np.ascontiguousarray(numbers, np.int64).tobytes())
+def digest(rows: pa.RecordBatch) -> str:
+    """SHA-256 of names and values of rows in the four kinds, however they lie in memory."""
+    found = hashlib.sha256(json.dumps([[field.name, str(field.type)] for field in rows.schema]).encode())
     for column in rows.columns:
         found.update(np.packbits(column.is_null().to_numpy(zero_copy_only=False)).tobytes())
         if column.type == WORD:

@@ -38,31 +38,27 @@ class TypedTable(Table):
         """Bad rows so far."""
         return self._position.refused
 
-    def _numbers(self, first: int, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """The numbers that ``count`` rows, from the ``first`` one that is read on (1 for the very first), have in the input."""
-        return np.arange(first, first + count, dtype=np.int64)
-
     def _batch(self, stored: pa.RecordBatch) -> Iterator[Batch]:
         """Rows behind the position as a batch; unless ``skip``, the good rows before the first bad one, then the error."""
-        at, numbers = self._position, self._numbers(self._position.row + 1, len(stored))
+        first, at = self._position.row + 1, self._position
         rows = cast(stored, self.schema)
         bad = np.zeros(len(rows), bool)
         refusals: list[Refusal] = []
         for values, field in zip(rows.columns, rows.schema, strict=True):
             for i in np.flatnonzero(columns.infinite(values) & ~bad):
                 reason = f"is not {columns.meaning(field.type)}"
-                refusals.append(Refusal(int(numbers[i]), None, field.name, str(values[int(i)].as_py()), reason))
+                refusals.append(Refusal(first + int(i), None, field.name, str(values[int(i)].as_py()), reason))
             bad |= columns.infinite(values)
         refusals.sort()
         if refusals and not self._skip:
-            before = int(bad.argmax())
+            before = refusals[0].row - first
             if before:
                 yield from self._batch(stored[:before])
-            raise bad_row(self.name, next(one for one in refusals if one.row == numbers[before]))
+            raise bad_row(self.name, refusals[0])
         self._position = at._replace(row=at.row + len(rows), refused=at.refused + len(refusals))
         kept = np.flatnonzero(~bad)
         rows = columns.finite(rows.take(pa.array(kept)) if refusals else rows)
-        yield Batch(rows, numbers[kept], self._position, tuple(refusals))
+        yield Batch(rows, first + kept, self._position, tuple(refusals))
 
 
 def layout(name: str, schema: pa.Schema, rows: int, choice: Choice) -> Layout:
