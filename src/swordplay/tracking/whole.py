@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swordplay.estimators.model import LARGEST
-from swordplay.tables import open_table
+from swordplay.tables import Frame, open_table
 from swordplay.tracking.columns import Encoder, Plan, codes_of, numbers_of, plan
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.lags import Lags
@@ -40,7 +40,7 @@ class Whole(NamedTuple):
 
 
 def whole(
-    source: str,
+    source: str | Frame,
     settings: Settings,
     *,
     most: int,
