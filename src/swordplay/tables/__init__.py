@@ -6,9 +6,22 @@ interrupted. Needs ``pyarrow``, which comes with the extra ``cli``.
 """
 
 from swordplay.tables.errors import TableError
+from swordplay.tables.frames import Frame, frame
 from swordplay.tables.output import Output, OutputPosition
 from swordplay.tables.reading import open_table
 from swordplay.tables.table import Batch, Position, Refusal, Table
 from swordplay.tables.writing import open_output
 
-__all__ = ["Batch", "Output", "OutputPosition", "Position", "Refusal", "Table", "TableError", "open_output", "open_table"]
+__all__ = [
+    "Batch",
+    "Frame",
+    "Output",
+    "OutputPosition",
+    "Position",
+    "Refusal",
+    "Table",
+    "TableError",
+    "frame",
+    "open_output",
+    "open_table",
+]

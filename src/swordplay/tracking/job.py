@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from swordplay import checkpoint
 from swordplay.checkpoint.encoding import MAGIC
-from swordplay.tables import OutputPosition, Position
+from swordplay.tables import Frame, OutputPosition, Position
 from swordplay.tracking import nested, trackers
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.ordered import AS_IT_IS, Order
@@ -25,8 +25,8 @@ KIND = "track"
 class Job(NamedTuple):
     """One table, one set of predictions."""
 
-    source: str
-    """Path, or ``"-"`` for standard input."""
+    source: str | Frame
+    """Path, or ``"-"`` for standard input; or a table in memory."""
     settings: Settings
     output: str | None = None
     """Where predictions go; ``"-"`` for standard output."""
