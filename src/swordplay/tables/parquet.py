@@ -13,9 +13,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from swordplay.arguments import shown
-from swordplay.tables import columns
-from swordplay.tables.columns import DATES, NUMBER, TRUTH, WORD, Choice, Layout
+from swordplay.tables import columns, deciding
+from swordplay.tables.columns import Choice
+from swordplay.tables.deciding import Decision
 from swordplay.tables.errors import TableError, unreadable
+from swordplay.tables.layout import Layout
+from swordplay.tables.readings.moments import UNITS
+from swordplay.tables.readings.reading import DATES, MISSING, NUMBER, TIME, TRUTH, WORD, known
 from swordplay.tables.source import Raw, Source
 from swordplay.tables.table import Batch, Position, Refusal, Table
 from swordplay.tables.text import BEGINNING, bad_row
@@ -23,6 +27,23 @@ from swordplay.tables.text import BEGINNING, bad_row
 BATCH_ROWS = 1 << 16
 BUFFER = 1 << 20
 """Bytes of a column that are read at a time: row groups may be larger than the memory."""
+HEAD_ROWS = 10_000
+"""Rows that decide how texts and numbers are read."""
+
+
+BECOMES = (
+    (pa.types.is_integer, NUMBER),
+    (pa.types.is_floating, NUMBER),
+    (pa.types.is_decimal, NUMBER),
+    (pa.types.is_null, NUMBER),
+    (pa.types.is_duration, NUMBER),
+    (pa.types.is_boolean, TRUTH),
+    (pa.types.is_string, WORD),
+    (pa.types.is_large_string, WORD),
+    (pa.types.is_string_view, WORD),
+    (pa.types.is_time, TIME),
+)
+"""What stored types become, beside those of dates."""
 
 
 class ParquetTable(Table):
@@ -58,15 +79,19 @@ class ParquetTable(Table):
                 f"{self.name}: Parquet cannot be read from a pipe, as it begins with its end. Give the file itself."
             )
         self._file = self._opened(source)
-        layout = self._layout(choice)
+        columns.require(self.name, self._file.schema_arrow.names, choice)
         if position is None:
+            layout = self._decided(choice)
             position = Position("parquet", layout.text(), 0, 0, 0, 0, self._fingerprint())
-            self.remarks = [columns.rounded(name) for name in layout.schema.names if self._is_beyond_exact(name)]
+            kept = zip(layout.schema.names, layout.schema.types, strict=True)
+            self.remarks += [columns.rounded(name) for name, kind in kept if kind == NUMBER and self._is_beyond_exact(name)]
         elif position.fingerprint != self._fingerprint() or position.row > self._file.metadata.num_rows:
             raise changed(self.name)
-        self.schema = Layout.read(position.layout)[0].schema
+        self._layout = Layout.read(position.layout)[0]
+        self.schema = self._layout.schema
         self._position, self._skip, self._batch_rows = position, skip, batch_rows
-        if self.schema != layout.schema:
+        asked = {name for name in self._layout.names if not choice.leaves_out(name)}
+        if asked != {*self.schema.names, *self._layout.left} - {name for name in self._layout.left if choice.leaves_out(name)}:
             raise changed(self.name)
 
     def _opened(self, source: Source) -> pyarrow.parquet.ParquetFile:
@@ -84,36 +109,33 @@ class ParquetTable(Table):
                 f"{path} is not a whole Parquet file: it is cut short or damaged at its end. Fetch or write it again."
             ) from error
 
-    def _layout(self, choice: Choice) -> Layout:
+    def _decided(self, choice: Choice) -> Layout:
+        """What is made of every column, by its type and, of texts and whole numbers, by the first rows."""
         schema = self._file.schema_arrow
-        columns.require(self.name, schema.names, choice)
         if not self._file.metadata.num_rows:
             raise TableError(f"{self.name} has columns ({', '.join(schema.names[:5])}) and no rows. Give a file with data.")
-        types = tuple(None if choice.leaves_out(field.name) else self._kind(field) for field in schema)
-        return Layout(tuple(schema.names), types)
-
-    def _kind(self, field: pa.Field) -> pa.DataType:
-        """The kind of values that a column becomes."""
-        stored = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if (
-            pa.types.is_integer(stored)
-            or pa.types.is_floating(stored)
-            or pa.types.is_decimal(stored)
-            or pa.types.is_null(stored)
-        ):
-            return NUMBER
-        if pa.types.is_boolean(stored):
-            return TRUTH
-        if pa.types.is_string(stored) or pa.types.is_large_string(stored) or pa.types.is_string_view(stored):
-            return WORD
-        if pa.types.is_date(stored):
-            return DATES[0]
-        if pa.types.is_timestamp(stored):
-            return pa.timestamp("ns" if stored.unit == "ns" else "us", None if stored.tz is None else "UTC")
-        raise TableError(
-            f"{self.name}: column {field.name!r} holds values of type {stored}, and not numbers, truths, words or dates. "
-            f"Convert it, or leave it out with --drop {field.name}."
-        )
+        kinds = {field.name: _kind(field.type) for field in schema}
+        looked_at = [name for name in schema.names if kinds[name] is not None and not choice.leaves_out(name)]
+        try:
+            head = next(self._file.iter_batches(HEAD_ROWS, columns=looked_at, use_threads=False))
+        except (OSError, pa.ArrowException) as error:
+            raise self._damaged(error, 1) from error
+        decisions = []
+        for field in schema:
+            kind, name = kinds[field.name], field.name
+            if choice.leaves_out(name):
+                decisions.append(deciding.LEFT_OUT)
+            elif kind is None:
+                decisions.append(deciding.nested(name, f"values of type {shown(str(field.type), 40)[1:-1]}", choice))
+            elif kind == WORD:
+                texts = known(_plain(head.column(name)).cast(WORD), (*MISSING, *choice.missing))
+                decisions.append(_of_texts(name, texts, choice))
+            elif kind == NUMBER:
+                decisions.append(deciding.of_numbers_stored(name, _cast(head.column(name), NUMBER), choice))
+            else:
+                decisions.append(deciding.of_others_stored(name, _cast(head.column(name), kind), kind, choice))
+        stored = {name: kind for name, kind in kinds.items() if kind is not None}
+        return deciding.layout(self.name, schema.names, decisions, choice, self.remarks, stored)
 
     def _is_beyond_exact(self, name: str) -> bool:
         """Whether the statistics of the first row group tell of whole numbers that a double rounds."""
@@ -156,16 +178,16 @@ class ParquetTable(Table):
             try:
                 rows = next(stored, None)
             except (OSError, pa.ArrowException) as error:
-                row = self._position.row + 1
-                raise TableError(
-                    f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it again."
-                ) from error
+                raise self._damaged(error, self._position.row + 1) from error
             if rows is None:
                 return
             beyond = rows[passed:]
             passed = max(0, passed - len(rows))
             if len(beyond):
                 yield from self._batch(beyond)
+
+    def _damaged(self, error: Exception, row: int) -> TableError:
+        return TableError(f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it again.")
 
     def _rest(self) -> tuple[list[int], int]:
         """Row groups from the one of the position on, and how many of its rows are done."""
@@ -179,14 +201,18 @@ class ParquetTable(Table):
 
     def _batch(self, stored: pa.RecordBatch) -> Iterator[Batch]:
         first, at = self._position.row + 1, self._position
-        rows = self._cast(stored)
+        typed = self._typed(stored)
+        rows, wrong = self._layout.converted(typed)
         bad = np.zeros(len(rows), bool)
         refusals: list[Refusal] = []
         for values, field in zip(rows.columns, rows.schema, strict=True):
-            for i in np.flatnonzero(columns.infinite(values) & ~bad):
-                reason = f"is not {columns.meaning(field.type)}"
-                refusals.append(Refusal(first + int(i), None, field.name, str(values[int(i)].as_py()), reason))
-            bad |= columns.infinite(values)
+            reading = self._layout.readings.get(field.name)
+            misfits = wrong.get(field.name, np.zeros(len(rows), bool)) | columns.infinite(values)
+            for i in np.flatnonzero(misfits & ~bad):
+                reason = f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
+                value = shown(str(typed.column(field.name)[int(i)].as_py()))[1:-1]
+                refusals.append(Refusal(first + int(i), None, field.name, value, reason))
+            bad |= misfits
         refusals.sort()
         if refusals and not self._skip:
             before = refusals[0].row - first
@@ -198,14 +224,45 @@ class ParquetTable(Table):
         rows = columns.finite(rows.take(pa.array(kept)) if refusals else rows)
         yield Batch(rows, first + kept, self._position, tuple(refusals))
 
-    def _cast(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = []
-        for name, kind in zip(self.schema.names, self.schema.types, strict=True):
-            values = rows.column(name)
-            if pa.types.is_dictionary(values.type):
-                values = values.dictionary_decode()
-            arrays.append(pc.cast(values, kind, safe=False))
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+    def _typed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The values as they are stored, in one of the types that are used here."""
+        schema = self._layout.input
+        arrays = [_cast(rows.column(name), kind) for name, kind in zip(schema.names, schema.types, strict=True)]
+        if self._layout.missing:
+            arrays = list(map(self._layout.known, arrays))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _kind(stored: pa.DataType) -> pa.DataType | None:
+    """The type of values that a stored type becomes; None for lists, bytes and the like."""
+    stored = stored.value_type if pa.types.is_dictionary(stored) else stored
+    if pa.types.is_date(stored):
+        return DATES[0]
+    if pa.types.is_timestamp(stored):
+        return pa.timestamp("ns" if stored.unit == "ns" else "us", None if stored.tz is None else "UTC")
+    return next((kind for test, kind in BECOMES if test(stored)), None)
+
+
+def _of_texts(name: str, texts: pa.Array, choice: Choice) -> Decision:
+    """Strings, none of which was read yet."""
+    if texts.null_count == len(texts) and name not in choice.types:
+        return Decision(WORD)
+    made = deciding.of_texts(name, texts, choice)
+    if made.type in (None, WORD) or made.reading is not None:
+        return made
+    return made._replace(reading=deciding.plainly(made.type, "."))
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Values in another type; lengths of time in seconds."""
+    values = _plain(values)
+    if pa.types.is_duration(values.type):
+        return pc.divide(pc.cast(values.cast(pa.int64()), NUMBER, safe=False), UNITS[values.type.unit])
+    return pc.cast(values, kind, safe=False)
 
 
 def changed(name: str) -> TableError:

@@ -43,7 +43,7 @@ def guess(
     styles
         Those to choose from, the likelier first; all unless given.
     """
-    found = [match for match in map(AMOUNT.match, values) if match and _is_amount(match)]
+    found = [match for match in map(AMOUNT.match, values) if match and is_amount(match)]
     if 2 * len(found) <= len(values):
         return None, ""
     units = Counter(unit for match in found for unit in (match["before"], match["after"]) if unit)
@@ -71,7 +71,7 @@ def guess(
     return Amount(*chosen, unit, bool(unit) and bare > 0), remark
 
 
-def _is_amount(match: re.Match[str]) -> bool:
+def is_amount(match: re.Match[str]) -> bool:
     """Whether brackets are closed, and the unit is one."""
     before, after = match["before"], match["after"]
     if bool(match["open"]) != bool(match["close"]) or (before and after):

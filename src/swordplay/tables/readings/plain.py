@@ -33,8 +33,7 @@ class Word(Reading):
 
     def convert(self, values: pa.Array) -> Converted:
         """Take texts as they are."""
-        values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-        values = values if values.type == WORD else values.cast(WORD)
+        values = values if values.type == WORD else texts(values)
         return Converted(known(values, MISSING), np.zeros(len(values), bool))
 
     def parameters(self) -> dict[str, Any]:

@@ -61,6 +61,8 @@ def texts(values: pa.Array) -> pa.Array:
     """Values of any flat type as texts without blanks around them; null where they stand for nothing."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    if pa.types.is_floating(values.type) and pc.all(pc.equal(values, pc.floor(values)), min_count=0).as_py():
+        values = values.cast(pa.int64(), safe=False)  # 2012.0 is 2012 to everybody
     if values.type != WORD:
         values = values.cast(WORD)
     return pc.utf8_trim_whitespace(values)
