@@ -116,6 +116,9 @@ class _Run:
                 position=self.position,
                 on_bad=job.on_bad,
                 encoding=job.encoding,
+                types=job.settings.types,
+                missing=job.settings.missing,
+                header=job.settings.header,
                 block_size=job.block_size,
             )
             stack.enter_context(self.outputs)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swordplay.tables import open_table
-from swordplay.tracking.columns import Encoder, Plan, codes_of, numbers_of, plan
+from swordplay.tracking.columns import Encoder, Plan, codes_of, how_read, numbers_of, plan
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.task import MOST_CLASSES, Recognised, recognise
@@ -63,6 +63,9 @@ def whole(
         keep=settings.features,
         on_bad=on_bad,
         encoding=encoding,
+        types=settings.types,
+        missing=settings.missing,
+        header=settings.header,
     ) as table:
         batches, count, refused = [], 0, 0
         for batch in table.batches():
@@ -85,7 +88,7 @@ def whole(
 
 def _encoded(batch: Any, settings: Settings, remarks: tuple[str, ...], refused: int, cut: bool) -> Whole:
     column = batch.column(settings.target)
-    recognised = recognise(settings.target, column, settings.task)
+    recognised = recognise(settings.target, column, settings.task, how_read(batch.schema, settings.target))
     plans = plan(batch, settings.target, settings.features, settings.drop)
     labels = recognised.task != "regression"
     names: tuple[str, ...] = ()
