@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.tables.columns import TYPES
 from swordplay.tables.errors import nearest
+from swordplay.tables.layout import TYPES
 from swordplay.tracking import nested
 from swordplay.tracking.columns import Encoder, Plan, codes_of, plan
 from swordplay.tracking.contestants import BEST_STEP, LEARNER, NO_CHANGE

@@ -15,7 +15,7 @@ class Column(NamedTuple):
 
     name: str
     kind: str
-    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"left out"``."""
+    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"time"``, ``"left out"``."""
     note: str
     """In words, such as "12 categories, one column each" or "left out: every value is different"."""
 

@@ -16,7 +16,7 @@ from swordplay.estimators import summary
 from swordplay.estimators.model import LARGEST, LinearModel, LossName
 from swordplay.tables import Refusal
 from swordplay.tracking import nested
-from swordplay.tracking.columns import Encoder, numbers_of, plan
+from swordplay.tracking.columns import Encoder, how_read, numbers_of, plan
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.errors import TrackingError
@@ -55,6 +55,12 @@ class Settings(NamedTuple):
     """Of a regression: ``"squared"`` or ``"huber"``."""
     key: tuple[str, ...] = ()
     """Columns whose values name series: each has a model, baselines and lags of its own."""
+    types: Mapping[str, str] | None = None
+    """What columns are, by name (see ``tables.open_table``); recognised unless given."""
+    missing: tuple[str, ...] = ()
+    """Further texts that stand for nothing."""
+    header: bool | None = None
+    """Whether CSV begins with names; recognised unless given."""
 
     @property
     def read(self) -> tuple[str, ...] | None:
@@ -116,7 +122,7 @@ class Tracker:
             learned from it yet.
         """
         target = head.column(settings.target)
-        recognised = recognise(settings.target, target, settings.task)
+        recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
         plans = plan(head, settings.target, settings.features, settings.drop)
         encoder = Encoder(plans, settings.lags, recognised.task != "regression")
         tracker = cls(settings, recognised, str(target.type), encoder)
