@@ -34,7 +34,7 @@ def test_the_table_fits_and_ranks_everybody(prices, capsys):
         assert name in captured.out
     assert max(map(len, captured.out.splitlines())) <= 80
     assert "price: regression" in captured.err
-    assert "categories note" in captured.err
+    assert "  note  words, one column each\n" in captured.err
 
 
 def test_json_is_the_contest_itself(prices, capsys):

@@ -14,7 +14,7 @@ from swordplay.tables import columns
 from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
 from swordplay.tables.layout import Layout
-from swordplay.tables.readings import KINDS, Amount, Iso, Reading, Truth, Word, reading_as, reading_of
+from swordplay.tables.readings import KINDS, Amount, Iso, Reading, TimeOfDay, Truth, Word, reading_as, reading_of
 from swordplay.tables.readings.choosing import codes_remark, is_code
 from swordplay.tables.readings.guess_dates import of_numbers
 from swordplay.tables.readings.guess_numbers import shell
@@ -108,12 +108,9 @@ def _as_said(name: str, values: pa.Array, said: str, decimal: str) -> Decision:
 def _unfit(name: str, values: pa.Array, said: str) -> str:
     """Why a column is not what the user says, by an example."""
     known = columns.unmarked(values).drop_null()
-    number, truth = Amount(), Truth()
-    example = known[0].as_py()
-    if KINDS[said] in ("number", "truth"):
-        reading = number if KINDS[said] == "number" else truth
-        bad = reading.convert(known).bad
-        example = known[int(bad.argmax())].as_py() if bad.any() else example
+    readings: dict[str, Reading] = {"number": Amount(), "truth": Truth(), "time": TimeOfDay()}
+    bad = readings[KINDS[said]].convert(known).bad if KINDS[said] in readings else np.ones(len(known), bool)
+    example = known[int(bad.argmax())].as_py()
     kind = {"number": "a number", "truth": "true or false", "time": "a time of the day such as 13:30"}.get(
         KINDS[said], "a date"
     )
