@@ -14,7 +14,7 @@ from swordplay.tables import columns
 from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
 from swordplay.tables.layout import Layout
-from swordplay.tables.readings import KINDS, Amount, Iso, Reading, Truth, Word, reading_as, reading_of
+from swordplay.tables.readings import KINDS, Amount, Iso, Reading, TimeOfDay, Truth, Word, reading_as, reading_of
 from swordplay.tables.readings.choosing import codes_remark, is_code
 from swordplay.tables.readings.guess_dates import of_numbers
 from swordplay.tables.readings.guess_numbers import shell
@@ -55,7 +55,7 @@ def of_texts(name: str, values: pa.Array, choice: Choice, decimal: str = ".") ->
     if choice.leaves_out(name):
         return LEFT_OUT
     if name in choice.types:
-        return _as_said(name, values, choice.types[name], decimal)
+        return _as_said(name, values, choice, decimal)
     kind = columns.vote(values, [NUMBER, TRUTH, *DATES], decimal)
     if kind is None:
         return Decision(NUMBER, remark=columns.empty(name))
@@ -93,11 +93,12 @@ def plainly(kind: pa.DataType, decimal: str) -> Reading:
     return {NUMBER: Amount(decimal), TRUTH: Truth(), WORD: Word()}[kind]
 
 
-def _as_said(name: str, values: pa.Array, said: str, decimal: str) -> Decision:
+def _as_said(name: str, values: pa.Array, choice: Choice, decimal: str) -> Decision:
     """What the user says that a column of texts is."""
+    said = choice.types[name]
     found = reading_as(name, values, said, decimal=decimal)
     if found.reading is None:
-        return Decision(problem=_unfit(name, values, said))
+        return Decision(problem=_unfit(name, values, choice))
     kind = found.reading.type
     if kind == WORD or not columns.misfits(values, kind, decimal).any():
         marked = kind != WORD and columns.unmarked(values).null_count > values.null_count
@@ -105,22 +106,20 @@ def _as_said(name: str, values: pa.Array, said: str, decimal: str) -> Decision:
     return Decision(kind, found.reading, " ".join(found.remarks))
 
 
-def _unfit(name: str, values: pa.Array, said: str) -> str:
+def _unfit(name: str, values: pa.Array, choice: Choice) -> str:
     """Why a column is not what the user says, by an example."""
+    said = choice.types[name]
     known = columns.unmarked(values).drop_null()
-    number, truth = Amount(), Truth()
-    example = known[0].as_py()
-    if KINDS[said] in ("number", "truth"):
-        reading = number if KINDS[said] == "number" else truth
-        bad = reading.convert(known).bad
-        example = known[int(bad.argmax())].as_py() if bad.any() else example
+    readings: dict[str, Reading] = {"number": Amount(), "truth": Truth(), "time": TimeOfDay()}
+    bad = readings[KINDS[said]].convert(known).bad if KINDS[said] in readings else np.ones(len(known), bool)
+    example = known[int(bad.argmax())].as_py()
     kind = {"number": "a number", "truth": "true or false", "time": "a time of the day such as 13:30"}.get(
         KINDS[said], "a date"
     )
     order = f" with the {said.removesuffix('-first')} first" if said.endswith("-first") else ""
+    skip = f"say {shell(name)}=word or {shell(name)}=skip" if name != choice.target else "choose another --target"
     return (
-        f"--types {shell(name)}={said} does not fit: {shown(example)} is not {kind}{order}. "
-        f"Leave it out of --types, or say {shell(name)}=word or {shell(name)}=skip."
+        f"--types {shell(name)}={said} does not fit: {shown(example)} is not {kind}{order}. Leave it out of --types, or {skip}."
     )
 
 
@@ -136,8 +135,8 @@ def of_numbers_stored(name: str, values: pa.Array, choice: Choice) -> Decision:
         return Decision(NUMBER)
     if KINDS[said] == "date":
         date = of_numbers(name, values, sure=True)
-        return Decision(date.type, date) if date else Decision(problem=_unfit(name, values.cast(WORD), said))
-    return _stored(name, values, said)
+        return Decision(date.type, date) if date else Decision(problem=_unfit(name, values.cast(WORD), choice))
+    return _stored(name, values, choice)
 
 
 def of_others_stored(name: str, values: pa.Array, kind: pa.DataType, choice: Choice) -> Decision:
@@ -148,14 +147,14 @@ def of_others_stored(name: str, values: pa.Array, kind: pa.DataType, choice: Cho
     same = {"truth": kind == TRUTH, "date": kind in DATES, "time": str(kind).startswith("time64")}
     if said is None or same.get(KINDS[said], False):
         return Decision(kind)
-    return _stored(name, values, said)
+    return _stored(name, values, choice)
 
 
-def _stored(name: str, values: pa.Array, said: str) -> Decision:
+def _stored(name: str, values: pa.Array, choice: Choice) -> Decision:
     """What the user says that a column is which holds no texts: they are turned into texts and read."""
-    found = reading_as(name, values, said)
+    found = reading_as(name, values, choice.types[name])
     if found.reading is None:
-        return Decision(problem=_unfit(name, values.cast(WORD), said))
+        return Decision(problem=_unfit(name, values.cast(WORD), choice))
     return Decision(found.reading.type, found.reading)
 
 

@@ -105,7 +105,8 @@ class Delimited:
     def _read(self, block: bytes, converting: pyarrow.csv.ConvertOptions) -> pa.RecordBatch:
         reading = pyarrow.csv.ReadOptions(column_names=self.layout.names, use_threads=False, block_size=len(block) + 1)
         if not block:
-            return pa.RecordBatch.from_pylist([], pa.schema(converting.column_types))
+            types = converting.column_types  # in no order
+            return pa.RecordBatch.from_pylist([], pa.schema([(name, types[name]) for name in self.schema.names]))
         table = pyarrow.csv.read_csv(pa.BufferReader(block), reading, self._parsing, converting)
         return table.combine_chunks().to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
 

@@ -111,7 +111,7 @@ def _place(head: Head, lines: list[bytes], choice: Choice) -> Place:
     records = readings[plain]
     usual = _usual_width(records)
     first = records[0]
-    if choice.target is not None and choice.target in first.fields:
+    if choice.target is not None and choice.target in (first.fields[:1] if first.is_comment else first.fields):
         return Place(plain, records, 0)
     is_plain = len(first.fields) == usual > 1 and not first.is_comment and 2 * first.filled >= usual
     if is_plain or (choice.header is False and not first.is_comment and len(first.fields) == usual):

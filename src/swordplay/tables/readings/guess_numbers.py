@@ -68,7 +68,7 @@ def guess(
             f"If the {'comma' if rival == ',' else 'point'} is a decimal one, say "
             f"--types {shell(name)}=decimal-{'comma' if rival == ',' else 'point'}."
         )
-    return Amount(*chosen, unit, bool(unit) and bare > 0), remark
+    return Amount(*chosen, unit, optional=unit in CURRENCIES), remark
 
 
 def is_amount(match: re.Match[str]) -> bool:
