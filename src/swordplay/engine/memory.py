@@ -207,7 +207,7 @@ class Memory:
     # ------------------------------------------------------------------ to the readable state
 
     def state(self) -> State:
-        """The same as ``Learner.state()`` of the readable twin after the same rounds."""
+        """The same as ``Learner.state()`` of the readable twin after the same rounds, without the settings."""
         now, rows, order = self.live, self.rows, self.order
         base, points = self._base()[order], self._points()[order]
         last = self.vectors[layout.LAST]
