@@ -64,5 +64,5 @@ class OEGDExperts:
         return self.steps.sizes(state.energy)
 
     def _ahead(self, base: Matrix, replay: Matrix, energy: Vector) -> Matrix:
-        """X = Proj[xhat - eta M]: the same step for both halves of a round, which the certificate relies on."""
+        """x = Proj[xhat - eta M]: the same step for both halves of a round, which the certificate relies on."""
         return self.domain.project(base - strides(self.steps.sizes(energy), replay))

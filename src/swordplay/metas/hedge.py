@@ -129,7 +129,7 @@ def entropy(log_prior: Vector) -> float:
 
 
 def exponential_weights(log_prior: Vector, losses: Vector, rate: float) -> Vector:
-    """Prior * exp(-rate * losses), normalised, in the log domain; an infinite rate follows the leaders."""
+    """prior * exp(-rate * losses), normalised, in the log domain; an infinite rate follows the leaders."""
     gaps = losses - losses.min()
     with np.errstate(invalid="ignore", over="ignore"):
         penalty = np.where(gaps > 0, rate * gaps, 0.0)
