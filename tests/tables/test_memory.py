@@ -162,7 +162,7 @@ def test_what_cannot_be_a_table() -> None:
     with opened(pa.table({"x": [[1]], "y": [1]})) as table:
         assert table.schema.names == ["y"]
         assert table.remarks == [
-            "Left out, as numbers, words and dates are needed: 'x' (holds values of type list<element: int64>)."
+            "Left out, as numbers, words and dates are needed: 'x' (holds values of type list<item: int64>)."
         ]
     with pytest.raises(TableError, match="both called 'y'"):
         opened(pa.Table.from_arrays([pa.array([1]), pa.array([1])], names=["y", "y"]))

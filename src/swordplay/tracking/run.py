@@ -27,9 +27,9 @@ from swordplay.tracking.threads import Ahead
 from swordplay.tracking.trackers import AnyTracker
 
 HEAD_ROWS = 10_000
-"""Rows by which task and columns are decided, if they are there at once,"""
+"""Rows from which the task and the kind of each column are decided, if so many arrive quickly."""
 PATIENCE = 1.0
-"""or those that have come this many seconds after the first ones."""
+"""Seconds after the first rows. Of an input that is slow or live, the task is then decided from the rows that have come."""
 BETWEEN_SAVES = 10.0
 """Seconds between two checkpoints."""
 GLANCE = 0.1

@@ -56,7 +56,7 @@ class Moment(NamedTuple):
 
 
 class Story(NamedTuple):
-    """All of it."""
+    """Everything that a report tells of a run of ``swordplay track``: made at its end, read by ``report.track``."""
 
     source: str
     """Name of the file, or ``"standard input"``."""
