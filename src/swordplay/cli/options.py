@@ -10,6 +10,8 @@ import click
 
 MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
+NOT_ASKED = "it was not asked for (--no-hindsight)"
+"""Why a report does not look back."""
 
 
 def rounds(context: click.Context, option: click.Parameter, value: str) -> int:

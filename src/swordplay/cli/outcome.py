@@ -14,9 +14,11 @@ from rich.text import Text
 from swordplay import __version__
 from swordplay.cli.words import LONGEST_NAME, counted, figure, printable
 from swordplay.tracking import Outcome, Story
+from swordplay.tracking.changes import changes
+from swordplay.tracking.contestants import LEARNER
 
 MEANINGS = {
-    "Sword": "",
+    LEARNER: "",
     "no change": "the last one again",
     "running mean": "the mean of all before",
     "majority class": "the most frequent one before",
@@ -40,12 +42,18 @@ def _table(story: Story) -> Table:
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("")
     grid.add_column(story.measure, justify="right", no_wrap=True)
+    both = story.task == "regression"
+    if both:
+        grid.add_column("MAE", justify="right", no_wrap=True)
     grid.add_column("")
     least = min(story.errors.values())
     for name, error in story.errors.items():
         meaning = MEANINGS.get(name, f"{story.best_step:.2g}, chosen with hindsight")
         style = "bold" if error == least else ""
-        grid.add_row(Text(name, style=style), Text(figure(error, story.task), style=style), Text(meaning, style="dim"))
+        absolute = [Text(figure(story.more[name], story.task) if name in story.more else "")] if both else []
+        grid.add_row(
+            Text(name, style=style), Text(figure(error, story.task), style=style), *absolute, Text(meaning, style="dim")
+        )
     return grid
 
 
@@ -77,9 +85,12 @@ def as_json(outcome: Outcome, story: Story, files: Mapping[str, str]) -> str:
         "unlabelled": story.unlabelled,
         "refused": story.refused,
         "measure": story.measure,
+        "learner": story.learner,
         "errors": dict(story.errors),
+        **_more(story),
         "best_step_size": story.best_step if story.rows else None,
         "effective_step_size": tracker.effective_step_size,
+        "changes": [one._asdict() for one in changes(story)],
         "columns": [column._asdict() for column in story.columns],
         "worst": [moment._asdict() for moment in story.worst],
         "remarks": list(outcome.remarks),
@@ -88,3 +99,10 @@ def as_json(outcome: Outcome, story: Story, files: Mapping[str, str]) -> str:
         "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
     }
     return json.dumps(answer, indent=2, allow_nan=False)
+
+
+def _more(story: Story) -> dict[str, Any]:
+    """The figures that are not the measure."""
+    if story.task == "regression":
+        return {"mean_absolute_errors": dict(story.more)}
+    return {name.lower().replace(" ", "_"): value for name, value in story.more.items()}
