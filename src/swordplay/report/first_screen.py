@@ -95,7 +95,7 @@ def _spread(story: Story) -> str:
     half, most = (words.number(float(value)) for value in np.quantile(last, [0.5, 0.9]))
     all_half, all_most = (words.number(story.residuals.quantile(share)) for share in (0.5, 0.9))
     extremes = (story.course.high[:, 2].max(), -story.course.low[:, 2].min())
-    text = f"Half of the errors were below {half} and 90{words.NARROW}% below {most}, in the last {words.plural(len(last), 'row')}."
+    text = f"Half of the errors were below {half} and 90{words.NARROW}% below {most}, in the last {len(last):,} rows."
     if len(last) < story.rows:
         text += f" Over all of the run it was about {all_half} and {all_most}."
     text += f" The largest error was {words.number(float(max(extremes)))}."

@@ -76,8 +76,8 @@ def _counts(counts: Counts) -> str:
     for name, row in zip(counts.names, counts.counts, strict=True):
         total = sum(row) or 1.0
         cells = "".join(
-            f'<td class="number" style="--share: {count / total:.3f}">{count:,.0f}<small>{escaped(words.percent(count / total))}'
-            "</small></td>"
+            f'<td class="number" style="--share: {count / total:.3f}">{count:,.0f}<small>'
+            f"{words.percent(count / total)}</small></td>"
             for count in row
         )
         lines.append(f'<tr><th scope="row"><bdi>{escaped(name, 24)}</bdi></th>{cells}</tr>')

@@ -93,14 +93,14 @@ def perspective_section(view: Perspective | LeftOut, learner: str = "") -> Secti
     name = learner or view.name
     part = f"All {view.of:,} rows" if view.rows == view.of else f"Only the first {view.rows:,} of {view.of:,} rows"
     note = (
-        f"{part} were looked at, in losses of the scaled columns. A regret below 0 means that {name} lost less than the best of "
-        "hindsight."
+        f"{part} were looked at, in losses of the scaled columns. A regret below 0 means that {name} lost less than the "
+        "best of hindsight."
     )
     curve = view.curve
     if curve.certificate[0] < view.total:
         note += (
-            " The certificate is a bound that a run proves for itself. It is that of sp.Sword, the learner for games on a domain "
-            f"of known size, which lost {words.number(view.total)} on the same rows."
+            " The certificate is a bound that a run proves for itself. It is that of sp.Sword, the learner for games on a "
+            f"domain of known size, which lost {words.number(view.total)} on the same rows."
         )
         return regret_section(curve, learner="sp.Sword", others={f"regret of {name}": view.estimator}, note=note)
     note += (

@@ -1,4 +1,4 @@
-"""The pictures that a reader wants first: actual and predicted, what drives the target, how large errors are, how sure it was."""
+"""The pictures that a reader wants first: actual and predicted, what drives the target, how wrong and how sure it was."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def coefficients(story: Story, remarks: Sequence[tuple[int, str, str, str]] = ()
                 dots.append(Dot(over_time.place(story, row), height, remark))
     low, high = _between([line.values for line in lines] + [np.zeros(1)])
     unit = (
-        f"How much {words.shown(story.target, 40)} is expected to change when a column rises by one of its own standard deviations"
+        f"How much {words.shown(story.target, 40)} changes when a column rises by one of its own standard deviations"
         if story.task == "regression"
         else f"How much the log-odds of {_positive(story)} change when a column rises by one of its own standard deviations"
     )

@@ -136,8 +136,8 @@ def _errors(story: Story) -> Section:
     """How large errors were, or who was taken for whom; and the rows that cost most."""
     if story.task == "regression":
         dots = track_charts.worst_dots(story)
-        charts = (result_charts.residual_histogram(story), result_charts.residuals_over_time(story, dots))
-        return Section("How wrong it was", (*charts, *_worst(story)))
+        sizes, course = result_charts.residual_histogram(story), result_charts.residuals_over_time(story, dots)
+        return Section("How wrong it was", (sizes, course, *_worst(story)))
     charts = (result_charts.confusion(story), result_charts.calibration(story))
     return Section("How wrong it was", (*charts, track_charts.losses(story), *_worst(story)))
 
