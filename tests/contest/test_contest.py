@@ -162,4 +162,6 @@ def test_seen_from_the_end_the_certificate_stands_above_the_regret(table):
 
 def test_several_classes_have_no_single_curve(table):
     rows, targets = table
-    assert perspective(field(rows, np.digitize(targets, [9.5, 10.5]), 3)) is None
+    found = perspective(field(rows, np.digitize(targets, [9.5, 10.5]), 3))
+    assert isinstance(found, LeftOut)
+    assert "of several classes" in found.why
