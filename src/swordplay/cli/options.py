@@ -63,6 +63,11 @@ def try_to_write(path: Path) -> None:
         path.unlink()
 
 
+def ids(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Names of columns between commas; the word none for no column at all."""
+    return () if value == "none" else names(context, option, value)
+
+
 def names(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     """Names of columns between commas; those that hold a comma stand in quotes."""
     if value is None:

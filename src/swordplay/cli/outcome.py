@@ -76,6 +76,7 @@ def as_json(outcome: Outcome, story: Story, files: Mapping[str, str]) -> str:
         "predicted": story.rows,
         "unlabelled": story.unlabelled,
         "refused": story.refused,
+        "first_refused": [refusal._asdict() for refusal in outcome.refusals],
         "measure": story.measure,
         "errors": dict(story.errors),
         "best_step_size": story.best_step if story.rows else None,

@@ -66,6 +66,7 @@ class ParquetTable(Table):
             raise changed(self.name)
         self.schema = Layout.read(position.layout)[0].schema
         self._position, self._skip, self._batch_rows = position, skip, batch_rows
+        self.start = position
         if self.schema != layout.schema:
             raise changed(self.name)
 
@@ -142,6 +143,10 @@ class ParquetTable(Table):
     def consumed(self) -> int:
         """The same share of the bytes as of the rows."""
         return int((self._raw.size or 0) * self._position.row // self._file.metadata.num_rows)
+
+    def share(self, position: Position) -> float | None:
+        """The rows that are done, of all."""
+        return float(position.row / self._file.metadata.num_rows)
 
     def close(self) -> None:
         """Let go of the file."""

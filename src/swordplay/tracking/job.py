@@ -8,10 +8,14 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
 from swordplay import checkpoint
 from swordplay.checkpoint.encoding import MAGIC
-from swordplay.tables import OutputPosition, Position
+from swordplay.tables import OutputPosition, Position, Refusal
 from swordplay.tracking import nested
+from swordplay.tracking.early import Early
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.tracker import Settings, Tracker
 from swordplay.types import State
@@ -42,6 +46,8 @@ class Job(NamedTuple):
     """Begin anew and replace what is there."""
     block_size: int = 1 << 22
     """Bytes of text per batch, about."""
+    output_format: str | None = None
+    """``"csv"``, ``"ndjson"`` or ``"parquet"``; by the name of the output unless given, and a stream follows the input."""
 
     @property
     def on_bad(self) -> Literal["stop", "skip"]:
@@ -52,7 +58,9 @@ class Job(NamedTuple):
         """What must be the same when the job goes on, by the name of its option."""
         options = {f"--{name}": value for name, value in self.settings._asdict().items()}
         return options | {
+            "--id": "none" if self.settings.id == () else self.settings.id,
             "--output": self.output,
+            "--output-format": self.output_format,
             "--on-bad": self.on_bad,
             "--format": self.format,
             "--encoding": self.encoding,
@@ -65,10 +73,20 @@ class Saved(NamedTuple):
     tracker: Tracker
     essence: str
     position: Position
-    """In the input."""
+    """In the input, at the end of a batch,"""
+    done: int
+    """and the row that the run had come to, which may lie behind it."""
+    early: Early | None
+    """The first rows, as long as they do not suffice to decide for good."""
     output: OutputPosition | None
     refused: OutputPosition | None
+    schema: Any
+    """Of the predictions as they are written."""
     remarks: tuple[str, ...]
+    bad: int
+    """Rows that could not be read,"""
+    refusals: tuple[Refusal, ...]
+    """and the first few rows of all that were refused."""
     seconds: float
     finished: bool
     """Whether the output has its name."""
@@ -82,6 +100,11 @@ def save(job: Job, saved: Saved) -> None:
         **nested.put("tracker", saved.tracker.state()),
         **nested.put("position", saved.position._asdict()),
         **{key: value for name, one in outputs.items() for key, value in nested.put(name, one).items()},
+        **({} if saved.early is None else nested.put("early", saved.early.state())),
+        "schema": np.frombuffer(saved.schema.serialize(), np.uint8).copy(),
+        "done": saved.done,
+        "bad": saved.bad,
+        "refusals": json.dumps(saved.refusals),
         "essence": saved.essence,
         "remarks": json.dumps(saved.remarks),
         "seconds": saved.seconds,
@@ -151,13 +174,19 @@ def _require_replaceable(path: str) -> None:
 
 def _restored(state: Mapping[str, Any]) -> Saved:
     outputs = [nested.take(name, state) for name in ("output", "refused")]
+    early = nested.take("early", state)
     return Saved(
         tracker=Tracker.resumed(nested.take("tracker", state)),
         essence=state["essence"],
         position=Position(**nested.take("position", state)),
+        done=int(state["done"]),
+        early=Early.read(early) if early else None,
         output=OutputPosition(**outputs[0]) if outputs[0] else None,
         refused=OutputPosition(**outputs[1]) if outputs[1] else None,
+        schema=pa.ipc.read_schema(pa.py_buffer(np.asarray(state["schema"]).tobytes())),
         remarks=tuple(json.loads(state["remarks"])),
+        bad=int(state["bad"]),
+        refusals=tuple(Refusal(*one) for one in json.loads(state["refusals"])),
         seconds=state["seconds"],
         finished=state["finished"],
     )
@@ -165,6 +194,8 @@ def _restored(state: Mapping[str, Any]) -> Saved:
 
 def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> None:
     for option, value in now.items():
+        if option == "--on-bad" and value == "skip":  # whoever was stopped by a bad row may leave it out from now on
+            continue
         if before.get(option) != value:
             raise TrackingError(
                 f"the state {path} was saved with {_said(option, before.get(option))}, and now it is {_said(option, value)}. "

@@ -12,8 +12,14 @@ MOST_NUMBERS = 10
 """So many different whole numbers may be names of classes; with more they are amounts."""
 ROWS_PER_NUMBER = 10
 """Names of classes come again: among fewer rows than this for each, few different numbers mean little."""
+MOST_HINTED = 2 * MOST_NUMBERS
+"""With up to so many different whole numbers, amounts might be meant as classes: it is said how."""
 MOST_CLASSES = 100
 """Beyond this a target does not name classes: every class has a model of its own."""
+TOO_MANY = (
+    f"more than {MOST_CLASSES} different values, too many for classes. "
+    "Use --task regression if they are amounts, or choose another target."
+)
 TASKS: tuple[Task, ...] = ("regression", "binary", "multi-class")
 
 
@@ -22,6 +28,10 @@ class Recognised(NamedTuple):
 
     task: Task
     why: str
+    hint: str = ""
+    """What to say if something else was meant; empty where there is no doubt."""
+    whole: bool = False
+    """Whether whole numbers were taken for classes: any other number is no class then."""
 
 
 def recognise(target: str, values: Any, wanted: Task | None = None) -> Recognised:
@@ -50,11 +60,17 @@ def recognise(target: str, values: Any, wanted: Task | None = None) -> Recognise
             "Choose another column as --target, or leave these rows out."
         )
     if wanted is not None:
+        if wanted != "regression" and len(distinct) > MOST_CLASSES:
+            raise TrackingError(f"the target {target!r} has {TOO_MANY}")
         return Recognised(wanted, "you said so")
     if kind != "double":
         several = len(distinct) > 2
+        if len(distinct) > MOST_CLASSES:
+            raise TrackingError(f"the target {target!r} has {TOO_MANY}")
         return Recognised("multi-class" if several else "binary", f"{_listed(distinct)} are {_words(kind)}")
-    return _of_numbers(distinct, len(values) - values.null_count)
+    found = _of_numbers(distinct, len(values) - values.null_count)
+    whole = all(number.is_integer() for number in distinct)
+    return found._replace(hint=_hint(target, found.task, distinct), whole=whole and found.task != "regression")
 
 
 def _of_numbers(distinct: list[float], rows: int) -> Recognised:
@@ -68,6 +84,20 @@ def _of_numbers(distinct: list[float], rows: int) -> Recognised:
     if 2 < len(distinct) <= min(MOST_NUMBERS, rows // ROWS_PER_NUMBER):
         return Recognised("multi-class", f"there are {len(distinct)} different whole numbers, {_listed(distinct)}")
     return Recognised("regression", f"the values are numbers, {len(distinct):,} different in the first {rows:,} rows{few}")
+
+
+def _hint(target: str, task: Task, distinct: list[float]) -> str:
+    """Counts and ratings look like classes, and classes like counts: how to say which it is."""
+    if len(distinct) < 3 or len(distinct) > MOST_HINTED or any(not number.is_integer() for number in distinct):
+        return ""
+    numbers = sorted(int(number) for number in distinct)
+    if numbers == list(range(numbers[0], numbers[-1] + 1)):
+        what = f"The target {target!r} has the whole numbers {numbers[0]} to {numbers[-1]}"
+    else:
+        what = f"The target {target!r} has {len(numbers)} different whole numbers from {numbers[0]} to {numbers[-1]}"
+    if task == "regression":
+        return f"{what}: taken for amounts. If they name classes, say --task multi-class."
+    return f"{what}: taken for classes. If they are amounts or ratings, say --task regression."
 
 
 def _words(kind: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, final
 
@@ -13,10 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.estimators import summary
-from swordplay.estimators.model import LARGEST, LinearModel, LossName
+from swordplay.estimators.model import LinearModel, LossName
 from swordplay.tables import Refusal
-from swordplay.tracking import nested
-from swordplay.tracking.columns import Encoder, numbers_of, plan
+from swordplay.tracking import carried, nested
+from swordplay.tracking.columns import Encoder, plan
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.errors import TrackingError
@@ -51,6 +51,18 @@ class Settings(NamedTuple):
     """Columns not to use."""
     loss: LossName = "squared"
     """Of a regression: ``"squared"`` or ``"huber"``."""
+    id: tuple[str, ...] | None = None
+    """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Columns that need not be read."""
+        return tuple(name for name in self.drop if name not in (self.id or ()))
+
+    @property
+    def read(self) -> tuple[str, ...] | None:
+        """The only columns to be read beside the target; None for all."""
+        return None if self.features is None else (*self.features, *(self.id or ()))
 
 
 class Tracked(NamedTuple):
@@ -60,6 +72,8 @@ class Tracked(NamedTuple):
     """A pyarrow record batch in the tracker's schema."""
     refusals: tuple[Refusal, ...]
     """Rows that could not be used."""
+    remarks: tuple[str, ...] = ()
+    """What was noticed, for people."""
 
 
 @final
@@ -70,7 +84,9 @@ class Tracker:
     is known before it. Make one by :meth:`begin` or :meth:`resumed`.
     """
 
-    def __init__(self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder) -> None:
+    def __init__(
+        self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder, beside: Sequence[Any] = ()
+    ) -> None:
         self.settings, self.recognised, self.kind, self.encoder = settings, recognised, kind, encoder
         labels = recognised.task != "regression"
         self.contestants: Contestants = (
@@ -78,7 +94,7 @@ class Tracker:
             if labels
             else ValueContestants(encoder.width, settings.target, settings.loss)
         )
-        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels)
+        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels, beside)
         self.recorder = Recorder(self.contestants.names)
         self.rows = self.unlabelled = self.refused = 0
         """Rows that were tracked, those of them whose target was missing, and rows that could not be used."""
@@ -99,8 +115,9 @@ class Tracker:
         """
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task)
-        plans = plan(head, settings.target, settings.features, settings.drop)
-        return cls(settings, recognised, str(target.type), Encoder(plans, settings.lags, recognised.task != "regression"))
+        plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
+        encoder = Encoder(plans, settings.lags, recognised.task != "regression")
+        return cls(settings, recognised, str(target.type), encoder, carried.carried(head, settings.target, settings.id))
 
     @property
     def schema(self) -> Any:
@@ -128,7 +145,10 @@ class Tracker:
         numbers
             The numbers of its rows in the input, ascending.
         """
-        batch, numbers, refusals = self._usable(batch, numbers)
+        refusals = self.refusals(batch, numbers)
+        if refusals:
+            usable = ~np.isin(numbers, [one.row for one in refusals])
+            batch, numbers = batch.filter(pa.array(usable)), numbers[usable]
         targets = self.contestants.targets(batch.column(self.settings.target))
         learned = ~np.isnan(targets)
         width = self.encoder.width
@@ -179,19 +199,12 @@ class Tracker:
         if not self.recorder.room:
             self.recorder.close(sample(self._models()))
 
-    def _usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
-        """The rows whose target can be used, and refusals of the others."""
-        if self.recognised.task != "regression":
-            return batch, numbers, ()
-        targets = numbers_of(batch.column(self.settings.target))
-        huge = np.abs(targets) > LARGEST
-        if not huge.any():
-            return batch, numbers, ()
-        reason = f"must not pass {LARGEST:g} in magnitude"
-        refusals = tuple(
-            Refusal(int(numbers[k]), None, self.settings.target, f"{targets[k]:g}", reason) for k in np.flatnonzero(huge)
-        )
-        return batch.filter(pa.array(~huge)), numbers[~huge], refusals
+    def refusals(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Refusal, ...]:
+        """Which rows of a batch cannot be used, by their targets; nothing is learned."""
+        column = batch.column(self.settings.target)
+        found = self.contestants.strange(column, self.recognised.whole)
+        name = self.settings.target
+        return tuple(Refusal(int(numbers[k]), None, name, _target(column[k].as_py()), why) for k, why in found.items())
 
     def _models(self) -> list[LinearModel]:
         return list(self.contestants.models.values())
@@ -250,6 +263,7 @@ class Tracker:
             "settings": json.dumps(self.settings),
             "recognised": json.dumps(self.recognised),
             "kind": self.kind,
+            "carried": carried.text(self.predictions.carried),
             "lags": self.lags.recent.copy(),
             **{name: getattr(self, name) for name in COUNTS},
         }
@@ -259,7 +273,7 @@ class Tracker:
         """The tracker that was saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
         encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, recognised.task != "regression")
-        tracker = cls(settings, recognised, saved["kind"], encoder)
+        tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in PARTS[1:]:
             getattr(tracker, name).load_state(nested.take(name, saved))
         tracker.lags.recent = np.array(saved["lags"])
@@ -274,6 +288,10 @@ def _certificate(models: list[LinearModel]) -> tuple[Vector, Vector]:
     spread = 1.0 if model.loss == "logistic" else float(model.target.state()["spreads"][1])
     paths = PATHS * model.radius * spread
     return paths, np.array([sum(model.certificate(float(path)) for model in models) for path in paths])
+
+
+def _target(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else _shortened(value)
 
 
 def _shortened(value: Any) -> str:

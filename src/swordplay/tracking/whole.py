@@ -59,8 +59,8 @@ def whole(
         source,
         format=format,
         target=settings.target,
-        drop=settings.drop,
-        keep=settings.features,
+        drop=settings.unread,
+        keep=settings.read,
         on_bad=on_bad,
         encoding=encoding,
     ) as table:
@@ -86,7 +86,7 @@ def whole(
 def _encoded(batch: Any, settings: Settings, remarks: tuple[str, ...], refused: int, cut: bool) -> Whole:
     column = batch.column(settings.target)
     recognised = recognise(settings.target, column, settings.task)
-    plans = plan(batch, settings.target, settings.features, settings.drop)
+    plans = plan(batch, settings.target, settings.features, settings.drop, settings.id or ())
     labels = recognised.task != "regression"
     names: tuple[str, ...] = ()
     if labels:
