@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from swordplay import arguments
+from swordplay import arguments, extras
 from swordplay.game import play
 from swordplay.regret import Ledger, path_length
 
@@ -139,7 +139,7 @@ def _played(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tupl
         import joblib
         from joblib.parallel import get_active_backend
     except ImportError:
-        raise ImportError("sweep needs joblib. Install it: pip install 'swordplay[sweep]'.") from None
+        raise ImportError(f"sweep needs joblib. Install it with: {extras.installation('sweep')}") from None
     backend, usual = get_active_backend()
     count = usual if jobs is None else jobs
     tasks = [joblib.delayed(_game)(*game) for game in games]
@@ -207,7 +207,7 @@ def _bar(wanted: bool, total: int) -> Iterator[Callable[[int], None]]:
         from rich.console import Console
         from rich.progress import Progress
     except ImportError:
-        raise ImportError("a progress bar needs rich. Install it: pip install 'swordplay[sweep]', or progress=False.") from None
+        raise ImportError("a progress bar needs rich. Install it: pip install rich, or progress=False.") from None
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("games", total=total)
         yield lambda steps: bar.advance(task, steps)

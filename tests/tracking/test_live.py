@@ -240,9 +240,9 @@ def test_amounts_that_turn_out_to_be_classes_and_columns_that_turn_out_to_be_nam
     assert any(one.startswith("y: multi-class and not regression") for one in found.remarks) or any(
         one.startswith("y: multi-class and not binary") for one in found.remarks
     )
-    assert found.remarks[-1] == (
+    assert (
         "The target 'y' has the whole numbers 0 to 2: taken for classes. If they are amounts or ratings, say --task regression."
-    )
+    ) in found.remarks
     (tmp_path / "table.csv").write_text(text)
     straight = run(job(tmp_path / "table.csv", output=tmp_path / "straight.csv"))
     assert straight.tracker.encoder.plans == found.tracker.encoder.plans

@@ -5,11 +5,27 @@ from __future__ import annotations
 import csv
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import click
 
+from swordplay import extras
+
 MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
+
+
+REVERSE = click.option("--reverse", is_flag=True, help="Take the last row first, where the newest rows stand at the top.")
+SORT = click.option("--sort", metavar="COLUMN", help="Sort the rows by this column, such as their date.")
+
+
+def order(reverse: bool, sort: str | None) -> Any:
+    """Another order of the rows than that of the file."""
+    from swordplay.tracking.ordered import Order
+
+    if reverse and sort is not None:
+        raise click.UsageError("--reverse and --sort do not go together: --sort puts the oldest row first anyway.")
+    return Order(reverse, sort)
 
 
 def rounds(context: click.Context, option: click.Parameter, value: str) -> int:
@@ -36,7 +52,7 @@ def figure_path(context: click.Context, option: click.Parameter, value: str | No
     if path.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"must end in {' or '.join(SUFFIXES)}, got {value!r}.")
     if importlib.util.find_spec("matplotlib") is None:
-        raise click.BadParameter("needs matplotlib. Install it with: pip install 'swordplay[cli]'")
+        raise click.BadParameter(f"needs matplotlib. Install it with: {extras.installation('cli')}")
     try_to_write(path)
     return path
 
@@ -47,7 +63,7 @@ def report_path(context: click.Context, option: click.Parameter, value: str | No
         if Path(value).suffix.lower() not in (".html", ".htm"):
             raise click.BadParameter(f"must end in .html, got {value!r}.")
         if importlib.util.find_spec("vl_convert") is None:
-            raise click.BadParameter("needs vl-convert-python. Install it with: pip install 'swordplay[cli]'")
+            raise click.BadParameter(f"needs vl-convert-python. Install it with: {extras.installation('cli')}")
         try_to_write(Path(value))
     return value
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from swordplay.cli.words import LONGEST_NAME, columns, counted, figure, printable
 from swordplay.tables import Refusal
 from swordplay.tracking import Progress as Report
-from swordplay.tracking import Tracker
+from swordplay.tracking.trackers import AnyTracker
 
 FIRST_LINE, BETWEEN_LINES = 2.0, 10.0
 """Seconds before the first plain line, and between two of them."""
@@ -41,7 +41,9 @@ class Watch:
         """Whether anything was learned, and when this began."""
         self.remarks = self.refusals = 0
         """How many of them were said."""
-        self.tracker: Tracker | None = None
+        self.tracker: AnyTracker | None = None
+        self.order: set[str] = set()
+        """Kinds of remarks on the order of the rows that were made."""
 
     def start(self, remark: str) -> None:
         """Say something before the first row, if there is anything to say."""
@@ -67,6 +69,10 @@ class Watch:
         if self.refusals < len(report.refusals) < report.refused:
             self.say("More rows are left out; from now on they are only listed and counted.")
         self.tracker, self.remarks, self.refusals = report.tracker, len(report.remarks), len(report.refusals)
+        for remark in report.tracker.remarks():
+            if remark.kind not in self.order:
+                self.say(remark.text)
+                self.order.add(remark.kind)
         pace = (report.rows - report.resumed) / max(time.monotonic() - self.since, 1e-9)
         self.show(report, _told(report, pace))
 
@@ -153,5 +159,6 @@ def _told(report: Report, pace: float) -> str:
     if tracker.predictions.scored:
         measure = "RMSE" if tracker.task == "regression" else "error"
         parts.append(f"{measure} {figure(tracker.predictions.error, tracker.task)}")
-        parts.append(f"step {tracker.effective_step_size:.2g}")
+        if not tracker.settings.key:
+            parts.append(f"step {tracker.effective_step_size:.2g}")
     return ", ".join(parts)

@@ -54,6 +54,11 @@ Examples:
 @click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
 @click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
 @click.option(
+    "--key", callback=options.names, metavar="A,B", help="A model for each value of these columns, such as a country."
+)
+@options.REVERSE
+@options.SORT
+@click.option(
     "--loss", type=click.Choice(["squared", "huber"]), default="squared", help="huber where the target has heavy tails."
 )
 @click.option(
@@ -83,6 +88,9 @@ def track_command(
     lags: int,
     features: tuple[str, ...] | None,
     drop: tuple[str, ...] | None,
+    key: tuple[str, ...] | None,
+    reverse: bool,
+    sort: str | None,
     loss: Any,
     on_bad: str | None,
     format_: str | None,
@@ -129,8 +137,9 @@ def track_command(
         remark = "" if on_bad else f"Bad rows are left out and listed in {refused}; --on-bad stop ends at the first one."
     written = {"--output": output, "the file of refused rows": refused}
     _all_different(FILE=file, **written, **_on_the_way(written), **{"--report": report, "--state": state})
-    settings = Settings(target, task, lags, features, drop or (), loss, ids)
-    job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force, output_format=output_format)
+    settings = Settings(target, task, lags, features, drop or (), loss, key=key or (), id=ids)
+    job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force)
+    job = job._replace(order=options.order(reverse, sort), output_format=output_format)
     return _track(job, report, as_json, quiet, remark)
 
 
@@ -157,8 +166,7 @@ def _all_different(**paths: str | None) -> None:
 def _track(job: Any, report: str | None, as_json: bool, quiet: bool, remark: str) -> int:
     from rich.console import Console
 
-    from swordplay.cli import outcome as outcomes
-    from swordplay.cli import progress
+    from swordplay.cli import keys, outcome, progress
     from swordplay.cli.errors import in_words
     from swordplay.cli.signals import Interrupts
     from swordplay.tracking import run
@@ -180,6 +188,7 @@ def _track(job: Any, report: str | None, as_json: bool, quiet: bool, remark: str
     if report is not None:
         _write(story, _view(job, found, quiet), report)
     files = _files(job, report, story)
+    outcomes: Any = keys if job.settings.key else outcome
     if as_json:
         click.echo(outcomes.as_json(found, story, files))
     else:
@@ -195,11 +204,12 @@ def _view(job: Any, found: Any, quiet: bool) -> Any:
     from swordplay.tracking import TrackingError
     from swordplay.tracking.whole import whole
 
-    if job.source == "-":
+    if job.source == "-" or job.settings.key:
         return None
     try:
         most = ROWS if job.rows is None else min(ROWS, job.rows)
-        table = whole(job.source, job.settings, most=most, format=job.format, encoding=job.encoding, on_bad=job.on_bad)
+        read = {"format": job.format, "encoding": job.encoding, "on_bad": job.on_bad, "order": job.order}
+        table = whole(job.source, job.settings, most=most, **read)
         if len(table.rows) < FEWEST_ROWS:
             return None
         with console.progress(quiet) as progress:
@@ -212,11 +222,15 @@ def _view(job: Any, found: Any, quiet: bool) -> Any:
 
 def _write(story: Any, view: Any, path: str) -> None:
     from swordplay.cli.errors import Failed
-    from swordplay.report import perspective_section, write_track
+    from swordplay.report import perspective_section, write_keys, write_track
+    from swordplay.tracking.keyed import KeyedStory
 
     command = shlex.join(["swordplay", *sys.argv[1:]])
     try:
-        write_track(story, path, command=command, more=() if view is None else (perspective_section(view),))
+        if isinstance(story, KeyedStory):
+            write_keys(story, path, command=command)
+        else:
+            write_track(story, path, command=command, more=() if view is None else (perspective_section(view),))
     except OSError as error:
         raise Failed(f"could not write {path}: {error.strerror}. Everything else is done.") from error
 

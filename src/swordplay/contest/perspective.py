@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from swordplay.contest.contestants import estimator
+from swordplay.contest.estimator import estimator
 from swordplay.contest.field import Field
 from swordplay.game import play
 from swordplay.learners import Sword
@@ -56,7 +56,9 @@ def perspective(place: Field, *, rows: int = ROWS, progress: Progress | None = N
     learner = Sword(head.domain)
     ledger = play(learner, head.streams[0])
     curve = ledger.regret_curve(learner, path_lengths=PATHS, points=POINTS, tolerance=TOLERANCE, progress=progress)
-    lost = float(head.streams[0].values_of(estimator(head)[:, 0]).sum())
+    scores = estimator(head).scores
+    assert scores is not None  # the estimator plays the game
+    lost = float(head.streams[0].values_of(scores[:, 0]).sum())
     return Perspective(
         len(head.rows), len(place.rows), curve, place.estimator, np.asarray(curve.regrets + lost - ledger.total_loss)
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from swordplay.engine._jit import part
+from swordplay.compiling import part
 from swordplay.engine.layout import (
     AHEAD,
     BOX,

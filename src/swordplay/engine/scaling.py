@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.engine._jit import kernel, part
+from swordplay.compiling import kernel, part
 from swordplay.types import Matrix, Vector
 
 WARM_UP = 32

@@ -61,24 +61,28 @@ class OneModelPerClass:
 
     def predict(self, rows: Matrix) -> Matrix:
         """Probabilities, shape ``(T, K)``; nothing is learned."""
-        return self._probabilities(self._turn(np.column_stack([model.predict(rows) for model in self.models])))
+        return self.probabilities(self._turn(np.column_stack([model.predict(rows) for model in self.models])))
 
     def predict_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
         """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``."""
+        return self.probabilities(self.scores_then_learn(rows, labels, weights))
+
+    def scores_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
+        """The same as log-odds: of each class, or of the second one of two; shape ``(T, len(models))``."""
         positive = [1] if len(self.models) == 1 else range(len(self.models))
         scores = [
             model.predict_then_learn(rows, ((labels == k) != (k < self.turned)).astype(np.float64), weights)
             for k, model in zip(positive, self.models, strict=True)
         ]
         self.counts = self.counts + np.bincount(labels, minlength=self.classes)
-        return self._probabilities(self._turn(np.column_stack(scores)))
+        return self._turn(np.column_stack(scores))
 
     def _turn(self, scores: Matrix) -> Matrix:
         scores[:, : self.turned] *= -1.0
         return scores
 
-    def _probabilities(self, scores: Matrix) -> Matrix:
-        """Logistic of each score; divided by their sum where there is a model per class."""
+    def probabilities(self, scores: Matrix) -> Matrix:
+        """Of the classes, shape ``(T, K)``: the logistic of each score; divided by their sum where each class has a model."""
         logs = -np.logaddexp(0.0, -scores)
         if len(self.models) == 1:
             odds = np.exp(logs)

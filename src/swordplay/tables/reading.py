@@ -11,10 +11,13 @@ from swordplay.arguments import shown
 from swordplay.tables import delimited, ndjson
 from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
-from swordplay.tables.parquet import BATCH_ROWS, ParquetTable, changed
+from swordplay.tables.frames import Frame
+from swordplay.tables.memory import MemoryTable
+from swordplay.tables.parquet import ParquetTable, changed
 from swordplay.tables.source import Source
 from swordplay.tables.table import Position, Table
 from swordplay.tables.text import BEGINNING, HEAD_BYTES, LONGEST_RECORD, MARK, Format, Head, TextTable, endless
+from swordplay.tables.typed import BATCH_ROWS
 
 NEWLINES = (b"\n", b"\r")
 BLOCK = 1 << 22
@@ -42,7 +45,7 @@ TEXT: dict[str, TextFormat] = {
 
 
 def open_table(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Frame,
     *,
     format: str | None = None,
     target: str | None = "y",
@@ -62,7 +65,7 @@ def open_table(
     Parameters
     ----------
     source
-        Path, or ``"-"`` for standard input. Pipes are read as their lines arrive.
+        Path, or ``"-"`` for standard input. Pipes are read as their lines arrive. Or a table in memory (:func:`frame`).
     format
         ``"csv"``, ``"ndjson"`` or ``"parquet"``; recognised from the content and the name where it is not given.
     target
@@ -101,12 +104,15 @@ def open_table(
     if position is not None and format not in (None, position.format):
         raise TableError(f"format is {format!r}, but the saved state read {position.format!r}. Give the same format.")
     choice = Choice(target, drop, keep)
+    batch_rows = max(1, block_size * BATCH_ROWS // BLOCK)
+    if isinstance(source, Frame):
+        return MemoryTable(source.rows, source.name, choice, position, skip=on_bad == "skip", batch_rows=batch_rows)
     text = Source(os.fspath(source), encoding)
     try:
         format = position.format if position else format or recognised(text)
         skip = on_bad == "skip"
         if format == "parquet":
-            return ParquetTable(text, choice, position, skip=skip, batch_rows=max(1, block_size * BATCH_ROWS // BLOCK))
+            return ParquetTable(text, choice, position, skip=skip, batch_rows=batch_rows)
         options: dict[str, Any] = {"skip": skip, "block_size": block_size}
         return _begun(text, format, choice, options) if position is None else _resumed(text, position, options)
     except BaseException:

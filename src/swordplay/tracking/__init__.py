@@ -2,6 +2,7 @@
 
 from swordplay.tracking.accounts import Outcome, Progress
 from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.figures import figures
 from swordplay.tracking.job import Job
 from swordplay.tracking.run import run
 from swordplay.tracking.story import Column, Course, Moment, Story, Task
@@ -20,5 +21,6 @@ __all__ = [
     "Tracked",
     "Tracker",
     "TrackingError",
+    "figures",
     "run",
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from swordplay.tables import Refusal
-from swordplay.tracking.tracker import Tracker
+from swordplay.tracking.trackers import AnyTracker
 
 
 class Progress(NamedTuple):
     """How far a run is."""
 
-    tracker: Tracker
+    tracker: AnyTracker
     rows: int
     """Rows of the input that are done,"""
     share: float | None
@@ -28,7 +28,7 @@ class Progress(NamedTuple):
 class Outcome(NamedTuple):
     """How a run ended."""
 
-    tracker: Tracker
+    tracker: AnyTracker
     refused: int
     seconds: float
     """Over all runs of the job."""

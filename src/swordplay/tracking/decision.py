@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.tracking.tracker import Settings, Tracker
+from swordplay.tracking import trackers
+from swordplay.tracking.tracker import Settings
+from swordplay.tracking.trackers import AnyTracker
 
 
-def begin(settings: Settings, head: Any, schema: Any) -> Tracker:
+def begin(settings: Settings, head: Any, schema: Any) -> AnyTracker:
     """A tracker of a table that begins with these rows.
 
     Parameters
@@ -23,10 +25,10 @@ def begin(settings: Settings, head: Any, schema: Any) -> Tracker:
         batches end.
     """
     known = [name for name in head.schema.names if name in schema.names or head.column(name).null_count < len(head)]
-    return Tracker.begin(settings, head.select(known))
+    return trackers.begin(settings, head.select(known))
 
 
-def contradicted(tracker: Tracker, targets: Any) -> float | None:
+def contradicted(tracker: AnyTracker, targets: Any) -> float | None:
     """The first target of a pyarrow column that is no whole number, if whole numbers were taken for classes."""
     if not tracker.recognised.whole:
         return None
@@ -35,22 +37,22 @@ def contradicted(tracker: Tracker, targets: Any) -> float | None:
     return float(broken[0]) if len(broken) else None
 
 
-def same(one: Tracker, other: Tracker) -> bool:
+def same(one: AnyTracker, other: AnyTracker) -> bool:
     """Whether two trackers do the same, each by the rows it was begun with."""
     return _decided(one) == _decided(other)
 
 
-def _decided(tracker: Tracker) -> tuple[object, ...]:
+def _decided(tracker: AnyTracker) -> tuple[object, ...]:
     names = [(field.name, str(field.type), field.metadata) for field in tracker.schema]
     return tracker.recognised.task, tuple(tracker.encoder.plans), names
 
 
-def confirmed(tracker: Tracker, rows: int) -> str:
+def confirmed(tracker: AnyTracker, rows: int) -> str:
     """What is said when enough rows agree with the first guess."""
     return f"{_target(tracker)}: {tracker.recognised.task} is confirmed by the first {rows:,} rows."
 
 
-def changed(before: Tracker, now: Tracker, rows: int, *, sent: bool) -> str:
+def changed(before: AnyTracker, now: AnyTracker, rows: int, *, sent: bool) -> str:
     """What is said when they do not; ``rows`` have been learned so far, and ``sent`` if their predictions are gone."""
     if before.recognised.task == now.recognised.task:
         what = f"{_target(now)}: more rows show what the columns hold, which is decided anew."
@@ -60,5 +62,5 @@ def changed(before: Tracker, now: Tracker, rows: int, *, sent: bool) -> str:
     return f"{what} The {rows:,} rows so far are learned anew.{then} (--task says it from the beginning.)"
 
 
-def _target(tracker: Tracker) -> str:
+def _target(tracker: AnyTracker) -> str:
     return tracker.settings.target

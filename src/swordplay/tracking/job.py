@@ -13,11 +13,13 @@ import pyarrow as pa
 
 from swordplay import checkpoint
 from swordplay.checkpoint.encoding import MAGIC
-from swordplay.tables import OutputPosition, Position, Refusal
-from swordplay.tracking import nested
+from swordplay.tables import Frame, OutputPosition, Position, Refusal
+from swordplay.tracking import nested, trackers
 from swordplay.tracking.early import Early
 from swordplay.tracking.errors import TrackingError
-from swordplay.tracking.tracker import Settings, Tracker
+from swordplay.tracking.ordered import AS_IT_IS, Order
+from swordplay.tracking.tracker import Settings
+from swordplay.tracking.trackers import AnyTracker
 from swordplay.types import State
 
 KIND = "track"
@@ -27,8 +29,8 @@ KIND = "track"
 class Job(NamedTuple):
     """One table, one set of predictions."""
 
-    source: str
-    """Path, or ``"-"`` for standard input."""
+    source: str | Frame
+    """Path, or ``"-"`` for standard input; or a table in memory."""
     settings: Settings
     output: str | None = None
     """Where predictions go; ``"-"`` for standard output."""
@@ -46,6 +48,8 @@ class Job(NamedTuple):
     """Begin anew and replace what is there."""
     block_size: int = 1 << 22
     """Bytes of text per batch, about."""
+    order: Order = AS_IT_IS
+    """Another order of the rows than that of the file."""
     output_format: str | None = None
     """``"csv"``, ``"ndjson"`` or ``"parquet"``; by the name of the output unless given, and a stream follows the input."""
 
@@ -59,6 +63,9 @@ class Job(NamedTuple):
         options = {f"--{name}": value for name, value in self.settings._asdict().items()}
         return options | {
             "--id": "none" if self.settings.id == () else self.settings.id,
+            "--key": self.settings.key or None,
+            "--reverse": self.order.reverse or None,
+            "--sort": self.order.sort,
             "--output": self.output,
             "--output-format": self.output_format,
             "--on-bad": self.on_bad,
@@ -70,7 +77,7 @@ class Job(NamedTuple):
 class Saved(NamedTuple):
     """A run that can go on."""
 
-    tracker: Tracker
+    tracker: AnyTracker
     essence: str
     position: Position
     """In the input, at the end of a batch,"""
@@ -176,7 +183,7 @@ def _restored(state: Mapping[str, Any]) -> Saved:
     outputs = [nested.take(name, state) for name in ("output", "refused")]
     early = nested.take("early", state)
     return Saved(
-        tracker=Tracker.resumed(nested.take("tracker", state)),
+        tracker=trackers.resumed(nested.take("tracker", state)),
         essence=state["essence"],
         position=Position(**nested.take("position", state)),
         done=int(state["done"]),
@@ -207,4 +214,6 @@ def _said(option: str, value: Any) -> str:
     """An option as it is typed."""
     if value is None or value == []:
         return f"no {option}"
+    if value is True:
+        return option
     return f"{option} {','.join(value) if isinstance(value, list) else value}"

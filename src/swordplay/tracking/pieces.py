@@ -28,9 +28,9 @@ class Piece(NamedTuple):
     position: Position | None
     """Where the input stands then; None within a batch, where nobody knows."""
 
-    def before(self, row: int) -> Piece:
-        """The piece up to a row of the input, which does not belong to it."""
-        count = int(np.searchsorted(self.numbers, row))
+    def first(self, count: int) -> Piece:
+        """The piece up to its row number ``count``, which does not belong to it any more."""
+        row = int(self.numbers[count])
         refusals = tuple(one for one in self.refusals if one.row < row)
         return Piece(self.rows.slice(0, count), self.numbers[:count], refusals, row - 1, None)
 

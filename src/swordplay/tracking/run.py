@@ -11,20 +11,24 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from swordplay.checkpoint import CheckpointError
-from swordplay.tables import Batch, Position, TableError, open_table
-from swordplay.tracking import decision
+from swordplay.tables import Batch, Position, Refusal, Table, TableError, open_table
+from swordplay.tables.reading import BLOCK
+from swordplay.tables.typed import BATCH_ROWS
+from swordplay.tracking import decision, trackers
 from swordplay.tracking import job as jobs
 from swordplay.tracking.accounts import Outcome, Progress
 from swordplay.tracking.early import HEAD_ROWS, Early, gathered, together
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.job import Job, Saved
 from swordplay.tracking.keeping import Kept, kept_by
+from swordplay.tracking.ordered import everything, ordered
 from swordplay.tracking.outputs import Outputs
 from swordplay.tracking.pieces import Piece, pieces
 from swordplay.tracking.threads import Ahead
-from swordplay.tracking.tracker import Tracker
+from swordplay.tracking.trackers import AnyTracker
 
 __all__ = ["Outcome", "Progress", "run"]
 
@@ -78,34 +82,29 @@ class _Run:
         """Whether predictions cannot be written, so that the learner is ahead of them."""
         self.trouble: TableError | None = None
         """What ended a pipe before its first rows were learned."""
+        self.numbering: NDArray[np.int64] | None = None
+        """The numbers that the rows have in the input, where they are read in another order."""
         self.last_save, self.rows_at_save = self.began, self.rows
         self.outputs = Outputs(job, saved)
 
     def go(self) -> Outcome:
         """Begin or go on, until the end or until told to stop."""
-        job = self.job
         with ExitStack() as stack:
-            self.table = table = open_table(
-                job.source,
-                format=job.format,
-                target=job.settings.target,
-                drop=job.settings.unread,
-                keep=job.settings.read,
-                position=self.position,
-                on_bad=job.on_bad,
-                encoding=job.encoding,
-                block_size=job.block_size,
-            )
-            self.position, self.schema = self.position or table.start, table.schema
+            self.table = self._opened()
+            stack.callback(self.table.close)
             stack.enter_context(self.outputs)
-            reader = Ahead(table.batches())
+            if self.job.order:
+                self.table = self._ordered(self.table)
+            self.position, self.schema = self.position or self.table.start, self.table.schema
+            reader = Ahead(self.table.batches())
             stack.callback(reader.close)
-            stack.callback(table.close)  # comes first on the way out: the reader may be waiting for a pipe
+            stack.callback(self.table.close)  # comes first on the way out: the reader may be waiting for a pipe
             batches = reader.arriving(GLANCE)
             waiting, self.tracker = self._begin(batches)
+            self.tracker.numbering = self.numbering
             schema = self.saved.schema if self.saved else self.tracker.schema
             self.outputs.begin(schema, self.position.format if self.position else "csv")
-            jobs.forget(job)
+            jobs.forget(self.job)
             if self.saved:
                 self._tell()
             try:
@@ -113,12 +112,40 @@ class _Run:
             except (TableError, TrackingError) as error:
                 self._fail(error)
             partial = self._end(stopped, news=self.rows > self.before)
-        news = self.rows - self.before
-        return Outcome(
-            self.tracker, self._refused(), self._seconds(), self.remarks, self.before, news, stopped, self.refusals, partial
+        remarks = (*self.remarks, *(one.text for one in self.tracker.remarks()))
+        done = (self._refused(), self._seconds(), remarks, self.before, self.rows - self.before)
+        return Outcome(self.tracker, *done, stopped, self.refusals, partial)
+
+    def _opened(self) -> Table:
+        job = self.job
+        return open_table(
+            job.source,
+            format=job.format,
+            target=job.settings.target,
+            drop=job.order.unwanted(job.settings.unread),
+            keep=job.order.wanted(job.settings.read),
+            position=None if job.order else self.position,
+            on_bad=job.on_bad,
+            encoding=job.encoding,
+            block_size=job.block_size,
         )
 
-    def _begin(self, batches: Iterator[Batch | None]) -> tuple[list[Batch], Tracker]:
+    def _ordered(self, table: Table) -> Table:
+        """The table in another order; bad rows are put on their list."""
+        with ExitStack() as stack:
+            reader = Ahead(table.batches())
+            stack.callback(reader.close)
+            stack.callback(table.close)
+            batches = everything(reader.arriving(GLANCE), self.told)
+        rows = max(1, self.job.block_size * BATCH_ROWS // BLOCK)
+        found = ordered(table, self.job.order, batches, position=self.position, batch_rows=rows, rows=self.job.rows)
+        if not self.saved:
+            self.outputs.refuse(found.refusals)
+            self.bad, self.refusals = len(found.refusals), found.refusals[:FEW]
+        self.numbering = found.numbers
+        return found.table
+
+    def _begin(self, batches: Iterator[Batch | None]) -> tuple[list[Batch], AnyTracker]:
         """A tracker, and the batches that had to be looked at in order to make one."""
         if self.saved:
             return [], self.saved.tracker
@@ -175,17 +202,15 @@ class _Run:
         """Track a piece; with ``--on-bad stop`` up to the first row that cannot be used."""
         if self.early is not None:
             self._decide(self.early.and_(piece.rows, piece.numbers), new=piece.rows)
-        found = self.tracker.refusals(piece.rows, piece.numbers) if self.job.refused is None else ()
+        found = self.tracker.strange(piece.rows) if self.job.refused is None else {}
         if not found:
             self._learn(piece)
             return
-        row = min(found)
-        if len(piece.before(row.row).rows):
-            self._learn(piece.before(row.row))
-        raise TrackingError(
-            f"{self.job.source}, row {row.row}, column {row.column!r}: {row.value} {row.reason}. "
-            "Repair it, or leave such rows out with --on-bad skip."
-        )
+        first = min(found)
+        bad = self.tracker.usable(piece.rows.slice(first, 1), piece.numbers[first : first + 1])[2][0]
+        if first:
+            self._learn(piece.first(first))
+        raise _unusable(self.table.name, bad)
 
     def _learn(self, piece: Piece) -> None:
         """Track a piece and write what comes of it; if that fails on a stream, the piece is as if it had not been there."""
@@ -197,8 +222,13 @@ class _Run:
             self.outputs.write(tracked.predictions, refusals)
         except TableError:
             self.broken = before is None
-            self.tracker = self.tracker if before is None else Tracker.resumed(before)
+            if before is not None:
+                self.tracker = trackers.resumed(before)
+                self.tracker.numbering = self.numbering
             raise
+        if tracked.refusals and self.job.refused is None:  # of a key that has too many classes: found only now
+            self.broken = True
+            raise _unusable(self.table.name, tracked.refusals[0])
         if self.early is not None:
             used = ~np.isin(piece.numbers, [one.row for one in tracked.refusals])
             early = self.early.and_(piece.rows.filter(pa.array(used)), piece.numbers[used])
@@ -224,7 +254,7 @@ class _Run:
         if count is not None:
             self._hint(now)
 
-    def _learn_anew(self, now: Tracker) -> None:
+    def _learn_anew(self, now: AnyTracker) -> None:
         """Let another tracker learn the first rows."""
         assert self.early is not None
         now.refused, self.tracker = self.tracker.refused, now
@@ -234,7 +264,7 @@ class _Run:
             (self.outputs.refuse(tracked.refusals) if self.outputs.stream else self.outputs.write(*tracked[:2]))
             self.refusals = (self.refusals + tracked.refusals)[:FEW]
 
-    def _hint(self, tracker: Tracker) -> None:
+    def _hint(self, tracker: AnyTracker) -> None:
         self.remarks += (tracker.recognised.hint,) if tracker.recognised.hint else ()
 
     def _is_time_to_save(self) -> bool:
@@ -273,7 +303,7 @@ class _Run:
             self._save(finished=False)
         if stopped:
             return self.outputs.keep() if self.job.state is None and self.table.live else None
-        if not self.tracker.contestants.started:
+        if not self.tracker.started:
             raise self._useless(self._refused())
         self.outputs.finish(self.tracker.schema)
         if self.job.state is not None:
@@ -302,7 +332,7 @@ class _Run:
         self.outputs.finish_refused()
         listed = f" ({refused:,} refused, listed in {self.job.refused})" if refused else ""
         return TrackingError(
-            f"{self.job.source}: there is no row with a target to learn from{listed}. Give a table with such rows."
+            f"{self.table.name}: there is no row with a target to learn from{listed}. Give a table with such rows."
         )
 
     def _refused(self) -> int:
@@ -310,3 +340,10 @@ class _Run:
 
     def _seconds(self) -> float:
         return (self.saved.seconds if self.saved else 0.0) + time.monotonic() - self.began
+
+
+def _unusable(name: str, bad: Refusal) -> TrackingError:
+    return TrackingError(
+        f"{name}, row {bad.row}, column {bad.column!r}: {bad.value} {bad.reason}. "
+        "Repair it, or leave such rows out with --on-bad skip."
+    )

@@ -87,3 +87,5 @@ class Story(NamedTuple):
     """The rows of largest loss, largest first."""
     summary: str
     """The estimator's own words."""
+    remarks: tuple[str, ...] = ()
+    """About the order of the rows."""

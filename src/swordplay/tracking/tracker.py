@@ -22,9 +22,11 @@ from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.labels import LabelContestants
 from swordplay.tracking.lags import Lags
+from swordplay.tracking.order import OrderWatch, Remark
 from swordplay.tracking.predictions import Page, Predictions
 from swordplay.tracking.story import Moment, Story, Task
 from swordplay.tracking.task import Recognised, recognise
+from swordplay.tracking.totals import Totals
 from swordplay.tracking.values import ValueContestants
 from swordplay.types import Matrix, State, Vector
 
@@ -35,7 +37,7 @@ PATHS: Vector = np.concatenate([[0.0], np.geomspace(1e-3, 1e2, 41)])
 
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
-PARTS = ("encoder", "contestants", "predictions", "recorder")
+PARTS = ("encoder", "contestants", "predictions", "recorder", "order")
 
 
 class Settings(NamedTuple):
@@ -51,18 +53,20 @@ class Settings(NamedTuple):
     """Columns not to use."""
     loss: LossName = "squared"
     """Of a regression: ``"squared"`` or ``"huber"``."""
+    key: tuple[str, ...] = ()
+    """Columns whose values name series: each has a model, baselines and lags of its own."""
     id: tuple[str, ...] | None = None
     """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
 
     @property
-    def unread(self) -> tuple[str, ...]:
-        """Columns that need not be read."""
-        return tuple(name for name in self.drop if name not in (self.id or ()))
-
-    @property
     def read(self) -> tuple[str, ...] | None:
         """The only columns to be read beside the target; None for all."""
-        return None if self.features is None else (*self.features, *(self.id or ()))
+        return None if self.features is None else (*self.features, *self.key, *(self.id or ()))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Columns that need not be read."""
+        return tuple(name for name in self.drop if name not in (*self.key, *(self.id or ())))
 
 
 class Tracked(NamedTuple):
@@ -95,11 +99,15 @@ class Tracker:
             else ValueContestants(encoder.width, settings.target, settings.loss)
         )
         self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels, beside)
-        self.recorder = Recorder(self.contestants.names)
+        # One of many keys keeps sums only: the course of a run takes a hundred times as much.
+        self.recorder: Recorder | Totals = (Totals if settings.key else Recorder)(self.contestants.names)
+        self.order = OrderWatch(keyed=bool(settings.key))
         self.rows = self.unlabelled = self.refused = 0
         """Rows that were tracked, those of them whose target was missing, and rows that could not be used."""
         self.last = 0
         """Number of the last one in the input."""
+        self.numbering: NDArray[np.int64] | None = None
+        """The numbers that the rows have in the input, where they are read in another order; set by whoever reads them."""
 
     @classmethod
     def begin(cls, settings: Settings, head: Any) -> Self:
@@ -117,7 +125,10 @@ class Tracker:
         recognised = recognise(settings.target, target, settings.task)
         plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
         encoder = Encoder(plans, settings.lags, recognised.task != "regression")
-        return cls(settings, recognised, str(target.type), encoder, carried.carried(head, settings.target, settings.id))
+        beside = carried.carried(head, settings.target, settings.id)
+        tracker = cls(settings, recognised, str(target.type), encoder, beside)
+        tracker.order.begin(head, settings.target)
+        return tracker
 
     @property
     def schema(self) -> Any:
@@ -129,6 +140,11 @@ class Tracker:
         """The task by all that was seen: a target of two classes may turn out to have a third."""
         classes = len(self.contestants.models)
         return "multi-class" if classes > 1 else self.recognised.task
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return self.contestants.started
 
     @property
     def effective_step_size(self) -> float:
@@ -143,17 +159,15 @@ class Tracker:
         batch
             A pyarrow record batch in the schema of the head.
         numbers
-            The numbers of its rows in the input, ascending.
+            The numbers of its rows as they are read, ascending.
         """
-        refusals = self.refusals(batch, numbers)
-        if refusals:
-            usable = ~np.isin(numbers, [one.row for one in refusals])
-            batch, numbers = batch.filter(pa.array(usable)), numbers[usable]
+        self.order.add(batch)
+        batch, numbers, refusals = self.usable(batch, numbers)
         targets = self.contestants.targets(batch.column(self.settings.target))
         learned = ~np.isnan(targets)
         width = self.encoder.width
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
-        page = Page(batch, numbers, targets)
+        page = Page(batch, self._in_input(numbers), targets)
         debuts = self.contestants.debuts(targets)
         cuts = {0, len(targets), *encoded.widths, *debuts, *(row + 1 for row in debuts)}
         for first, stop in pairwise(sorted(cuts)):
@@ -199,17 +213,34 @@ class Tracker:
         if not self.recorder.room:
             self.recorder.close(sample(self._models()))
 
-    def refusals(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Refusal, ...]:
-        """Which rows of a batch cannot be used, by their targets; nothing is learned."""
-        column = batch.column(self.settings.target)
-        found = self.contestants.strange(column, self.recognised.whole)
-        name = self.settings.target
-        return tuple(Refusal(int(numbers[k]), None, name, _target(column[k].as_py()), why) for k, why in found.items())
+    def strange(self, batch: Any) -> dict[int, str]:
+        """Which rows of a batch cannot be used, by their targets, and why."""
+        return self.contestants.strange(batch.column(self.settings.target), self.recognised.whole)
+
+    def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+        """The rows whose target can be used, and refusals of the others."""
+        found = self.strange(batch)
+        if not found:
+            return batch, numbers, ()
+        name, rows = self.settings.target, self._in_input(numbers)
+        values = batch.column(name)
+        refusals = tuple(Refusal(int(rows[k]), None, name, _target(values[k].as_py()), why) for k, why in found.items())
+        used = np.ones(len(numbers), dtype=bool)
+        used[list(found)] = False
+        return batch.filter(pa.array(used)), numbers[used], refusals
+
+    def _in_input(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of rows as they are read, as numbers in the input."""
+        return numbers if self.numbering is None else self.numbering[numbers - 1]
 
     def _models(self) -> list[LinearModel]:
         return list(self.contestants.models.values())
 
     # ------------------------------------------------------------------ what there is to tell
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """What the order of the rows so far calls for."""
+        return self.order.remarks()
 
     def errors(self) -> tuple[dict[str, float], float]:
         """RMSE or share of mistakes of the learner and of all baselines, and the best single step size."""
@@ -229,8 +260,9 @@ class Tracker:
         refused, seconds
             How many rows were refused, and how long it took.
         """
-        if not self.contestants.started:
+        if not self.started:
             raise TrackingError(f"no row has a value of the target {self.settings.target!r}, so nothing was learned.")
+        assert isinstance(self.recorder, Recorder), "one of many keys has no story of its own"
         models, (errors, best) = self._models(), self.errors()
         return Story(
             source=source,
@@ -250,6 +282,7 @@ class Tracker:
             certificate=_certificate(models),
             worst=self.recorder.worst(self.last),
             summary=summary.text(LEARNER, self.contestants.models),
+            remarks=tuple(remark.text for remark in self.remarks()),
         )
 
     # ------------------------------------------------------------------ crash-safe

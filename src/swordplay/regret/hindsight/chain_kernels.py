@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from swordplay.engine._jit import kernel, part
+from swordplay.compiling import kernel, part
 from swordplay.types import Array, Matrix, Vector
 
 TINY = 1e-15
