@@ -64,6 +64,15 @@ def radius_of_ball(context: click.Context, option: click.Parameter, value: float
 @options.REVERSE
 @options.SORT
 @click.option("--on-bad", type=click.Choice(["stop", "skip"]), default="stop", help="skip leaves bad rows out and counts them.")
+@click.option(
+    "--types", callback=options.types, metavar="A=KIND,B=KIND", help="What columns are, such as price=number,day=date."
+)
+@click.option(
+    "--missing", callback=options.missing, metavar="A,B", help="Further texts that stand for nothing, such as none,n.d."
+)
+@click.option(
+    "--header", callback=options.header, type=click.Choice(["yes", "no"]), help="Whether CSV begins with names; recognised."
+)
 @click.option("--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given.")
 @click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]")
 @click.option(
@@ -84,6 +93,9 @@ def compare_command(
     drop: tuple[str, ...] | None,
     reverse: bool,
     sort: str | None,
+    types: dict[str, str] | None,
+    missing: tuple[str, ...],
+    header: bool | None,
     on_bad: str,
     format_: str | None,
     encoding: str,
@@ -108,7 +120,7 @@ def compare_command(
     with in_words():
         table = whole(
             file,
-            Settings(target, task, lags, features, drop or ()),
+            Settings(target, task, lags, features, drop or (), types=types, missing=missing, header=header),
             most=rows,
             format=format_,
             encoding=encoding,

@@ -84,6 +84,36 @@ def ids(context: click.Context, option: click.Parameter, value: str | None) -> t
     return () if value == "none" else names(context, option, value)
 
 
+def types(context: click.Context, option: click.Parameter, value: str | None) -> dict[str, str] | None:
+    """What columns are: names and kinds between commas, such as price=number,day=date."""
+    if value is None:
+        return None
+    from swordplay.tables.errors import nearest
+    from swordplay.tables.readings import KINDS
+
+    found: dict[str, str] = {}
+    for part in names(context, option, value) or ():
+        name, equals, kind = part.rpartition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(f"must be columns and kinds such as price=number,day=date, got {part!r}.")
+        if kind.strip() not in KINDS:
+            raise click.BadParameter(
+                f"{part!r}: there is no kind {kind.strip()!r}.{nearest(kind, KINDS)} There are: {', '.join(KINDS)}."
+            )
+        found[name.strip()] = kind.strip()
+    return found
+
+
+def missing(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """Texts between commas."""
+    return names(context, option, value) or ()
+
+
+def header(context: click.Context, option: click.Parameter, value: str | None) -> bool | None:
+    """Yes or no."""
+    return None if value is None else value == "yes"
+
+
 def names(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     """Names of columns between commas; those that hold a comma stand in quotes."""
     if value is None:

@@ -67,6 +67,15 @@ Examples:
     help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).  "
     "[default: stop; skip if FILE is a pipe]",
 )
+@click.option(
+    "--types", callback=options.types, metavar="A=KIND,B=KIND", help="What columns are, such as price=number,day=date."
+)
+@click.option(
+    "--missing", callback=options.missing, metavar="A,B", help="Further texts that stand for nothing, such as none,n.d."
+)
+@click.option(
+    "--header", callback=options.header, type=click.Choice(["yes", "no"]), help="Whether CSV begins with names; recognised."
+)
 @click.option("--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given.")
 @click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]")
 @click.option("--rows", type=click.IntRange(1), metavar="N", help="Stop after row N: a first look. Not with --state.")
@@ -91,6 +100,9 @@ def track_command(
     key: tuple[str, ...] | None,
     reverse: bool,
     sort: str | None,
+    types: dict[str, str] | None,
+    missing: tuple[str, ...],
+    header: bool | None,
     loss: Any,
     on_bad: str | None,
     format_: str | None,
@@ -137,7 +149,7 @@ def track_command(
         remark = "" if on_bad else f"Bad rows are left out and listed in {refused}; --on-bad stop ends at the first one."
     written = {"--output": output, "the file of refused rows": refused}
     _all_different(FILE=file, **written, **_on_the_way(written), **{"--report": report, "--state": state})
-    settings = Settings(target, task, lags, features, drop or (), loss, key=key or (), id=ids)
+    settings = Settings(target, task, lags, features, drop or (), loss, key or (), types, missing, header, ids)
     job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force)
     job = job._replace(order=options.order(reverse, sort), output_format=output_format)
     return _track(job, report, as_json, quiet, remark)

@@ -1,4 +1,4 @@
-"""What perfect tracking would have been worth: a run beside the best sequences of hindsight, of every path length."""
+"""How much smaller the loss could have been: a run beside the best sequences in hindsight, one for each path length."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ POINTS = 10
 
 
 class Perspective(NamedTuple):
-    """The first rows of a table, seen from their end."""
+    """The regret on the first rows of a table, against the best sequence in hindsight of each path length.
+
+    Made by :func:`perspective` for ``swordplay compare``, and drawn in its report.
+    """
 
     rows: int
     """How many were looked at."""

@@ -112,7 +112,7 @@ def scatter(coords: Any, rows: Matrix, values: Vector, indices: Any) -> None:
 
 @expert_loop
 def add_scaled(columns: int, total: Any, more: Any, factor: float) -> None:
-    """Total += factor * more."""
+    """total += factor * more."""
     for i in range(columns):
         total[i] += factor * more[i]
 
@@ -222,7 +222,7 @@ def move(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
 def step_base(
     n: int, norm: float, eta: Vector, slope_: Vector, unscale: Vector, change: Vector, at_base: Vector, base_norm: Vector
 ) -> None:
-    """Xhat - eta k a, before it is projected."""
+    """xhat - eta k a, before it is projected."""
     for i in range(n):
         stride = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
         base_norm[i] = max(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
@@ -244,7 +244,7 @@ def shrink_base(n: int, radius: float, scale: Vector, unscale: Vector, at_base: 
 
 @part
 def look_ahead(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
-    """X = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat; gradient descent stays at xhat."""
+    """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat; gradient descent stays at xhat."""
     n, loss, threshold = columns_of(rows), int(config[CONFIG.loss]), config[CONFIG.threshold]
     replays(n, loss, threshold, live[LIVE.weight], rows[EXTRA], rows[AT_BASE], live[LIVE.offset], target, rows[REPLAY])
     if config[CONFIG.adaptive] == 1.0:

@@ -68,7 +68,7 @@ def distance(now: float, before: float, norm: float, last_norm: float, cross: fl
 
 @part
 def adaptive_step(multiplier: float, diameter: float, energy: float) -> float:
-    """C D / sqrt(energy), infinite as long as no gradient was met."""
+    """c D / sqrt(energy), infinite as long as no gradient was met."""
     return multiplier * diameter / math.sqrt(energy) if energy > 0.0 else math.inf
 
 
@@ -327,7 +327,7 @@ def dot(n: int, left: Vector, right: Vector) -> float:
 def score(
     n: int, guess: float, rate: float, ahead: Vector, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
 ) -> None:
-    """Ln prior - rate * (loss so far + guess), the guess being m_i = <M, x_i> = w <a, x_i>."""
+    """ln prior - rate * (loss so far + guess), the guess being m_i = <M, x_i> = w <a, x_i>."""
     for i in range(n):
         m = guess * ahead[i]
         guesses[i] = m

@@ -45,7 +45,7 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
 
 @exact
 def fading(exponent: float) -> float:
-    """Exp of a number that is not positive, to the last bit or two, in a form that vector instructions can hold.
+    """exp of a number that is not positive, to the last bit or two, in a form that vector instructions can hold.
 
     exp(x) = 2^k exp(r) with k = round(x / ln 2) and |r| <= ln(2)/2, where a Taylor polynomial of degree 13 is exact to
     rounding. 2^k is written straight into the exponent bits. Below -700 the answer stays at exp(-700), about 1e-304.

@@ -32,7 +32,11 @@ class OneModelPerClass:
         self.counts: Vector = np.zeros(0)
         """Rows learned of each class."""
         self.turned = 0
-        """How many of the first models tell the chances against their class instead of those for it: 0 or 1."""
+        """1 if the first model predicts that a row is *not* of the first class, else 0.
+
+        It does so once a third class has joined: the only model of two classes, which told the second from the first, then
+        goes on as that of the second class, and its copy, with every score negated, as that of the first.
+        """
         self.grow(classes)
 
     @property

@@ -203,17 +203,24 @@ def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> No
     for option, value in now.items():
         if option == "--on-bad" and value == "skip":  # whoever was stopped by a bad row may leave it out from now on
             continue
-        if before.get(option) != value:
+        if _unsaid(before.get(option)) != _unsaid(value):
             raise TrackingError(
                 f"the state {path} was saved with {_said(option, before.get(option))}, and now it is {_said(option, value)}. "
                 "Repeat the options of the first run, give another --state, or begin anew with --force."
             )
 
 
+def _unsaid(value: Any) -> Any:
+    """A value of an option; None for one that names nothing, which a state of an older version does not know."""
+    return None if value in ([], {}) else value
+
+
 def _said(option: str, value: Any) -> str:
     """An option as it is typed."""
-    if value is None or value == []:
+    if _unsaid(value) is None:
         return f"no {option}"
     if value is True:
         return option
+    if isinstance(value, dict):
+        value = [f"{name}={kind}" for name, kind in value.items()]
     return f"{option} {','.join(value) if isinstance(value, list) else value}"

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from swordplay.arguments import shown
 from swordplay.tables import Batch, Position, Refusal, Table, TableError
-from swordplay.tables.columns import WORD, Choice
+from swordplay.tables.columns import Choice
 from swordplay.tables.errors import nearest
 from swordplay.tables.memory import MemoryTable
+from swordplay.tables.readings.reading import WORD
 from swordplay.tables.typed import BATCH_ROWS
 from swordplay.tracking.errors import TrackingError
 
@@ -103,7 +104,7 @@ def ordered(
     taken = whole.take(pa.array(places))
     try:
         found = MemoryTable(
-            taken, table.name, Choice(None), position, skip=True, batch_rows=batch_rows, whole=True, refused=len(refusals)
+            taken, table.name, Choice(None), position, skip=True, batch_rows=batch_rows, sorted=True, refused=len(refusals)
         )
     except TableError as error:
         option = "--reverse" if order.reverse else f"--sort {order.sort}"

@@ -127,6 +127,9 @@ class _Run:
             position=None if job.order else self.position,
             on_bad=job.on_bad,
             encoding=job.encoding,
+            types=job.settings.types,
+            missing=job.settings.missing,
+            header=job.settings.header,
             block_size=job.block_size,
         )
 

@@ -16,7 +16,7 @@ from swordplay.estimators import summary
 from swordplay.estimators.model import LinearModel, LossName
 from swordplay.tables import Refusal
 from swordplay.tracking import carried, nested
-from swordplay.tracking.columns import Encoder, plan
+from swordplay.tracking.columns import Encoder, how_read, plan
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.errors import TrackingError
@@ -55,6 +55,12 @@ class Settings(NamedTuple):
     """Of a regression: ``"squared"`` or ``"huber"``."""
     key: tuple[str, ...] = ()
     """Columns whose values name series: each has a model, baselines and lags of its own."""
+    types: Mapping[str, str] | None = None
+    """What columns are, by name (see ``tables.open_table``); recognised unless given."""
+    missing: tuple[str, ...] = ()
+    """Further texts that stand for nothing."""
+    header: bool | None = None
+    """Whether CSV begins with names; recognised unless given."""
     id: tuple[str, ...] | None = None
     """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
 
@@ -122,7 +128,7 @@ class Tracker:
             learned from it yet.
         """
         target = head.column(settings.target)
-        recognised = recognise(settings.target, target, settings.task)
+        recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
         plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
         encoder = Encoder(plans, settings.lags, recognised.task != "regression")
         beside = carried.carried(head, settings.target, settings.id)

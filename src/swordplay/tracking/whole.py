@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from swordplay.estimators.model import LARGEST
 from swordplay.tables import Frame, open_table
-from swordplay.tracking.columns import Encoder, Plan, codes_of, numbers_of, plan
+from swordplay.tracking.columns import Encoder, Plan, codes_of, how_read, numbers_of, plan
 from swordplay.tracking.early import HEAD_ROWS
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.lags import Lags
@@ -72,6 +72,9 @@ def whole(
         keep=order.wanted(settings.read),
         on_bad=on_bad,
         encoding=encoding,
+        types=settings.types,
+        missing=settings.missing,
+        header=settings.header,
     ) as read:
         table, refused = read, 0
         if order:
@@ -104,7 +107,7 @@ def whole(
 def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...], refused: int, cut: bool) -> Whole:
     """Rows as numbers; task and columns are decided by the head, as a run decides them."""
     column = batch.column(settings.target)
-    recognised = recognise(settings.target, head.column(settings.target), settings.task)
+    recognised = recognise(settings.target, head.column(settings.target), settings.task, how_read(head.schema, settings.target))
     plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
     labels = recognised.task != "regression"
     names: tuple[str, ...] = ()
