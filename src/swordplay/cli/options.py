@@ -13,6 +13,8 @@ from swordplay import extras
 
 MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
+NOT_ASKED = "it was not asked for (--no-hindsight)"
+"""Why a report does not look back."""
 
 
 REVERSE = click.option("--reverse", is_flag=True, help="Take the last row first, where the newest rows stand at the top.")

@@ -46,6 +46,11 @@ Examples:
     metavar="PATH",
     help="Tell the story of the run in one HTML page here; one that is there is replaced.",
 )
+@click.option(
+    "--hindsight/--no-hindsight",
+    default=True,
+    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the most).  [default: hindsight]",
+)
 @click.option("--state", metavar="PATH", help="Save learner and position here; the same command again goes on from there.")
 @click.option(
     "--task", type=click.Choice(["regression", "binary", "multi-class"]), help="Recognised from the target unless given."
@@ -92,6 +97,7 @@ def track_command(
     output_format: str | None,
     ids: tuple[str, ...] | None,
     report: str | None,
+    hindsight: bool,
     state: str | None,
     task: Any,
     lags: int,
@@ -152,7 +158,7 @@ def track_command(
     settings = Settings(target, task, lags, features, drop or (), loss, key or (), types, missing, header, ids)
     job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force)
     job = job._replace(order=options.order(reverse, sort), output_format=output_format)
-    return _track(job, report, as_json, quiet, remark)
+    return _track(job, report, hindsight, as_json, quiet, remark)
 
 
 def _on_the_way(written: dict[str, str | None]) -> dict[str, str | None]:
@@ -175,7 +181,7 @@ def _all_different(**paths: str | None) -> None:
             seen[real] = option
 
 
-def _track(job: Any, report: str | None, as_json: bool, quiet: bool, remark: str) -> int:
+def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: bool, remark: str) -> int:
     from rich.console import Console
 
     from swordplay.cli import keys, outcome, progress
@@ -198,7 +204,7 @@ def _track(job: Any, report: str | None, as_json: bool, quiet: bool, remark: str
         click.echo(_stopped(job, found), err=True)
         return interrupts.exit_code
     if report is not None:
-        _write(story, _view(job, found, quiet), report)
+        _write(story, _view(job, found, quiet, hindsight), report)
     files = _files(job, report, story)
     outcomes: Any = keys if job.settings.key else outcome
     if as_json:
@@ -208,28 +214,35 @@ def _track(job: Any, report: str | None, as_json: bool, quiet: bool, remark: str
     return 0
 
 
-def _view(job: Any, found: Any, quiet: bool) -> Any:
-    """The first rows once more, seen from their end; None where they cannot be had."""
+def _view(job: Any, found: Any, quiet: bool, hindsight: bool) -> Any:
+    """The first rows once more, seen from their end; or why not."""
     from swordplay.cli import console
-    from swordplay.contest import FEWEST_ROWS, field, perspective
+    from swordplay.contest import FEWEST_ROWS, LeftOut, field, perspective
     from swordplay.contest.perspective import ROWS
+    from swordplay.tables import TableError
     from swordplay.tracking import TrackingError
     from swordplay.tracking.whole import whole
 
-    if job.source == "-" or job.settings.key:
-        return None
+    if not hindsight:
+        return LeftOut(options.NOT_ASKED)
+    if job.source == "-":
+        return LeftOut("the rows came through a pipe and cannot be read again")
+    if job.settings.key:
+        return LeftOut("every key has a stream of its own")
     try:
         most = ROWS if job.rows is None else min(ROWS, job.rows)
         read = {"format": job.format, "encoding": job.encoding, "on_bad": job.on_bad, "order": job.order}
         table = whole(job.source, job.settings, most=most, **read)
-        if len(table.rows) < FEWEST_ROWS:
-            return None
-        with console.progress(quiet) as progress:
-            view = perspective(field(table.rows, table.targets, len(table.classes)), progress=progress)
-    except (TrackingError, RuntimeError) as error:  # too few classes so far, or a problem that will not close
-        click.echo(f"The report has no curve of regret: {error}", err=True)
-        return None
-    return view and view._replace(of=max(view.rows, found.tracker.rows - found.tracker.unlabelled))
+    except (TableError, TrackingError) as error:  # too few classes so far, or a file that has changed
+        return LeftOut(f"the first rows alone cannot be looked at: {error}")
+    if len(table.rows) < FEWEST_ROWS:
+        return LeftOut(f"there are fewer than {FEWEST_ROWS} rows")
+    with console.progress(
+        quiet, "The report looks back at what perfect tracking was worth; --no-hindsight leaves it out."
+    ) as told:
+        view = perspective(field(table.rows, table.targets, len(table.classes)), progress=told)
+    rows = found.tracker.rows - found.tracker.unlabelled
+    return view if isinstance(view, LeftOut) else view._replace(of=max(view.rows, rows))
 
 
 def _write(story: Any, view: Any, path: str) -> None:
@@ -242,7 +255,7 @@ def _write(story: Any, view: Any, path: str) -> None:
         if isinstance(story, KeyedStory):
             write_keys(story, path, command=command)
         else:
-            write_track(story, path, command=command, more=() if view is None else (perspective_section(view),))
+            write_track(story, path, command=command, more=(perspective_section(view, story.learner),))
     except OSError as error:
         raise Failed(f"could not write {path}: {error.strerror}. Everything else is done.") from error
 

@@ -239,6 +239,24 @@ class Encoder:
                 self.width = widths[row] = wider
         return widths
 
+    def names(self, target: str) -> tuple[str, ...]:
+        """What each column of numbers is, by its place; sine and cosine of a date share a name."""
+        found = [""] * self.width
+        for k in range(0 if self.labels else self.lags):
+            found[k] = f"{target} {k + 1} row{'s' * (k > 0)} before"
+        for one in self.plans:
+            if one.name in self.starts:
+                parts = dates.names(one.kind == "date and time") if one.kind.startswith("date") else ()
+                texts = [f"{part} ({one.name})" for part in parts] or [one.name]
+                found[self.starts[one.name] : self.starts[one.name] + len(texts)] = texts
+        lagged = [(f"{target} {k + 1} row{'s' * (k > 0)} before", one, True) for k, one in enumerate(self.lagged)]
+        for name, group, _ in [*((name, one, False) for name, one in self.categories.items()), *lagged]:
+            for value, place in group.places.items():
+                found[place] = f"{name} = {value}"
+            if group.other is not None:
+                found[group.other] = f"{name} = any other"
+        return tuple(found)
+
     def columns(self, spreads: Any) -> tuple[Column, ...]:
         """What was made of each column, in words; ``spreads`` are those that the learner has seen of its columns."""
         return tuple(Column(one.name, one.kind.removesuffix(" and time"), self._note(one, spreads)) for one in self.plans)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self, final
 
 import numpy as np
@@ -28,7 +28,7 @@ from swordplay.tracking.tracker import Settings, Tracked, Tracker
 from swordplay.types import State
 
 MOST_KEYS = 10_000
-"""Each key has a learner of its own in memory, 15 kB and more."""
+"""Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many keys."""
 COUNTS = ("rows", "unlabelled", "refused", "last")
 WHY = "it is the key"
 RESERVED = ("row", "prediction", "probability", "truth", "loss", "running_error")
@@ -122,6 +122,8 @@ class KeyedTracker:
         self.plans = plans
         self.trackers: dict[Key, Tracker] = {}
         """By their keys, in the order in which these appeared."""
+        self.classes: dict[Any, None] = {}
+        """Classes of all keys, in the order in which they appeared."""
         self.blank = self._fresh()
         """A tracker that never learns: all keys begin like it."""
         self.predictions = Predictions(kind, recognised.task != "regression")
@@ -175,8 +177,7 @@ class KeyedTracker:
     @property
     def task(self) -> Task:
         """The task by all that was seen."""
-        several = any(tracker.task == "multi-class" for tracker in self.trackers.values())
-        return "multi-class" if several else self.recognised.task
+        return "multi-class" if len(self.classes) > 2 else self.recognised.task
 
     @property
     def started(self) -> bool:
@@ -199,46 +200,48 @@ class KeyedTracker:
 
     def track(self, batch: Any, numbers: NDArray[np.int64]) -> Tracked:
         """Predict and learn rows, those of each key in their order (see ``Tracker.track``)."""
-        self.last = int(numbers[-1]) if len(numbers) else self.last
+        last = int(numbers[-1]) if len(numbers) else self.last
         batch, numbers, refusals = self.usable(batch, numbers)
-        self.refused += len(refusals)
-        if not len(batch):
-            return Tracked(pa.record_batch([pa.array([], kind) for kind in self.schema.types], schema=self.schema), refusals)
-        parts, places = [], []
-        for key, rows in self._groups(batch):
-            tracker = self.trackers[key]
-            before = tracker.unlabelled
-            tracked = tracker.track(batch.take(pa.array(rows)), numbers[rows])
-            left = ~np.isin(numbers[rows], [one.row for one in tracked.refusals])
-            parts.append(tracked.predictions)
-            places.append(rows[left])
-            refusals, self.refused = refusals + tracked.refusals, self.refused + len(tracked.refusals)
-            self.unlabelled += tracker.unlabelled - before
-        batch = batch.take(pa.array(np.sort(np.concatenate(places))))
-        self.rows += len(batch)
-        back = np.argsort(np.concatenate(places))
-        answers = pa.Table.from_batches(parts).take(pa.array(back)).combine_chunks().to_batches()[0]
-        return Tracked(self._together(batch, answers), refusals)
+        groups = self._groups(batch)
+        self._learn_classes(batch.column(self.settings.target))
+        answers = self._answers(batch, numbers, groups) if groups else None
+        self.rows, self.refused, self.last = self.rows + len(batch), self.refused + len(refusals), last
+        self.unlabelled += batch.column(self.settings.target).null_count
+        nothing = [pa.array([], kind) for kind in self.schema.types]
+        return Tracked(pa.record_batch(nothing, schema=self.schema) if answers is None else answers, refusals)
 
-    def _groups(self, batch: Any) -> Iterator[tuple[Key, NDArray[np.intp]]]:
-        """Keys in the order in which they appear in a batch, and their rows; new keys get their trackers."""
+    def _groups(self, batch: Any) -> dict[Key, NDArray[np.intp]]:
+        """The rows of each key, keys in the order in which they appear in a batch; nothing is learned yet."""
         coded = [codes_of(batch.column(name)) for name in self.settings.key]
         whole = np.zeros(len(batch), np.int64)
         for codes, values in coded:
             whole = np.unique(whole * (len(values) + 1) + codes + 1, return_inverse=True)[1]
         _, first, sizes = np.unique(whole, return_index=True, return_counts=True)
         rows = np.split(np.argsort(whole, kind="stable"), np.cumsum(sizes)[:-1])
-        order = np.argsort(first)
-        keys = [tuple(_value(codes[first[k]], values) for codes, values in coded) for k in order]
-        fresh = [key for key in keys if key not in self.trackers]
-        if len(self.trackers) + len(fresh) > MOST_KEYS:
+        found = {tuple(_value(codes[first[k]], values) for codes, values in coded): rows[k] for k in np.argsort(first)}
+        if len(self.trackers.keys() | found.keys()) > MOST_KEYS:
             raise TrackingError(
                 f"--key {','.join(self.settings.key)} tells more than {MOST_KEYS:,} series apart, and each would have a model "
                 "of its own in memory. Choose columns with fewer different values, or split the table."
             )
-        for key in fresh:
-            self.trackers[key] = self._fresh()
-        yield from zip(keys, (rows[k] for k in order), strict=True)
+        return found
+
+    def _learn_classes(self, targets: Any) -> None:
+        """Remember the classes of all keys, of which there may be so many and no more."""
+        if self.recognised.task != "regression":
+            self.classes |= dict.fromkeys(targets.drop_null().unique().to_pylist())
+            self.blank.contestants.targets(pa.array(list(self.classes)))
+
+    def _answers(self, batch: Any, numbers: NDArray[np.int64], groups: Mapping[Key, NDArray[np.intp]]) -> Any:
+        """Let each key predict and learn its rows; their answers in the order of the batch."""
+        parts = []
+        for key, rows in groups.items():
+            if key not in self.trackers:
+                self.trackers[key] = self._fresh()
+            parts.append(self.trackers[key].track(batch.take(pa.array(rows)), numbers[rows]).predictions)
+        back = np.argsort(np.concatenate(list(groups.values())))
+        answers = pa.Table.from_batches(parts).take(pa.array(back)).combine_chunks().to_batches()[0]
+        return self._together(batch, answers)
 
     def _together(self, batch: Any, answers: Any) -> Any:
         """The answers of all keys with the key and the error over all of them."""
@@ -320,6 +323,7 @@ class KeyedTracker:
             **nested.put("predictions", self.predictions.state()),
             **nested.put("encoder", self.encoder.state()),
             "keys": json.dumps(list(self.trackers)),
+            "classes": json.dumps(list(self.classes)),
             "fields": carried.text(self.fields),
             "clocks": json.dumps(self.clocks),
             "settings": json.dumps(self.settings),
@@ -339,6 +343,7 @@ class KeyedTracker:
         keyed.predictions.load_state(nested.take("predictions", saved))
         keys = [tuple(key) for key in json.loads(saved["keys"])]
         keyed.trackers = dict(zip(keys, map(Tracker.resumed, unpack(nested.take("each", saved))), strict=True))
+        keyed._learn_classes(pa.array(json.loads(saved["classes"])))
         for name in COUNTS:
             setattr(keyed, name, int(saved[name]))
         return keyed

@@ -6,6 +6,7 @@ A table is looked at as it is read. What is noticed is said once there is enough
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple, final
 
@@ -27,9 +28,9 @@ FEWEST_FALLS = 8
 NEARLY_ALL = 0.9
 """Share of the steps that go down where the newest rows come first."""
 DEEP, DEEPER = 0.05, 0.25
-"""Mean length of a step back, as a share of all time: less is a late row. The larger one counts where there are hardly any."""
-SEVERAL = 3
-"""Steps back that are more than hardly any."""
+"""Mean length of a step back to another series, as a share of all time; the larger one counts where there is only one."""
+FAR = 0.15
+"""The same in shuffled rows, where it is a third: rows that go back less far are late."""
 MANY, MANY_SHARE = 10, 0.02
 """Late rows, and copies of rows, are said if there are so many and they are such a share."""
 
@@ -130,7 +131,7 @@ def told(
     stacked = None
     newest_first = found.falling >= NEARLY_ALL and found.steps >= FEWEST_FALLS
     if (newest_first or found.steps >= FEWEST_STEPS) and not ordered:
-        deep = turns > 0 and length >= (DEEP if turns >= SEVERAL else DEEPER)
+        deep = turns > 0 and length >= (DEEPER if turns == 1 else DEEP)
         stacked = series.stacked(way) if series is not None and deep else None
         if newest_first or (stacked and way > 0):
             remarks.append(_newest_first(clock, found, within))
@@ -146,8 +147,8 @@ def told(
 
 
 def _disorder(clock: str, found: Moves, within: str) -> list[Remark]:
-    sort, share = f"--sort {_typed(clock)}", f"{100 * found.falling:.0f} %"
-    if 1.0 - NEARLY_ALL < found.falling < NEARLY_ALL and found.depth >= DEEP:
+    sort, share = f"--sort {shlex.quote(clock)}", f"{100 * found.falling:.0f} %"
+    if 1.0 - NEARLY_ALL < found.falling < NEARLY_ALL and found.depth >= FAR:
         text = f"The rows are not in the order of time: {clock} goes back at {share} of the rows{within}. Give {sort}."
         return [Remark("shuffled", text, sort)]
     if found.downs and found.depth >= DEEPER and found.leap < found.depth / 2:
@@ -195,12 +196,9 @@ def _own_model(key: tuple[str, ...], key_option: bool) -> str:
 
 
 def _key(names: tuple[str, ...]) -> str:
-    return f"--key {','.join(map(_typed, names))}"
-
-
-def _typed(name: str) -> str:
-    """A name as it is typed in a shell."""
-    return f"'{name}'" if " " in name else name
+    """The option as it is typed in a shell; a name that holds a comma stands in quotes."""
+    listed = ",".join(f'"{name}"' if "," in name else name for name in names)
+    return f"--key {shlex.quote(listed)}"
 
 
 def _times(values: Any) -> NDArray[Any]:

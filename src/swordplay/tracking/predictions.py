@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.tracking.contestants import Contestants, Played
+from swordplay.tracking.tally import Learned
 from swordplay.types import State, Vector
 
 
@@ -21,16 +22,21 @@ class Page:
     ----------
     batch
         The rows, a pyarrow record batch.
-    numbers, targets
-        Their numbers in the input and their targets (NaN where missing), shape ``(T,)``.
+    numbers, targets, times
+        Their numbers in the input, their targets and when they happened (NaN where missing), shape ``(T,)``.
     """
 
-    def __init__(self, batch: Any, numbers: NDArray[np.int64], targets: Vector) -> None:
-        self.batch, self.numbers, self.targets = batch, numbers, targets
+    def __init__(self, batch: Any, numbers: NDArray[np.int64], targets: Vector, times: Vector) -> None:
+        self.batch, self.numbers, self.targets, self.times = batch, numbers, targets, times
         count = len(targets)
         self.predictions, self.probabilities = np.zeros(count), np.zeros(count)
         self.losses, self.errors = np.zeros(count), np.zeros(count)
         self.known, self.scored = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+
+    def learned(self, rows: NDArray[np.intp]) -> Learned:
+        """What a tally wants to know of some rows."""
+        said, truth, chance = self.predictions[rows], self.targets[rows], self.probabilities[rows]
+        return Learned(self.numbers[rows], said, truth, chance, self.times[rows])
 
     def score(self, first: int, played: Played) -> NDArray[np.intp]:
         """Predictions and what they cost; returns the rows that were learned."""

@@ -229,9 +229,6 @@ class _Run:
                 self.tracker = trackers.resumed(before)
                 self.tracker.numbering = self.numbering
             raise
-        if tracked.refusals and self.job.refused is None:  # of a key that has too many classes: found only now
-            self.broken = True
-            raise _unusable(self.table.name, tracked.refusals[0])
         if self.early is not None:
             used = ~np.isin(piece.numbers, [one.row for one in tracked.refusals])
             early = self.early.and_(piece.rows.filter(pa.array(used)), piece.numbers[used])
