@@ -177,10 +177,20 @@ def test_huge_targets_are_refused():
 
 
 def test_too_many_classes():
-    batch = pa.record_batch({"x": np.zeros(MOST_CLASSES + 1), "y": [f"c{k}" for k in range(MOST_CLASSES + 1)]})
-    tracker = Tracker.begin(Settings("y"), batch.slice(0, FEWEST_NAMES - 1))
-    with pytest.raises(TrackingError, match=r"more than 100 different words, such as 'c100'.*\n.*--types y=number says"):
-        tracker.track(batch, np.arange(1, len(batch) + 1))
+    labels = [f"c{k % (MOST_CLASSES + 2)}" for k in range(2 * MOST_CLASSES)]
+    batch = pa.record_batch({"x": np.zeros(len(labels)), "y": labels})
+    for said in (Settings("y"), Settings("y", task="multi-class")):
+        with pytest.raises(TrackingError, match="different words"):
+            Tracker.begin(said, batch)
+    for sizes in ([len(batch)], [1], [MOST_CLASSES + 1, 7]):
+        tracker, first, refused = Tracker.begin(Settings("y"), batch.slice(0, FEWEST_NAMES - 1)), 0, []
+        while first < len(batch):
+            size = sizes.pop(0) if len(sizes) > 1 else sizes[0]
+            refused += tracker.track(batch.slice(first, size), np.arange(first, len(batch))[:size] + 1).refusals
+            first += size
+        assert [(one.row, one.value) for one in refused] == [(101, "c100"), (102, "c101")]
+        assert "is one class more than 100; if it is an amount, say --task regression" in refused[0].reason
+        assert len(tracker.contestants.models) == MOST_CLASSES
 
 
 def test_words_that_name_rows_are_no_classes():

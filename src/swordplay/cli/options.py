@@ -81,6 +81,11 @@ def try_to_write(path: Path) -> None:
         path.unlink()
 
 
+def ids(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Names of columns between commas; the word none for no column at all."""
+    return () if value == "none" else names(context, option, value)
+
+
 def types(context: click.Context, option: click.Parameter, value: str | None) -> dict[str, str] | None:
     """What columns are: names and kinds between commas, such as price=number,day=date."""
     if value is None:

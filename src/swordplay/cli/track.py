@@ -29,6 +29,18 @@ Examples:
     "-o", "--output", metavar="PATH", help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output."
 )
 @click.option(
+    "--output-format",
+    type=click.Choice(["csv", "ndjson", "parquet"]),
+    help="Of the predictions; by the name of the file unless given, and - follows the format of FILE.",
+)
+@click.option(
+    "--id",
+    "ids",
+    callback=options.ids,
+    metavar="A,B",
+    help="Columns that the predictions carry, such as a key; by default the date of the row. none for none.",
+)
+@click.option(
     "--report",
     callback=options.report_path,
     metavar="PATH",
@@ -57,8 +69,8 @@ Examples:
 @click.option(
     "--on-bad",
     type=click.Choice(["stop", "skip"]),
-    default="stop",
-    help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).",
+    help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).  "
+    "[default: stop; skip if FILE is a pipe]",
 )
 @click.option(
     "--types", callback=options.types, metavar="A=KIND,B=KIND", help="What columns are, such as price=number,day=date."
@@ -82,6 +94,8 @@ def track_command(
     file: str,
     target: str,
     output: str | None,
+    output_format: str | None,
+    ids: tuple[str, ...] | None,
     report: str | None,
     hindsight: bool,
     state: str | None,
@@ -96,7 +110,7 @@ def track_command(
     missing: tuple[str, ...],
     header: bool | None,
     loss: Any,
-    on_bad: str,
+    on_bad: str | None,
     format_: str | None,
     encoding: str,
     rows: int | None,
@@ -113,11 +127,17 @@ def track_command(
     progress to standard error.
 
     The predictions have the columns row, prediction, truth, loss (squared error; for classes the log loss) and
-    running_error (RMSE; for classes the share of mistakes), and for classes the probability of the prediction.
+    running_error (RMSE; for classes the share of mistakes), for classes the probability of the prediction, and the
+    columns of --id, or else the date of the row.
+
+    On a pipe bad rows are left out and listed, as if --on-bad skip had been said; in a file the first one ends the run.
+    Whatever ends a run, what is done up to there is kept.
 
     With --state a run that was stopped or killed goes on where it was, and writes the same predictions as if nothing
     had happened; if FILE has grown since, only the new rows are read. NO_COLOR is respected.
     """
+    from swordplay.cli.places import refused_path
+    from swordplay.tables.source import is_live
     from swordplay.tracking import Job, Settings
 
     if rows is not None and state is not None:
@@ -126,21 +146,19 @@ def track_command(
         raise click.UsageError("--json and -o - would both go to standard output. Give a file to one of them.")
     if output == "-" and sys.stdout is None:
         raise click.UsageError("-o - goes to standard output, which is closed. Open it, or give a file.")
-    refused = _beside(output, file) if on_bad == "skip" else None
+    remark = ""
+    if output == "-" and output_format == "parquet":
+        raise click.UsageError("Parquet cannot be written to standard output. Give a file, or another --output-format.")
+    refused = None
+    if on_bad == "skip" or (on_bad is None and is_live(file)):
+        refused = refused_path(output, file, state)
+        remark = "" if on_bad else f"Bad rows are left out and listed in {refused}; --on-bad stop ends at the first one."
     written = {"--output": output, "the file of refused rows": refused}
     _all_different(FILE=file, **written, **_on_the_way(written), **{"--report": report, "--state": state})
-    settings = Settings(target, task, lags, features, drop or (), loss, key or (), types, missing, header)
+    settings = Settings(target, task, lags, features, drop or (), loss, key or (), types, missing, header, ids)
     job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force)
-    job = job._replace(order=options.order(reverse, sort))
-    return _track(job, report, hindsight, as_json, quiet)
-
-
-def _beside(*paths: str | None) -> str:
-    """Where refused rows go: beside the first of these that is a file."""
-    from swordplay.tables.writing import is_stream
-
-    files = (path for path in paths if path and path != "-" and not is_stream(path))
-    return f"{next(files, 'standard-input')}.refused.csv"
+    job = job._replace(order=options.order(reverse, sort), output_format=output_format)
+    return _track(job, report, hindsight, as_json, quiet, remark)
 
 
 def _on_the_way(written: dict[str, str | None]) -> dict[str, str | None]:
@@ -163,7 +181,7 @@ def _all_different(**paths: str | None) -> None:
             seen[real] = option
 
 
-def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: bool) -> int:
+def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: bool, remark: str) -> int:
     from rich.console import Console
 
     from swordplay.cli import keys, outcome, progress
@@ -176,6 +194,7 @@ def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: 
     with Interrupts() as interrupts:
         try:
             with shown as watch, in_words(lambda: watch.begun):
+                watch.start(remark)
                 found = run(job, watch=watch, told=interrupts)
                 story = None if found.stopped else found.tracker.story(name, refused=found.refused, seconds=found.seconds)
         except KeyboardInterrupt:
@@ -256,6 +275,8 @@ def _stopped(job: Any, found: Any) -> str:
     from swordplay.tables.writing import is_stream
 
     where = f"swordplay: stopped after row {found.tracker.last:,}"
+    if found.partial is not None:
+        return f"{where}; the predictions so far are in {found.partial}. With --state PATH the same command could go on."
     if job.state is not None:
         return f"{where} and saved in {job.state}. Run the same command again to go on."
     sent = job.output == "-" or (job.output is not None and is_stream(job.output))

@@ -51,6 +51,14 @@ class Output(ABC):
         """Give the file its name. Nothing can be written after that."""
 
     @abstractmethod
+    def keep(self) -> None:
+        """Let go of the file, and leave the rows that are in as ``PATH.partial``, in the format of the output."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Remove what was written, even if somebody could go on from it."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of the file; the ``with`` statement does it."""
 
@@ -96,6 +104,15 @@ class TextOutput(Output):
     def finish(self) -> None:
         """Give the file its name."""
         self._file.publish()
+
+    def keep(self) -> None:
+        """Leave the lines there."""
+        self._file.sync()
+        self._file.close()
+
+    def discard(self) -> None:
+        """Remove the partial file."""
+        self._file.discard()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -151,6 +168,14 @@ class StreamOutput(Output):
 
     def finish(self) -> None:
         """Nothing to do."""
+
+    def keep(self) -> None:
+        """What was sent is sent."""
+        self.close()
+
+    def discard(self) -> None:
+        """What was sent cannot be taken back."""
+        self.close()
 
     def close(self) -> None:
         """Let go of the stream."""

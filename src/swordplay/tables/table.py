@@ -77,6 +77,15 @@ class Table(ABC):
     remarks: list[str]
     """Sentences for the user about what was recognised; empty when going on from a position."""
 
+    start: Position | None = None
+    """Where the reading begins, so that a run can be saved before its first batch is done; None where it cannot go on."""
+    live: bool = False
+    """Whether more may come later, as of a pipe."""
+
+    def share(self, position: Position) -> float | None:
+        """How much of the input is done at a position of it, from 0 to 1; None where nobody knows."""
+        return None
+
     @property
     @abstractmethod
     def refused(self) -> int:

@@ -53,7 +53,9 @@ class Encoded(NamedTuple):
     """Rows where categories are learned for the first time, in their order, and how wide rows are from there on."""
 
 
-def plan(head: Any, target: str, features: Sequence[str] | None, drop: Sequence[str]) -> tuple[Plan, ...]:
+def plan(
+    head: Any, target: str, features: Sequence[str] | None, drop: Sequence[str], ids: Sequence[str] = ()
+) -> tuple[Plan, ...]:
     """Decide what to make of every column but the target.
 
     Parameters
@@ -66,6 +68,8 @@ def plan(head: Any, target: str, features: Sequence[str] | None, drop: Sequence[
         Columns to use; all that are of use unless given.
     drop
         Columns not to use.
+    ids
+        Columns that name the rows: not used, unless they hold dates or ``features`` names them.
     """
     names = [name for name in head.schema.names if name != target]
     for option, asked in (("--features", features or ()), ("--drop", drop)):
@@ -78,6 +82,8 @@ def plan(head: Any, target: str, features: Sequence[str] | None, drop: Sequence[
     for name in [*names, *(name for name in drop if name not in names)]:  # those to be dropped may not have been read at all
         if name in drop or (features is not None and name not in features):
             plans.append(Plan(name, "left out", "as asked"))
+        elif name in ids and features is None and not pa.types.is_timestamp(head.column(name).type):
+            plans.append(Plan(name, "left out", "it names the rows (--id)"))
         else:
             made = _plan(name, head.column(name), insisted=features is not None)
             plans.append(made._replace(how=how_read(head.schema, name)))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from swordplay import __version__
+from swordplay.tracking.accounts import Outcome
 from swordplay.tracking.changes import changes
-from swordplay.tracking.run import Outcome
 from swordplay.tracking.story import Story
 
 
@@ -32,6 +32,7 @@ def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[st
         "predicted": story.rows,
         "unlabelled": story.unlabelled,
         "refused": story.refused,
+        "first_refused": [refusal._asdict() for refusal in outcome.refusals],
         "measure": story.measure,
         "learner": story.learner,
         "errors": dict(story.errors),

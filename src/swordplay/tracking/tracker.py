@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, final
 
@@ -13,11 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.estimators import summary
-from swordplay.estimators.model import LARGEST, LinearModel, LossName
+from swordplay.estimators.model import LinearModel, LossName
 from swordplay.tables import Refusal
-from swordplay.tracking import dates, nested
+from swordplay.tracking import carried, dates, nested
 from swordplay.tracking.clock import time_column
-from swordplay.tracking.columns import Encoder, how_read, numbers_of, plan
+from swordplay.tracking.columns import Encoder, how_read, plan
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.drivers import drivers
@@ -62,16 +62,18 @@ class Settings(NamedTuple):
     """Further texts that stand for nothing."""
     header: bool | None = None
     """Whether CSV begins with names; recognised unless given."""
+    id: tuple[str, ...] | None = None
+    """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
 
     @property
     def read(self) -> tuple[str, ...] | None:
         """The only columns to be read beside the target; None for all."""
-        return None if self.features is None else (*self.features, *self.key)
+        return None if self.features is None else (*self.features, *self.key, *(self.id or ()))
 
     @property
     def unread(self) -> tuple[str, ...]:
         """Columns that need not be read."""
-        return tuple(name for name in self.drop if name not in self.key)
+        return tuple(name for name in self.drop if name not in (*self.key, *(self.id or ())))
 
 
 class Tracked(NamedTuple):
@@ -81,6 +83,8 @@ class Tracked(NamedTuple):
     """A pyarrow record batch in the tracker's schema."""
     refusals: tuple[Refusal, ...]
     """Rows that could not be used."""
+    remarks: tuple[str, ...] = ()
+    """What was noticed, for people."""
 
 
 @final
@@ -91,7 +95,9 @@ class Tracker:
     is known before it. Make one by :meth:`begin` or :meth:`resumed`.
     """
 
-    def __init__(self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder) -> None:
+    def __init__(
+        self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder, beside: Sequence[Any] = ()
+    ) -> None:
         self.settings, self.recognised, self.kind, self.encoder = settings, recognised, kind, encoder
         labels = recognised.task != "regression"
         self.contestants: Contestants = (
@@ -99,7 +105,7 @@ class Tracker:
             if labels
             else ValueContestants(encoder.width, settings.target, settings.loss)
         )
-        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels)
+        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels, beside)
         # One of many keys keeps sums only: the course of a run takes a hundred times as much.
         self.recorder: Recorder | Totals = (
             Totals(self.contestants.names)
@@ -131,9 +137,10 @@ class Tracker:
         """
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
-        plans = plan(head, settings.target, settings.features, settings.drop)
+        plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
         encoder = Encoder(plans, settings.lags, recognised.task != "regression")
-        tracker = cls(settings, recognised, str(target.type), encoder)
+        beside = carried.carried(head, settings.target, settings.id)
+        tracker = cls(settings, recognised, str(target.type), encoder, beside)
         tracker.order.begin(head, settings.target)
         return tracker
 
@@ -226,20 +233,21 @@ class Tracker:
         if not self.recorder.room:
             self.recorder.close(sample(self._models()), lambda: self.contestants.coefficients)
 
+    def strange(self, batch: Any) -> dict[int, str]:
+        """Which rows of a batch cannot be used, by their targets, and why."""
+        return self.contestants.strange(batch.column(self.settings.target), self.recognised.whole)
+
     def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
         """The rows whose target can be used, and refusals of the others."""
-        if self.recognised.task != "regression":
+        found = self.strange(batch)
+        if not found:
             return batch, numbers, ()
-        targets = numbers_of(batch.column(self.settings.target))
-        huge = np.abs(targets) > LARGEST
-        if not huge.any():
-            return batch, numbers, ()
-        reason = f"must not pass {LARGEST:g} in magnitude"
-        refusals = tuple(
-            Refusal(int(row), None, self.settings.target, f"{target:g}", reason)
-            for row, target in zip(self._in_input(numbers[huge]), targets[huge], strict=True)
-        )
-        return batch.filter(pa.array(~huge)), numbers[~huge], refusals
+        name, rows = self.settings.target, self._in_input(numbers)
+        values = batch.column(name)
+        refusals = tuple(Refusal(int(rows[k]), None, name, _target(values[k].as_py()), why) for k, why in found.items())
+        used = np.ones(len(numbers), dtype=bool)
+        used[list(found)] = False
+        return batch.filter(pa.array(used)), numbers[used], refusals
 
     def _in_input(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Numbers of rows as they are read, as numbers in the input."""
@@ -337,6 +345,7 @@ class Tracker:
             "settings": json.dumps(self.settings),
             "recognised": json.dumps(self.recognised),
             "kind": self.kind,
+            "carried": carried.text(self.predictions.carried),
             "lags": self.lags.recent.copy(),
             "clock": self.clock,
             **{name: getattr(self, name) for name in COUNTS},
@@ -347,7 +356,7 @@ class Tracker:
         """The tracker that was saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
         encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, recognised.task != "regression")
-        tracker = cls(settings, recognised, saved["kind"], encoder)
+        tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in _parts(settings)[1:]:
             getattr(tracker, name).load_state(nested.take(name, saved))
         tracker.lags.recent, tracker.clock = np.array(saved["lags"]), str(saved["clock"])
@@ -364,6 +373,10 @@ def _parts(settings: Settings) -> tuple[str, ...]:
 def forward(times: Vector) -> bool:
     """Whether times are all known and never go back, and not all the same: then they can stand under a picture."""
     return bool(len(times) > 1 and np.isfinite(times).all() and (np.diff(times) >= 0.0).all() and times[-1] > times[0])
+
+
+def _target(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else _shortened(value)
 
 
 def _shortened(value: Any) -> str:

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from swordplay.estimators.model import LARGEST
 from swordplay.tables import Frame, open_table
 from swordplay.tracking.columns import Encoder, Plan, codes_of, how_read, numbers_of, plan
+from swordplay.tracking.early import HEAD_ROWS
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.order import OrderWatch
 from swordplay.tracking.ordered import AS_IT_IS, Order, ordered
-from swordplay.tracking.run import HEAD_ROWS
 from swordplay.tracking.task import MOST_CLASSES, Recognised, recognise
 from swordplay.tracking.tracker import Settings
 from swordplay.types import Matrix, Vector
@@ -108,7 +108,7 @@ def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...]
     """Rows as numbers; task and columns are decided by the head, as a run decides them."""
     column = batch.column(settings.target)
     recognised = recognise(settings.target, head.column(settings.target), settings.task, how_read(head.schema, settings.target))
-    plans = plan(head, settings.target, settings.features, settings.drop)
+    plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
     labels = recognised.task != "regression"
     names: tuple[str, ...] = ()
     if labels:
