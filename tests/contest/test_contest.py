@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.contest import UnknownLearner, contest, field, perspective
+from swordplay.contest import LeftOut, UnknownLearner, contest, field, perspective
 from swordplay.contest.estimator import estimator
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 from tolerances import JUDGE, ROUNDING, SEEN_FROM_THE_END

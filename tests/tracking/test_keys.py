@@ -234,6 +234,8 @@ def test_best_worst_and_largest_keys():
     story = tracked(batch, Settings("y", key=("k",)), [len(batch)])[0].story("here")
     assert [line.name for line in (*story.best, *reversed(story.worst))] == ["easy", "fair", "hard"]
     assert [line.name for line in story.largest] == ["hard", "fair", "easy", "tiny"]
+    assert list(story.named) == ["best", "worst", "largest"]
+    assert list(story._replace(keys=3).named) == ["best", "worst"]
     assert story.ahead == sum(line.errors["swordplay"] < line.errors["no change"] for line in story.largest)
     assert KeyLine(("a", None, 2.0, True), 1, {}).name == "a, (missing), 2, True"
 

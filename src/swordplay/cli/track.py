@@ -18,6 +18,7 @@ Examples:
   swordplay track prices.csv --target price -o predictions.parquet --report report.html
   swordplay track prices.csv --target price -o predictions.csv --state prices.state
   swordplay track prices.csv --target price --lags 2 --drop id,note --json --quiet > summary.json
+  swordplay track panel.csv --target price --key country --sort day
   tail -n +1 -f prices.csv | swordplay track - --target price -o -
 """
 
@@ -59,7 +60,7 @@ Examples:
 @click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
 @click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
 @click.option(
-    "--key", callback=options.names, metavar="A,B", help="A model for each value of these columns, such as a country."
+    "--key", callback=options.names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
 )
 @options.REVERSE
 @options.SORT
@@ -135,6 +136,10 @@ def track_command(
 
     With --state a run that was stopped or killed goes on where it was, and writes the same predictions as if nothing
     had happened; if FILE has grown since, only the new rows are read. NO_COLOR is respected.
+
+    Rows that are not in the order of time are noticed by their dates and said, with the option that helps: --reverse,
+    --sort or --key. The first two read FILE whole; row is the number in FILE all the same. With --key the predictions
+    carry the key, and each key is compared with its own past.
     """
     from swordplay.cli.places import refused_path
     from swordplay.tables.source import is_live
