@@ -61,7 +61,11 @@ class OneModelPerClass:
 
     def predict(self, rows: Matrix) -> Matrix:
         """Probabilities, shape ``(T, K)``; nothing is learned."""
-        return self._probabilities(self._turn(np.column_stack([model.predict(rows) for model in self.models])))
+        return self.probabilities(self.scores(rows))
+
+    def scores(self, rows: Matrix) -> Matrix:
+        """Log-odds of each class, shape ``(T, K)``; of two, those of the second, ``(T, 1)``."""
+        return self._turn(np.column_stack([model.predict(rows) for model in self.models]))
 
     def predict_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
         """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``."""
@@ -71,14 +75,14 @@ class OneModelPerClass:
             for k, model in zip(positive, self.models, strict=True)
         ]
         self.counts = self.counts + np.bincount(labels, minlength=self.classes)
-        return self._probabilities(self._turn(np.column_stack(scores)))
+        return self.probabilities(self._turn(np.column_stack(scores)))
 
     def _turn(self, scores: Matrix) -> Matrix:
         scores[:, : self.turned] *= -1.0
         return scores
 
-    def _probabilities(self, scores: Matrix) -> Matrix:
-        """Logistic of each score; divided by their sum where there is a model per class."""
+    def probabilities(self, scores: Matrix) -> Matrix:
+        """Chances ``(T, K)`` from scores: logistic of each, divided by their sum where there is a model per class."""
         logs = -np.logaddexp(0.0, -scores)
         if len(self.models) == 1:
             odds = np.exp(logs)
