@@ -58,8 +58,9 @@ def test_summary(capsys):
     assert "Predictions   p.csv" in captured.out
     assert max(map(len, captured.out.splitlines())) <= 80
     assert "price: regression, as the values are numbers" in captured.err
-    assert "Columns: numbers size; categories note." in captured.err
-    assert "Left out: id (every value is different)." in captured.err
+    assert "\n  id    left out: every value is different\n" in captured.err
+    assert "\n  size  number\n" in captured.err
+    assert "\n  note  words, one column each\n" in captured.err
     assert len(lines("p.csv")) == 300
 
 

@@ -28,6 +28,7 @@ class Entry(NamedTuple):
 COMMANDS = {
     "track": Entry("swordplay.cli.track", "track_command", "Predict each row of a table before learning from it."),
     "compare": Entry("swordplay.cli.compare", "compare_command", "Let all learners of the package play a table."),
+    "sample": Entry("swordplay.cli.sample", "sample_command", "Write a real table to try the command on."),
     "demo": Entry("swordplay.cli.demo", "demo_command", "Track, compare and reproduce on a stream that comes along."),
     "inspect": Entry("swordplay.cli.inspection", "inspect_command", "Say what a checkpoint holds."),
     "reproduce": Entry(

@@ -36,6 +36,8 @@ class Watch:
         self.say, self.show = say, show
         self.begun, self.since = False, time.monotonic()
         """Whether anything was learned, and when this began."""
+        self.order: set[str] = set()
+        """Kinds of remarks on the order of the rows that were made."""
 
     def __call__(self, report: Report) -> None:
         """Say what there is to say."""
@@ -43,6 +45,10 @@ class Watch:
             self.begun = True
             for line in _recognised(report):
                 self.say(line)
+        for remark in report.tracker.remarks():
+            if remark.kind not in self.order:
+                self.say(remark.text)
+                self.order.add(remark.kind)
         pace = (report.rows - report.resumed) / max(time.monotonic() - self.since, 1e-9)
         self.show(report, _told(report, pace))
 
@@ -113,5 +119,6 @@ def _told(report: Report, pace: float) -> str:
     if tracker.predictions.scored:
         measure = "RMSE" if tracker.task == "regression" else "error"
         parts.append(f"{measure} {figure(tracker.predictions.error, tracker.task)}")
-        parts.append(f"step {tracker.effective_step_size:.2g}")
+        if not tracker.settings.key:
+            parts.append(f"step {tracker.effective_step_size:.2g}")
     return ", ".join(parts)

@@ -42,6 +42,11 @@ Examples:
 @click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
 @click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
 @click.option(
+    "--key", callback=options.names, metavar="A,B", help="A model for each value of these columns, such as a country."
+)
+@options.REVERSE
+@options.SORT
+@click.option(
     "--loss", type=click.Choice(["squared", "huber"]), default="squared", help="huber where the target has heavy tails."
 )
 @click.option(
@@ -49,6 +54,15 @@ Examples:
     type=click.Choice(["stop", "skip"]),
     default="stop",
     help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).",
+)
+@click.option(
+    "--types", callback=options.types, metavar="A=KIND,B=KIND", help="What columns are, such as price=number,day=date."
+)
+@click.option(
+    "--missing", callback=options.missing, metavar="A,B", help="Further texts that stand for nothing, such as none,n.d."
+)
+@click.option(
+    "--header", callback=options.header, type=click.Choice(["yes", "no"]), help="Whether CSV begins with names; recognised."
 )
 @click.option("--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given.")
 @click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]")
@@ -69,6 +83,12 @@ def track_command(
     lags: int,
     features: tuple[str, ...] | None,
     drop: tuple[str, ...] | None,
+    key: tuple[str, ...] | None,
+    reverse: bool,
+    sort: str | None,
+    types: dict[str, str] | None,
+    missing: tuple[str, ...],
+    header: bool | None,
     loss: Any,
     on_bad: str,
     format_: str | None,
@@ -103,8 +123,9 @@ def track_command(
     refused = _beside(output, file) if on_bad == "skip" else None
     written = {"--output": output, "the file of refused rows": refused}
     _all_different(FILE=file, **written, **_on_the_way(written), **{"--report": report, "--state": state})
-    settings = Settings(target, task, lags, features, drop or (), loss)
+    settings = Settings(target, task, lags, features, drop or (), loss, key or (), types, missing, header)
     job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force)
+    job = job._replace(order=options.order(reverse, sort))
     return _track(job, report, as_json, quiet)
 
 
@@ -139,8 +160,7 @@ def _all_different(**paths: str | None) -> None:
 def _track(job: Any, report: str | None, as_json: bool, quiet: bool) -> int:
     from rich.console import Console
 
-    from swordplay.cli import outcome as outcomes
-    from swordplay.cli import progress
+    from swordplay.cli import keys, outcome, progress
     from swordplay.cli.errors import in_words
     from swordplay.cli.signals import Interrupts
     from swordplay.tracking import run
@@ -161,6 +181,7 @@ def _track(job: Any, report: str | None, as_json: bool, quiet: bool) -> int:
     if report is not None:
         _write(story, _view(job, found, quiet), report)
     files = _files(job, report, story)
+    outcomes: Any = keys if job.settings.key else outcome
     if as_json:
         click.echo(outcomes.as_json(found, story, files))
     else:
@@ -176,11 +197,12 @@ def _view(job: Any, found: Any, quiet: bool) -> Any:
     from swordplay.tracking import TrackingError
     from swordplay.tracking.whole import whole
 
-    if job.source == "-":
+    if job.source == "-" or job.settings.key:
         return None
     try:
         most = ROWS if job.rows is None else min(ROWS, job.rows)
-        table = whole(job.source, job.settings, most=most, format=job.format, encoding=job.encoding, on_bad=job.on_bad)
+        read = {"format": job.format, "encoding": job.encoding, "on_bad": job.on_bad, "order": job.order}
+        table = whole(job.source, job.settings, most=most, **read)
         if len(table.rows) < FEWEST_ROWS:
             return None
         with console.progress(quiet) as progress:
@@ -193,11 +215,15 @@ def _view(job: Any, found: Any, quiet: bool) -> Any:
 
 def _write(story: Any, view: Any, path: str) -> None:
     from swordplay.cli.errors import Failed
-    from swordplay.report import perspective_section, write_track
+    from swordplay.report import perspective_section, write_keys, write_track
+    from swordplay.tracking.keyed import KeyedStory
 
     command = shlex.join(["swordplay", *sys.argv[1:]])
     try:
-        write_track(story, path, command=command, more=() if view is None else (perspective_section(view),))
+        if isinstance(story, KeyedStory):
+            write_keys(story, path, command=command)
+        else:
+            write_track(story, path, command=command, more=() if view is None else (perspective_section(view),))
     except OSError as error:
         raise Failed(f"could not write {path}: {error.strerror}. Everything else is done.") from error
 

@@ -1,4 +1,4 @@
-"""What perfect tracking would have been worth: a run beside the best sequences of hindsight, of every path length."""
+"""How much smaller the loss could have been: a run beside the best sequences in hindsight, one for each path length."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from swordplay.contest.contestants import estimator
+from swordplay.contest.estimator import estimator
 from swordplay.contest.field import Field
 from swordplay.game import play
 from swordplay.learners import Sword
@@ -24,7 +24,10 @@ POINTS = 10
 
 
 class Perspective(NamedTuple):
-    """The first rows of a table, seen from their end."""
+    """The regret on the first rows of a table, against the best sequence in hindsight of each path length.
+
+    Made by :func:`perspective` for ``swordplay compare``, and drawn in its report.
+    """
 
     rows: int
     """How many were looked at."""
@@ -56,7 +59,9 @@ def perspective(place: Field, *, rows: int = ROWS, progress: Progress | None = N
     learner = Sword(head.domain)
     ledger = play(learner, head.streams[0])
     curve = ledger.regret_curve(learner, path_lengths=PATHS, points=POINTS, tolerance=TOLERANCE, progress=progress)
-    lost = float(head.streams[0].values_of(estimator(head)[:, 0]).sum())
+    scores = estimator(head).scores
+    assert scores is not None  # the estimator plays the game
+    lost = float(head.streams[0].values_of(scores[:, 0]).sum())
     return Perspective(
         len(head.rows), len(place.rows), curve, place.estimator, np.asarray(curve.regrets + lost - ledger.total_loss)
     )

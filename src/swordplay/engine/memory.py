@@ -207,7 +207,7 @@ class Memory:
     # ------------------------------------------------------------------ to the readable state
 
     def state(self) -> State:
-        """The same as ``Learner.state()`` of the readable twin after the same rounds."""
+        """The same as ``Learner.state()`` of the readable twin after the same rounds, without the settings."""
         now, rows, order = self.live, self.rows, self.order
         base, points = self._base()[order], self._points()[order]
         last = self.vectors[layout.LAST]
@@ -335,7 +335,7 @@ class Memory:
             raise NotCompilable("the learner's points do not follow from its base points: its state was edited.")
 
     def _lookahead(self, norm: Vector, offset: Matrix, order: Any) -> tuple[Vector, Vector]:
-        """Alpha and gamma of x = Proj[xhat - eta m a'] = alpha xhat - gamma a'."""
+        """alpha and gamma of x = Proj[xhat - eta m a'] = alpha xhat - gamma a'."""
         now, config, rows = self.live, self.config, self.rows
         eta = rows[layout.STEP, order]
         if config[CONFIG.adaptive]:

@@ -32,7 +32,11 @@ class OneModelPerClass:
         self.counts: Vector = np.zeros(0)
         """Rows learned of each class."""
         self.turned = 0
-        """How many of the first models tell the chances against their class instead of those for it: 0 or 1."""
+        """1 if the first model predicts that a row is *not* of the first class, else 0.
+
+        It does so once a third class has joined: the only model of two classes, which told the second from the first, then
+        goes on as that of the second class, and its copy, with every score negated, as that of the first.
+        """
         self.grow(classes)
 
     @property
@@ -69,20 +73,24 @@ class OneModelPerClass:
 
     def predict_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
         """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``."""
+        return self.probabilities(self.scores_then_learn(rows, labels, weights))
+
+    def scores_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
+        """The same as log-odds: of each class, or of the second one of two; shape ``(T, len(models))``."""
         positive = [1] if len(self.models) == 1 else range(len(self.models))
         scores = [
             model.predict_then_learn(rows, ((labels == k) != (k < self.turned)).astype(np.float64), weights)
             for k, model in zip(positive, self.models, strict=True)
         ]
         self.counts = self.counts + np.bincount(labels, minlength=self.classes)
-        return self.probabilities(self._turn(np.column_stack(scores)))
+        return self._turn(np.column_stack(scores))
 
     def _turn(self, scores: Matrix) -> Matrix:
         scores[:, : self.turned] *= -1.0
         return scores
 
     def probabilities(self, scores: Matrix) -> Matrix:
-        """Chances ``(T, K)`` from scores: logistic of each, divided by their sum where there is a model per class."""
+        """Of the classes, shape ``(T, K)``: the logistic of each score; divided by their sum where each class has a model."""
         logs = -np.logaddexp(0.0, -scores)
         if len(self.models) == 1:
             odds = np.exp(logs)

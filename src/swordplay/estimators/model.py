@@ -68,7 +68,7 @@ def regression_loss(loss: Any) -> LossName:
 
 
 class Bench(NamedTuple):
-    """Arrays at hand for one row at a time: making them anew would cost more than the arithmetic."""
+    """Scratch arrays of a model for learning or predicting one row; made once: making them costs more than the arithmetic."""
 
     raw: Matrix
     scaled: Matrix

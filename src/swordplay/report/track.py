@@ -69,7 +69,9 @@ def track_sections(story: Story, *, command: str = "", date: str = "") -> tuple[
 def _headline(story: Story) -> Section:
     if not story.errors or not story.rows:
         return Section("In short", (Text("No row was learned, so there is nothing to tell.", lead=True),))
-    return Section("In short", (Text(headline(story), lead=True), _scoreboard(story), Text(_counts(story))))
+    return Section(
+        "In short", (Text(headline(story), lead=True), _scoreboard(story), Text(_counts(story)), *map(Text, story.remarks))
+    )
 
 
 def headline(story: Story) -> str:

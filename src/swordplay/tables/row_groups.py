@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from swordplay.tables.columns import WORD
 from swordplay.tables.output import Output, OutputPosition
 from swordplay.tables.partial import Partial, not_ours, reported
+from swordplay.tables.readings.reading import WORD
 
 GROUP_ROWS = 1 << 17
 """Rows per row group."""

@@ -46,7 +46,7 @@ class Raw(io.RawIOBase):
             raise unreadable(name, IsADirectoryError())
 
     def readable(self) -> bool:
-        """Yes."""
+        """True: ``io`` asks this before it reads."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -19,11 +19,11 @@ class Position(NamedTuple):
     """
 
     format: str
-    """``csv``, ``ndjson`` or ``parquet``."""
+    """``csv``, ``ndjson``, ``parquet`` or ``memory``."""
     layout: str
     """Names and types of the columns and how they are written (JSON), so that resuming never guesses anew."""
     offset: int
-    """Bytes of the (uncompressed, UTF-8) text that are done; 0 for Parquet, where the row says it all."""
+    """Bytes of the (uncompressed, UTF-8) text that are done; 0 for Parquet and tables in memory, where the row says it all."""
     row: int
     """Rows that are done, bad ones included."""
     line: int

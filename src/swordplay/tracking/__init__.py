@@ -1,6 +1,7 @@
 """From a table to predictions: each row is predicted before it is learned, beside baselines that people trust."""
 
 from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.figures import figures
 from swordplay.tracking.job import Job
 from swordplay.tracking.run import Outcome, Progress, run
 from swordplay.tracking.story import Column, Course, Moment, Story, Task
@@ -19,5 +20,6 @@ __all__ = [
     "Tracked",
     "Tracker",
     "TrackingError",
+    "figures",
     "run",
 ]

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from swordplay.estimators.model import LARGEST
 from swordplay.tables.errors import nearest
+from swordplay.tables.layout import HOW, LEFT
 from swordplay.tracking import dates
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.story import Column
@@ -27,15 +28,20 @@ FEWEST_NAMES = 20
 FEWEST_COUNTS = 2000
 """So many numbers, each one more than the last, count the rows; fewer may be the days of a year or the minutes of a day."""
 
+WIDTHS = {"number": 1, "truth": 1, "date": dates.width(False), "date and time": dates.width(True), "time": 2}
+"""Columns that a column of each kind becomes; a category becomes as many as it has values."""
+
 
 class Plan(NamedTuple):
     """What is to be made of a column."""
 
     name: str
     kind: str
-    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"date and time"`` or ``"left out"``."""
+    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"date and time"``, ``"time"`` or ``"left out"``."""
     why: str = ""
     """Why it is left out."""
+    how: str = ""
+    """How its values are written, where that is worth a word: ``"in $, thousands by commas"``."""
 
 
 class Encoded(NamedTuple):
@@ -73,8 +79,20 @@ def plan(head: Any, target: str, features: Sequence[str] | None, drop: Sequence[
         if name in drop or (features is not None and name not in features):
             plans.append(Plan(name, "left out", "as asked"))
         else:
-            plans.append(_plan(name, head.column(name), insisted=features is not None))
-    return tuple(plans)
+            made = _plan(name, head.column(name), insisted=features is not None)
+            plans.append(made._replace(how=how_read(head.schema, name)))
+    useless = {name: why for name, why in left_out(head.schema).items() if name not in drop}
+    return (*plans, *(Plan(name, "left out", why) for name, why in useless.items()))
+
+
+def how_read(schema: Any, name: str) -> str:
+    """How the values of a column are written, if its table says so."""
+    return ((schema.field(name).metadata or {}).get(HOW) or b"").decode()
+
+
+def left_out(schema: Any) -> dict[str, str]:
+    """Columns that the table left out as they cannot be used, and why."""
+    return dict(json.loads((schema.metadata or {}).get(LEFT) or "{}"))
 
 
 def _plan(name: str, values: Any, *, insisted: bool) -> Plan:
@@ -89,6 +107,8 @@ def _plan(name: str, values: Any, *, insisted: bool) -> Plan:
         if not insisted and len(known) >= FEWEST_NAMES and len(known.unique()) == len(known):
             return Plan(name, "left out", "every value is different")
         return Plan(name, "category")
+    if pa.types.is_time(values.type):
+        return Plan(name, "time")
     return Plan(name, "date and time" if dates.has_hours(values) else "date")
 
 
@@ -148,9 +168,9 @@ class Encoder:
         """Where the columns of each number, truth and date begin."""
         width = 0 if labels else lags
         for one in plans:
-            if one.kind in ("number", "truth", "date", "date and time"):
+            if one.kind in WIDTHS:
                 self.starts[one.name] = width
-                width += dates.width(one.kind == "date and time") if one.kind.startswith("date") else 1
+                width += WIDTHS[one.kind]
         self.fixed = self.width = width
 
     def encode(self, batch: Any, lagged: Matrix, learned: Any = True) -> Encoded:
@@ -191,6 +211,8 @@ class Encoder:
         if one.kind.startswith("date"):
             hours = one.kind == "date and time"
             rows[:, start : start + dates.width(hours)] = dates.circles(values, hours)
+        elif one.kind == "time":
+            rows[:, start : start + 2] = dates.hours(values)
         else:
             # What lies beyond is clipped by the scaler long before; its square must not overflow on the way there.
             np.clip(numbers_of(values), -LARGEST, LARGEST, out=rows[:, start])
@@ -225,9 +247,12 @@ class Encoder:
             note += "" if group.other is None else "; later ones share one"
         elif one.kind.startswith("date"):
             note = f"{'hour of the day, ' if 'time' in one.kind else ''}day of the week, day of the year"
+        elif one.kind == "time":
+            note = "hour of the day"
         else:
             constant = not spreads[self.starts[one.name]] > 0.0
             note = "always the same, which tells nothing" if constant else "as it is" if one.kind == "number" else "1 and 0"
+        note += f"; written {one.how}" if one.how else ""
         count = self.missing[one.name]
         return note + (f"; {count:,} missing, taken as usual" if count else "")
 

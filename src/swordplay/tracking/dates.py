@@ -51,6 +51,18 @@ def circles(values: Any, hours: bool) -> Matrix:
     return np.column_stack([wave(2.0 * np.pi * turn) for turn in turns for wave in (np.sin, np.cos)])
 
 
+def hours(values: Any) -> Matrix:
+    """Sine and cosine of the hour of the day, shape ``(T, 2)``.
+
+    Parameters
+    ----------
+    values
+        A pyarrow array of times of the day in microseconds; nulls become NaN.
+    """
+    turns = values.cast(pa.int64()).to_numpy(zero_copy_only=False).astype(np.float64) / (1e6 * DAY)
+    return np.column_stack([wave(2.0 * np.pi * turns) for wave in (np.sin, np.cos)])
+
+
 def _seconds(values: Any) -> Any:
     """Seconds since 1970, NaN where missing."""
     per_second = {"s": 1e0, "ms": 1e3, "us": 1e6, "ns": 1e9}[values.type.unit]

@@ -10,10 +10,12 @@ from typing import Any, Literal, NamedTuple
 
 from swordplay import checkpoint
 from swordplay.checkpoint.encoding import MAGIC
-from swordplay.tables import OutputPosition, Position
-from swordplay.tracking import nested
+from swordplay.tables import Frame, OutputPosition, Position
+from swordplay.tracking import nested, trackers
 from swordplay.tracking.errors import TrackingError
-from swordplay.tracking.tracker import Settings, Tracker
+from swordplay.tracking.ordered import AS_IT_IS, Order
+from swordplay.tracking.tracker import Settings
+from swordplay.tracking.trackers import AnyTracker
 from swordplay.types import State
 
 KIND = "track"
@@ -23,8 +25,8 @@ KIND = "track"
 class Job(NamedTuple):
     """One table, one set of predictions."""
 
-    source: str
-    """Path, or ``"-"`` for standard input."""
+    source: str | Frame
+    """Path, or ``"-"`` for standard input; or a table in memory."""
     settings: Settings
     output: str | None = None
     """Where predictions go; ``"-"`` for standard output."""
@@ -42,6 +44,8 @@ class Job(NamedTuple):
     """Begin anew and replace what is there."""
     block_size: int = 1 << 22
     """Bytes of text per batch, about."""
+    order: Order = AS_IT_IS
+    """Another order of the rows than that of the file."""
 
     @property
     def on_bad(self) -> Literal["stop", "skip"]:
@@ -52,6 +56,9 @@ class Job(NamedTuple):
         """What must be the same when the job goes on, by the name of its option."""
         options = {f"--{name}": value for name, value in self.settings._asdict().items()}
         return options | {
+            "--key": self.settings.key or None,
+            "--reverse": self.order.reverse or None,
+            "--sort": self.order.sort,
             "--output": self.output,
             "--on-bad": self.on_bad,
             "--format": self.format,
@@ -62,7 +69,7 @@ class Job(NamedTuple):
 class Saved(NamedTuple):
     """A run that can go on."""
 
-    tracker: Tracker
+    tracker: AnyTracker
     essence: str
     position: Position
     """In the input."""
@@ -152,7 +159,7 @@ def _require_replaceable(path: str) -> None:
 def _restored(state: Mapping[str, Any]) -> Saved:
     outputs = [nested.take(name, state) for name in ("output", "refused")]
     return Saved(
-        tracker=Tracker.resumed(nested.take("tracker", state)),
+        tracker=trackers.resumed(nested.take("tracker", state)),
         essence=state["essence"],
         position=Position(**nested.take("position", state)),
         output=OutputPosition(**outputs[0]) if outputs[0] else None,
@@ -165,15 +172,24 @@ def _restored(state: Mapping[str, Any]) -> Saved:
 
 def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> None:
     for option, value in now.items():
-        if before.get(option) != value:
+        if _unsaid(before.get(option)) != _unsaid(value):
             raise TrackingError(
                 f"the state {path} was saved with {_said(option, before.get(option))}, and now it is {_said(option, value)}. "
                 "Repeat the options of the first run, give another --state, or begin anew with --force."
             )
 
 
+def _unsaid(value: Any) -> Any:
+    """A value of an option; None for one that names nothing, which a state of an older version does not know."""
+    return None if value in ([], {}) else value
+
+
 def _said(option: str, value: Any) -> str:
     """An option as it is typed."""
-    if value is None or value == []:
+    if _unsaid(value) is None:
         return f"no {option}"
+    if value is True:
+        return option
+    if isinstance(value, dict):
+        value = [f"{name}={kind}" for name, kind in value.items()]
     return f"{option} {','.join(value) if isinstance(value, list) else value}"

@@ -14,9 +14,8 @@ from swordplay.estimators.model import LinearModel
 from swordplay.tracking import nested
 from swordplay.tracking.columns import codes_of
 from swordplay.tracking.contestants import LEARNER, NO_CHANGE, Played, Said, interleaved
-from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.rungs import COUNT, Rungs
-from swordplay.tracking.task import MOST_CLASSES
+from swordplay.tracking.task import MOST_CLASSES, too_many
 from swordplay.types import Matrix, State, Vector
 
 SMALLEST_PROBABILITY = 1e-15
@@ -64,10 +63,7 @@ class LabelContestants:
         for value in values:
             self.places.setdefault(value, len(self.places))
         if len(self.places) > MOST_CLASSES:
-            raise TrackingError(
-                f"the target {self.target!r} has more than {MOST_CLASSES} different values, too many for classes. "
-                "Use --task regression if they are amounts, or choose another target."
-            )
+            raise too_many(self.target, values[-1])
         places = np.array([*(self.places[value] for value in values), np.nan])
         return np.asarray(places[found])
 

@@ -82,19 +82,23 @@ class Predictions:
 
     def table(self, page: Page, contestants: Contestants) -> Any:
         """A page as a pyarrow record batch."""
-        totals = np.cumsum(np.concatenate([[self.total], page.errors]))[1:]
-        counts = self.scored + np.cumsum(page.scored)
-        if len(counts):
-            self.total, self.scored = float(totals[-1]), int(counts[-1])
         columns = [
             pa.array(page.numbers),
             contestants.arrow(page.predictions, page.known).cast(self.target),
             *([_numbers(page.probabilities, page.known)] if self.labels else []),
             contestants.arrow(page.targets, ~np.isnan(page.targets)).cast(self.target),
             _numbers(page.losses, page.scored),
-            _numbers(self._figure(totals, counts), counts > 0),
+            self.running(page.errors, page.scored),
         ]
         return pa.record_batch(columns, schema=self.schema)
+
+    def running(self, errors: Vector, scored: Any) -> Any:
+        """The running error after each of further rows, a pyarrow array; ``scored`` says which of them count."""
+        totals = np.cumsum(np.concatenate([[self.total], errors]))[1:]
+        counts = self.scored + np.cumsum(scored)
+        if len(counts):
+            self.total, self.scored = float(totals[-1]), int(counts[-1])
+        return _numbers(self._figure(totals, counts), counts > 0)
 
     def _figure(self, totals: Vector, counts: Any) -> Vector:
         means = np.divide(totals, counts, out=np.full(len(totals), np.nan), where=counts > 0)

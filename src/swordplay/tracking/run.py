@@ -12,19 +12,24 @@ from typing import NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from swordplay.tables import Batch, Table, open_table
+from swordplay.tables.reading import BLOCK
+from swordplay.tables.typed import BATCH_ROWS
 from swordplay.tracking import job as jobs
+from swordplay.tracking import trackers
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.job import Job, Saved
+from swordplay.tracking.ordered import everything, ordered
 from swordplay.tracking.outputs import Outputs
 from swordplay.tracking.threads import Ahead
-from swordplay.tracking.tracker import Tracker
+from swordplay.tracking.trackers import AnyTracker
 
 HEAD_ROWS = 10_000
-"""Rows by which task and columns are decided, if they are there at once,"""
+"""Rows from which the task and the kind of each column are decided, if so many arrive quickly."""
 PATIENCE = 1.0
-"""or those that have come this many seconds after the first ones."""
+"""Seconds after the first rows. Of an input that is slow or live, the task is then decided from the rows that have come."""
 BETWEEN_SAVES = 10.0
 """Seconds between two checkpoints."""
 GLANCE = 0.1
@@ -34,7 +39,7 @@ GLANCE = 0.1
 class Progress(NamedTuple):
     """How far a run is."""
 
-    tracker: Tracker
+    tracker: AnyTracker
     rows: int
     """Rows of the input that are done."""
     consumed: int
@@ -50,7 +55,7 @@ class Progress(NamedTuple):
 class Outcome(NamedTuple):
     """How a run ended."""
 
-    tracker: Tracker
+    tracker: AnyTracker
     refused: int
     seconds: float
     """Over all runs of the job."""
@@ -111,27 +116,48 @@ class _Run:
                 job.source,
                 format=job.format,
                 target=job.settings.target,
-                drop=job.settings.drop,
-                keep=job.settings.features,
-                position=self.position,
+                drop=job.order.unwanted(job.settings.unread),
+                keep=job.order.wanted(job.settings.read),
+                position=None if job.order else self.position,
                 on_bad=job.on_bad,
                 encoding=job.encoding,
+                types=job.settings.types,
+                missing=job.settings.missing,
+                header=job.settings.header,
                 block_size=job.block_size,
             )
             stack.enter_context(self.outputs)
+            numbers = None
+            if job.order:
+                table, numbers = self._ordered(table)
             reader = Ahead(table.batches())
             stack.callback(reader.close)
             stack.callback(table.close)  # comes first on the way out: the reader may be waiting for a pipe
             self.remarks = self.saved.remarks if self.saved else tuple(table.remarks)
             batches = self._batches(reader)
             waiting, self.tracker = self._begin(batches)
+            self.tracker.numbering = numbers
             self.outputs.begin(self.tracker.schema)
             jobs.forget(job)
             if self.saved:
                 self._tell(table, before)
             stopped = self._all(itertools.chain(waiting, batches), table, before)
             self._end(stopped, news=self.rows > before)
-        return Outcome(self.tracker, self._refused(), self._seconds(), self.remarks, before, self.rows - before, stopped)
+        remarks = (*self.remarks, *(one.text for one in self.tracker.remarks()))
+        return Outcome(self.tracker, self._refused(), self._seconds(), remarks, before, self.rows - before, stopped)
+
+    def _ordered(self, table: Table) -> tuple[Table, NDArray[np.int64]]:
+        """The table in another order, and the numbers of its rows in the input; bad rows are put on their list."""
+        with ExitStack() as stack:
+            reader = Ahead(table.batches())
+            stack.callback(reader.close)
+            stack.callback(table.close)
+            batches = everything(self._batches(reader), self.told)
+        rows = max(1, self.job.block_size * BATCH_ROWS // BLOCK)
+        found = ordered(table, self.job.order, batches, position=self.position, batch_rows=rows, rows=self.job.rows)
+        if not self.saved:
+            self.outputs.refuse(found.refusals)
+        return found.table, found.numbers
 
     def _batches(self, reader: Ahead[Batch]) -> Iterator[Batch | None]:
         """Batches as they come; None whenever none has come for a while."""
@@ -145,7 +171,7 @@ class _Run:
                 return
             yield batch
 
-    def _begin(self, batches: Iterator[Batch | None]) -> tuple[list[Batch], Tracker]:
+    def _begin(self, batches: Iterator[Batch | None]) -> tuple[list[Batch], AnyTracker]:
         """A tracker, and the batches that had to be looked at in order to make one."""
         if self.saved:
             return [], self.saved.tracker
@@ -166,7 +192,7 @@ class _Run:
             raise self._useless(len(refusals))
         rows = [one.rows for one in waiting if len(one.rows)]
         head = pa.Table.from_batches(rows).slice(0, HEAD_ROWS).combine_chunks().to_batches()[0]
-        return waiting, Tracker.begin(self.job.settings, head)
+        return waiting, trackers.begin(self.job.settings, head)
 
     def _all(self, batches: Iterable[Batch | None], table: Table, before: int) -> bool:
         """Track batch after batch; whether it was told to stop before the end."""
@@ -221,7 +247,7 @@ class _Run:
             self._save(finished=False)
         if stopped:
             return
-        if not self.tracker.contestants.started:
+        if not self.tracker.started:
             raise self._useless(self._refused())
         self.outputs.finish(self.tracker.schema)
         if self.job.state is not None:

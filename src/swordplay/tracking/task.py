@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from swordplay.arguments import shown
+from swordplay.tables.readings.guess_numbers import shell
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.story import Task
 
@@ -14,6 +15,8 @@ ROWS_PER_NUMBER = 10
 """Names of classes come again: among fewer rows than this for each, few different numbers mean little."""
 MOST_CLASSES = 100
 """Beyond this a target does not name classes: every class has a model of its own."""
+FEWEST_NAMES = 20
+"""So many different words, most of them only once, name rows and no classes."""
 TASKS: tuple[Task, ...] = ("regression", "binary", "multi-class")
 
 
@@ -24,7 +27,7 @@ class Recognised(NamedTuple):
     why: str
 
 
-def recognise(target: str, values: Any, wanted: Task | None = None) -> Recognised:
+def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "") -> Recognised:
     """The task that a target's first values ask for.
 
     Parameters
@@ -35,26 +38,50 @@ def recognise(target: str, values: Any, wanted: Task | None = None) -> Recognise
         A pyarrow array of numbers, truths, words or dates; nulls are missing.
     wanted
         What the user says it is.
+    how
+        How the values are written, where that is worth a word.
     """
     kind = str(values.type)
     distinct = sorted(values.drop_null().unique().to_pylist(), key=repr)
     if kind not in ("double", "bool", "string"):
-        raise TrackingError(f"the target {target!r} holds dates, which cannot be predicted. Choose another column as --target.")
+        what = "times of the day" if kind.startswith("time6") else "dates"
+        raise TrackingError(
+            f"the target {target!r} holds {what}, which cannot be predicted. Choose another column as --target."
+        )
+    if kind == "string" and len(distinct) > min(MOST_CLASSES, max(FEWEST_NAMES - 1, 0.5 * (len(values) - values.null_count))):
+        raise too_many(target, distinct[0], f"{len(distinct):,} different words in {len(values) - values.null_count:,} rows")
     if wanted == "regression" and kind == "string" and distinct:
         raise TrackingError(
-            f"the target {target!r} holds words such as {shown(distinct[0])}, and a regression needs numbers. Leave out --task."
+            f"the target {target!r} holds words such as {shown(distinct[0])}, and a regression needs numbers. "
+            f"Leave out --task to predict the words; if they are numbers, --types {shell(target)}=number says which one is not."
         )
     if not distinct:
         raise TrackingError(
             f"the target {target!r} is missing in all of the first {len(values):,} rows, so there is nothing to learn. "
             "Choose another column as --target, or leave these rows out."
         )
+    written = f"; written {how}" if how else ""
     if wanted is not None:
-        return Recognised(wanted, "you said so")
+        return Recognised(wanted, f"you said so{written}")
     if kind != "double":
         several = len(distinct) > 2
         return Recognised("multi-class" if several else "binary", f"{_listed(distinct)} are {_words(kind)}")
-    return _of_numbers(distinct, len(values) - values.null_count)
+    found = _of_numbers(distinct, len(values) - values.null_count)
+    return found._replace(why=f"{found.why}{written}")
+
+
+def too_many(target: str, example: Any, count: str = f"more than {MOST_CLASSES} different words") -> TrackingError:
+    """The error for a target with more different values than classes can have."""
+    if isinstance(example, str):
+        return TrackingError(
+            f"the target {target!r} holds {count}, such as {shown(example)}: too many for classes, and no numbers as far as "
+            "could be seen.\n"
+            f"Choose another column as --target; if they are numbers, --types {shell(target)}=number says which one is not."
+        )
+    return TrackingError(
+        f"the target {target!r} has more than {MOST_CLASSES} different values, too many for classes. "
+        "Use --task regression if they are amounts, or choose another target."
+    )
 
 
 def _of_numbers(distinct: list[float], rows: int) -> Recognised:

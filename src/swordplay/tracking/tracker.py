@@ -16,15 +16,17 @@ from swordplay.estimators import summary
 from swordplay.estimators.model import LARGEST, LinearModel, LossName
 from swordplay.tables import Refusal
 from swordplay.tracking import nested
-from swordplay.tracking.columns import Encoder, numbers_of, plan
+from swordplay.tracking.columns import Encoder, how_read, numbers_of, plan
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.labels import LabelContestants
 from swordplay.tracking.lags import Lags
+from swordplay.tracking.order import OrderWatch, Remark
 from swordplay.tracking.predictions import Page, Predictions
 from swordplay.tracking.story import Moment, Story, Task
 from swordplay.tracking.task import Recognised, recognise
+from swordplay.tracking.totals import Totals
 from swordplay.tracking.values import ValueContestants
 from swordplay.types import Matrix, State, Vector
 
@@ -35,7 +37,7 @@ PATHS: Vector = np.concatenate([[0.0], np.geomspace(1e-3, 1e2, 41)])
 
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
-PARTS = ("encoder", "contestants", "predictions", "recorder")
+PARTS = ("encoder", "contestants", "predictions", "recorder", "order")
 
 
 class Settings(NamedTuple):
@@ -51,6 +53,24 @@ class Settings(NamedTuple):
     """Columns not to use."""
     loss: LossName = "squared"
     """Of a regression: ``"squared"`` or ``"huber"``."""
+    key: tuple[str, ...] = ()
+    """Columns whose values name series: each has a model, baselines and lags of its own."""
+    types: Mapping[str, str] | None = None
+    """What columns are, by name (see ``tables.open_table``); recognised unless given."""
+    missing: tuple[str, ...] = ()
+    """Further texts that stand for nothing."""
+    header: bool | None = None
+    """Whether CSV begins with names; recognised unless given."""
+
+    @property
+    def read(self) -> tuple[str, ...] | None:
+        """The only columns to be read beside the target; None for all."""
+        return None if self.features is None else (*self.features, *self.key)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Columns that need not be read."""
+        return tuple(name for name in self.drop if name not in self.key)
 
 
 class Tracked(NamedTuple):
@@ -79,11 +99,15 @@ class Tracker:
             else ValueContestants(encoder.width, settings.target, settings.loss)
         )
         self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels)
-        self.recorder = Recorder(self.contestants.names)
+        # One of many keys keeps sums only: the course of a run takes a hundred times as much.
+        self.recorder: Recorder | Totals = (Totals if settings.key else Recorder)(self.contestants.names)
+        self.order = OrderWatch(keyed=bool(settings.key))
         self.rows = self.unlabelled = self.refused = 0
         """Rows that were tracked, those of them whose target was missing, and rows that could not be used."""
         self.last = 0
         """Number of the last one in the input."""
+        self.numbering: NDArray[np.int64] | None = None
+        """The numbers that the rows have in the input, where they are read in another order; set by whoever reads them."""
 
     @classmethod
     def begin(cls, settings: Settings, head: Any) -> Self:
@@ -98,9 +122,12 @@ class Tracker:
             learned from it yet.
         """
         target = head.column(settings.target)
-        recognised = recognise(settings.target, target, settings.task)
+        recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
         plans = plan(head, settings.target, settings.features, settings.drop)
-        return cls(settings, recognised, str(target.type), Encoder(plans, settings.lags, recognised.task != "regression"))
+        encoder = Encoder(plans, settings.lags, recognised.task != "regression")
+        tracker = cls(settings, recognised, str(target.type), encoder)
+        tracker.order.begin(head, settings.target)
+        return tracker
 
     @property
     def schema(self) -> Any:
@@ -112,6 +139,11 @@ class Tracker:
         """The task by all that was seen: a target of two classes may turn out to have a third."""
         classes = len(self.contestants.models)
         return "multi-class" if classes > 1 else self.recognised.task
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return self.contestants.started
 
     @property
     def effective_step_size(self) -> float:
@@ -126,14 +158,15 @@ class Tracker:
         batch
             A pyarrow record batch in the schema of the head.
         numbers
-            The numbers of its rows in the input, ascending.
+            The numbers of its rows as they are read, ascending.
         """
-        batch, numbers, refusals = self._usable(batch, numbers)
+        self.order.add(batch)
+        batch, numbers, refusals = self.usable(batch, numbers)
         targets = self.contestants.targets(batch.column(self.settings.target))
         learned = ~np.isnan(targets)
         width = self.encoder.width
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
-        page = Page(batch, numbers, targets)
+        page = Page(batch, self._in_input(numbers), targets)
         debuts = self.contestants.debuts(targets)
         cuts = {0, len(targets), *encoded.widths, *debuts, *(row + 1 for row in debuts)}
         for first, stop in pairwise(sorted(cuts)):
@@ -179,7 +212,7 @@ class Tracker:
         if not self.recorder.room:
             self.recorder.close(sample(self._models()))
 
-    def _usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+    def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
         """The rows whose target can be used, and refusals of the others."""
         if self.recognised.task != "regression":
             return batch, numbers, ()
@@ -189,14 +222,23 @@ class Tracker:
             return batch, numbers, ()
         reason = f"must not pass {LARGEST:g} in magnitude"
         refusals = tuple(
-            Refusal(int(numbers[k]), None, self.settings.target, f"{targets[k]:g}", reason) for k in np.flatnonzero(huge)
+            Refusal(int(row), None, self.settings.target, f"{target:g}", reason)
+            for row, target in zip(self._in_input(numbers[huge]), targets[huge], strict=True)
         )
         return batch.filter(pa.array(~huge)), numbers[~huge], refusals
+
+    def _in_input(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of rows as they are read, as numbers in the input."""
+        return numbers if self.numbering is None else self.numbering[numbers - 1]
 
     def _models(self) -> list[LinearModel]:
         return list(self.contestants.models.values())
 
     # ------------------------------------------------------------------ what there is to tell
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """What the order of the rows so far calls for."""
+        return self.order.remarks()
 
     def errors(self) -> tuple[dict[str, float], float]:
         """RMSE or share of mistakes of the learner and of all baselines, and the best single step size."""
@@ -216,8 +258,9 @@ class Tracker:
         refused, seconds
             How many rows were refused, and how long it took.
         """
-        if not self.contestants.started:
+        if not self.started:
             raise TrackingError(f"no row has a value of the target {self.settings.target!r}, so nothing was learned.")
+        assert isinstance(self.recorder, Recorder), "one of many keys has no story of its own"
         models, (errors, best) = self._models(), self.errors()
         return Story(
             source=source,
@@ -237,6 +280,7 @@ class Tracker:
             certificate=_certificate(models),
             worst=self.recorder.worst(self.last),
             summary=summary.text(LEARNER, self.contestants.models),
+            remarks=tuple(remark.text for remark in self.remarks()),
         )
 
     # ------------------------------------------------------------------ crash-safe
