@@ -1,5 +1,14 @@
 """Estimators for scikit-learn: the extra ``sklearn``."""
 
+from swordplay.estimators.prequential import PrequentialSplit, make_prequential_scorer, prequential_predict, prequential_score
 from swordplay.estimators.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
 
-__all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor"]
+__all__ = [
+    "PrequentialSplit",
+    "SwordAggregator",
+    "SwordClassifier",
+    "SwordRegressor",
+    "make_prequential_scorer",
+    "prequential_predict",
+    "prequential_score",
+]

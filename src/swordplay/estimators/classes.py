@@ -65,7 +65,11 @@ class OneModelPerClass:
 
     def predict(self, rows: Matrix) -> Matrix:
         """Probabilities, shape ``(T, K)``; nothing is learned."""
-        return self.probabilities(self._turn(np.column_stack([model.predict(rows) for model in self.models])))
+        return self.probabilities(self.scores(rows))
+
+    def scores(self, rows: Matrix) -> Matrix:
+        """Log-odds of each class, shape ``(T, K)``; of two, those of the second, ``(T, 1)``."""
+        return self._turn(np.column_stack([model.predict(rows) for model in self.models]))
 
     def predict_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
         """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``."""

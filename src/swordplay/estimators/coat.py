@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from swordplay import arguments
+from swordplay.estimators.block import Block
 from swordplay.estimators.model import LARGEST
 from swordplay.estimators.saved import Saved
 from swordplay.types import Matrix, State, Vector
@@ -31,6 +32,9 @@ CHUNK_NUMBERS = 1 << 21
 
 class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Validation, checkpoints and tags of every estimator here."""
+
+    _block: Block | None = None
+    """What :meth:`predict` answers by after ``fit``, until more is learned; None where that is the model itself."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -88,7 +92,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         around: State = {"columns": int(self.n_features_in_)}
         if hasattr(self, "feature_names_in_"):
             around["names"] = json.dumps(list(self.feature_names_in_))
-        return self.model_, around
+        return self.model_, around if self._block is None else around | self._block.state()
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self.n_features_in_ = saved["columns"]
@@ -100,6 +104,10 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     @abstractmethod
     def _make(self) -> Any:
         """A fresh model from the parameters; refuses those that make no sense."""
+
+    def _study(self, rows: Any, targets: Any) -> None:
+        """Learn the rows of ``fit`` in their order; those who can also work out a block for :meth:`predict`."""
+        play(self.model_, rows, targets, None)
 
 
 AS_DOUBLES = {"dtype": np.float64, "order": "C"}
