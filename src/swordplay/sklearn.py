@@ -1,5 +1,5 @@
 """Estimators for scikit-learn: the extra ``swordplay[sklearn]``."""
 
-from swordplay.estimators.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
+from swordplay.estimators.sklearn import SwordAggregator, SwordClassifier, SwordRegressor, TableEncoder
 
-__all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor"]
+__all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor", "TableEncoder"]

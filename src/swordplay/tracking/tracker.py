@@ -12,18 +12,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from swordplay.encoding.columns import Encoder, numbers_of, plan
 from swordplay.estimators import summary
 from swordplay.estimators.model import LARGEST, LinearModel, LossName
 from swordplay.tables import Refusal
 from swordplay.tracking import nested
-from swordplay.tracking.columns import Encoder, numbers_of, plan
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.labels import LabelContestants
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.predictions import Page, Predictions
-from swordplay.tracking.story import Moment, Story, Task
+from swordplay.tracking.story import Column, Moment, Story, Task
 from swordplay.tracking.task import Recognised, recognise
 from swordplay.tracking.values import ValueContestants
 from swordplay.types import Matrix, State, Vector
@@ -231,7 +231,7 @@ class Tracker:
             measure="RMSE" if self.task == "regression" else "error rate",
             errors=errors,
             best_step=best,
-            columns=self.encoder.columns(models[0].columns.places[1]),
+            columns=tuple(Column(*one) for one in self.encoder.columns(models[0].columns.places[1])),
             course=self.recorder.course(sample(models)),
             step_sizes=POOL,
             certificate=_certificate(models),
