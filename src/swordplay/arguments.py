@@ -18,6 +18,8 @@ SMALLEST_SIZE, LARGEST_SIZE = 1e-100, 1e100
 """Sizes of domains: their squares, times squared gradients, are still numbers."""
 LARGEST_GRADIENT = 1e150
 """Longer gradients have squares that overflow, and a state of NaN after them."""
+LARGEST = 1e60
+"""Magnitudes of features and targets beyond this are mistakes (``estimators.model`` says why)."""
 
 
 def shown(value: object, limit: int = 80) -> str:

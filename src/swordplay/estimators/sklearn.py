@@ -20,9 +20,10 @@ from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
+from swordplay.estimators.table_encoder import TableEncoder
 from swordplay.types import Matrix, State, Vector
 
-__all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor"]
+__all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor", "TableEncoder"]
 
 
 class SwordRegressor(Explained, Regression):
@@ -47,6 +48,10 @@ class SwordRegressor(Explained, Regression):
         Whether to learn an intercept.
     lags
         How many of the last targets join the columns. :meth:`predict` uses the last ones that were learned for all its rows.
+    encode
+        Whether X may be a data frame with words, dates, truths and missing values, of which numbers are made as in
+        ``swordplay track`` (see :class:`TableEncoder`): a category gets a column with the first row that is learned of it, and
+        what is missing counts as usual. Needs pyarrow.
 
     Attributes
     ----------
@@ -58,6 +63,8 @@ class SwordRegressor(Explained, Regression):
         The experts, see there.
     n_features_in_, feature_names_in_
         Columns seen.
+    coef_names_
+        With ``encode=True``, what each coefficient belongs to, such as ``town_Bern``.
 
     Examples
     --------
@@ -78,6 +85,7 @@ class SwordRegressor(Explained, Regression):
         standardize: bool = True,
         intercept: bool = True,
         lags: int = 0,
+        encode: bool = False,
     ) -> None:
         self.loss = loss
         self.radius = radius
@@ -86,6 +94,7 @@ class SwordRegressor(Explained, Regression):
         self.standardize = standardize
         self.intercept = intercept
         self.lags = lags
+        self.encode = encode
 
     @property
     def coef_(self) -> Vector:
@@ -127,7 +136,7 @@ class SwordRegressor(Explained, Regression):
         return model
 
     def _make(self) -> LinearModel:
-        return LinearModel(self.n_features_in_, loss=regression_loss(self.loss), **settings(self))
+        return LinearModel(**self._start(), loss=regression_loss(self.loss), **settings(self))
 
     def _models(self) -> dict[str, LinearModel]:
         self._require_fitted()
@@ -146,6 +155,8 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         As in :class:`SwordRegressor`; the radius is one of log-odds.
     lags
         How many of the last labels join the columns, as truths of "was it this class".
+    encode
+        As in :class:`SwordRegressor`.
 
     Attributes
     ----------
@@ -167,6 +178,7 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         standardize: bool = True,
         intercept: bool = True,
         lags: int = 0,
+        encode: bool = False,
     ) -> None:
         self.radius = radius
         self.memory = memory
@@ -174,6 +186,7 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         self.standardize = standardize
         self.intercept = intercept
         self.lags = lags
+        self.encode = encode
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn the rows once, in their order (see :meth:`SwordRegressor.fit`)."""
@@ -283,7 +296,7 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         return None
 
     def _make_for(self, classes: int) -> OneModelPerClass:
-        make = functools.partial(LinearModel, self.n_features_in_, loss="logistic", **settings(self))
+        make = functools.partial(LinearModel, **self._start(), loss="logistic", **settings(self))
         return OneModelPerClass(make, classes)
 
     def _make(self) -> OneModelPerClass:

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from swordplay.encoding.columns import Encoder, Plan, codes_of, plan
 from swordplay.tables import Refusal
 from swordplay.tables.errors import nearest
 from swordplay.tracking import carried, nested
-from swordplay.tracking.columns import Encoder, Plan, codes_of, plan
 from swordplay.tracking.contestants import BEST_STEP, LEARNER, NO_CHANGE
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.order import OrderWatch, Remark, told

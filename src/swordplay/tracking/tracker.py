@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from swordplay.encoding import dates
+from swordplay.encoding.columns import Encoder, how_read, plan
 from swordplay.estimators import summary
 from swordplay.estimators.model import LinearModel, LossName
 from swordplay.tables import Refusal
-from swordplay.tracking import carried, dates, nested
+from swordplay.tracking import carried, nested
 from swordplay.tracking.clock import time_column
-from swordplay.tracking.columns import Encoder, how_read, plan
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.drivers import drivers
@@ -26,7 +27,7 @@ from swordplay.tracking.labels import BRIER, LOG_LOSS, LabelContestants
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.order import OrderWatch, Remark
 from swordplay.tracking.predictions import Page, Predictions
-from swordplay.tracking.story import Moment, Story, Task
+from swordplay.tracking.story import Column, Moment, Story, Task
 from swordplay.tracking.tally import Tally
 from swordplay.tracking.task import Recognised, recognise
 from swordplay.tracking.totals import Totals
@@ -318,7 +319,7 @@ class Tracker:
             errors=errors,
             more=self.means(),
             best_step=best,
-            columns=self.encoder.columns(spreads),
+            columns=tuple(Column(*one) for one in self.encoder.columns(spreads)),
             course=course,
             step_sizes=POOL,
             drivers=drivers(signed, names, spreads, about),
