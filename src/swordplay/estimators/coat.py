@@ -72,6 +72,8 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return bool(plain and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_") and is_moderate(X))
 
     def _narrow(self, rows: Any) -> Any:
+        if not isinstance(rows, np.ndarray):
+            arguments.require_inside("X", rows)
         if not isinstance(rows, np.ndarray) and rows.shape[1] > WIDEST_SPARSE:
             raise ValueError(
                 f"X is sparse with {rows.shape[1]} columns; sparse rows are made dense here and may have {WIDEST_SPARSE}. "
@@ -91,9 +93,12 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return self.model_, around
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self.n_features_in_ = saved["columns"]
+        self.n_features_in_ = arguments.whole("columns", saved["columns"])
         if "names" in saved:
-            self.feature_names_in_ = np.array(json.loads(saved["names"]), dtype=object)
+            names = json.loads(saved["names"])
+            if type(names) is not list or set(map(type, names)) != {str} or len(set(names)) != self.n_features_in_:
+                raise ValueError(f"its names are {arguments.shown(names)}, and not those of {self.n_features_in_} column(s).")
+            self.feature_names_in_ = np.array(names, dtype=object)
         self.model_ = self._make()
         return self.model_
 
@@ -107,7 +112,12 @@ AS_DOUBLES = {"dtype": np.float64, "order": "C"}
 
 def refuse_strings(name: str, values: Any) -> None:
     """Numbers in quotes would be read as numbers; whoever sends them has not looked at the data."""
-    if (isinstance(values, np.ndarray) and values.dtype.kind in "fiub") or hasattr(values, "indptr"):
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be a masked array: its mask would be lost. Fill it or drop the masked rows.")
+    if hasattr(values, "tocsr"):
+        arguments.require_inside(name, values)
+        return
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         return
     raw = np.asarray(values) if not isinstance(values, list) or _is_table(values) else np.array([], dtype=float)
     quoted = raw.dtype.kind in "US" or (raw.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in raw.flat))

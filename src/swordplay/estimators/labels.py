@@ -55,4 +55,4 @@ class Labels:
 
     def loads(self, text: str) -> None:
         """Labels from text."""
-        self.places = {label: place for place, label in enumerate(load_names(text))}
+        self.places = {self.check(label): place for place, label in enumerate(load_names(text))}

@@ -123,8 +123,11 @@ class NamedRows:
 
     def loads(self, text: str) -> None:
         """Names from text."""
+        names = load_names(text)
+        if len(set(names)) < len(names):
+            raise ValueError("it has a name twice.")
         self.places = {}
-        self.join(load_names(text))
+        self.join(names)
 
 
 def numeric_column(name: str, raw: Any) -> Vector:
@@ -170,7 +173,10 @@ def dump_names(names: Iterable[Hashable]) -> str:
 
 def load_names(text: str) -> list[Hashable]:
     """And back."""
-    return [_hashable(name) for name in json.loads(text)]
+    names = json.loads(text)
+    if not isinstance(names, list):
+        raise ValueError(f"its names are {shown(names)}, and not a list.")
+    return [_hashable(name) for name in names]
 
 
 def _plain(name: Any) -> Any:

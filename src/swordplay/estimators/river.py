@@ -317,6 +317,6 @@ class SwordClassifier(_Coat, base.MiniBatchClassifier):
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self._labels.loads(saved["labels"])
-        if len(self._labels) != np.size(saved["model.counts"]):
+        if not 1 <= len(self._labels) == np.size(saved["model.counts"]):
             raise ValueError("it has not as many labels as models.")
         return super()._resume(saved)

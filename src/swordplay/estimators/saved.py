@@ -8,14 +8,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from swordplay import checkpoint
+import numpy as np
+
+from swordplay import arguments, checkpoint
 from swordplay.checkpoint import CheckpointError
+from swordplay.guard import Guarded
 from swordplay.types import State
 
 PARAMETER, MODEL = "parameter.", "model."
+SIZES = ("columns", f"{PARAMETER}lags")
+"""Entries that say how much there is: room is made for so much."""
 
 
-class Saved(ABC):
+class Saved(Guarded, ABC):
     """``save`` and ``load``, for classes that keep each argument of their constructor under its own name."""
 
     _library: ClassVar[str] = ""
@@ -52,8 +57,9 @@ class Saved(ABC):
             estimator = cls(**_within(PARAMETER, saved))
             model = _within(MODEL, saved)
             if model:
+                _require_held(saved)
                 estimator._resume(saved).load_state(model)
-        except (TypeError, ValueError, KeyError, RecursionError) as error:
+        except (TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
             raise CheckpointError(
                 f"the checkpoint {os.fspath(path)!r} does not fit {cls.__name__}: {error} Save it again with this version."
             ) from error
@@ -62,6 +68,14 @@ class Saved(ABC):
     @classmethod
     def _kind(cls) -> str:
         return cls._library + cls.__name__
+
+
+def _require_held(saved: Mapping[str, Any]) -> None:
+    """Refuse sizes that the file itself gives the lie to, before room is made for as much."""
+    numbers = sum(np.size(value) for value in saved.values())
+    for name in SIZES:
+        if arguments.whole(name, saved.get(name, 0), least=0) > numbers:
+            raise ValueError(f"{name} is {saved[name]}, but the file holds {numbers} numbers in all.")
 
 
 def _within(prefix: str, saved: Mapping[str, Any]) -> State:

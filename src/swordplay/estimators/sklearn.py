@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from swordplay import state
 from swordplay.estimators import label_arrays
 from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.classes import OneModelPerClass
@@ -242,6 +243,8 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self.classes_ = label_arrays.load(saved["classes"])
+        if len(self.classes_) != state.length("model.counts", saved):
+            raise ValueError("it has not as many labels as models.")
         return super()._resume(saved)
 
 

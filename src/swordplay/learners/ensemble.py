@@ -127,6 +127,9 @@ class Ensemble(StatefulLearner[EnsembleState]):
             raise ValueError(
                 "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: load an earlier one."
             )
+        prior = self._template({"hedge.weights": weights}).hedge.log_prior
+        if not np.allclose(new.hedge.log_prior, prior, rtol=SLACK):
+            raise ValueError("state['hedge.log_prior'] is not that of this learner. The state is damaged: load an earlier one.")
 
     def _settings(self) -> State:
         return super()._settings() | {"settings.step_sizes": self._concatenated_steps(self._start())}

@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay import arguments, checkpoint, state
 from swordplay.experts import ExpertState
-from swordplay.learners import certificate
+from swordplay.learners import certificate, sanity
 from swordplay.types import Array, Domain, Gradient, Loss, State, Vector
 
 SLACK = 1e-9
@@ -118,17 +118,12 @@ class StatefulLearner(ABC, Generic[S]):
 
     def _require_sane(self, new: S) -> None:
         """Refuse a state that no game leads to."""
-        if new.rounds < 0:
-            raise ValueError(
-                f"state['rounds'] must be at least 0, got {new.rounds}. The state is damaged: load an earlier one."
-            )
+        sanity.require_ranges(new)
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         for kind in new.experts:
             inside = np.isfinite(kind.points).all() and np.isfinite(kind.base).all()
             if not (inside and self.domain.contains(np.vstack([kind.points, kind.base]), atol=slack).all()):
                 raise ValueError("state has points outside the domain. Make the learner with the domain it was saved with.")
-            if not (kind.energy >= 0).all():
-                raise ValueError("state has a negative energy. The state is damaged: load an earlier one.")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint: the state in a file, whole or not at all."""
@@ -144,7 +139,10 @@ class StatefulLearner(ABC, Generic[S]):
                     f"{os.fspath(path)} was saved with {name} = {arguments.shown(theirs)}, but this learner has "
                     f"{arguments.shown(mine)}. Make the learner with the settings it was saved with."
                 )
-        self.load_state(saved)
+        try:
+            self.load_state(saved)
+        except ValueError as error:
+            raise checkpoint.CheckpointError(f"the checkpoint {os.fspath(path)!r} cannot be used: {error}") from error
 
     def _settings(self) -> State:
         """What a checkpoint must have in common with the learner that loads it."""

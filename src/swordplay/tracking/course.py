@@ -164,5 +164,8 @@ class Recorder:
         """Go on from a saved state."""
         self.width, self.closed, self.open = (int(saved[name]) for name in ("width", "closed", "open"))
         for name in ARRAYS:
-            getattr(self, name)[: self.closed + 1] = saved[name]
+            mine = getattr(self, name)[: self.closed + 1]
+            if np.shape(saved[name]) != mine.shape:  # numpy would repeat a single row
+                raise ValueError(f"recorder.{name} has shape {np.shape(saved[name])} instead of {mine.shape}.")
+            mine[:] = saved[name]
         self.moments = [None if one is None else Moment(*one) for one in json.loads(saved["moments"])]

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from swordplay import checkpoint
 from swordplay.checkpoint.encoding import MAGIC
 from swordplay.tables import OutputPosition, Position
-from swordplay.tracking import nested
+from swordplay.tracking import nested, sanity
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.tracker import Settings, Tracker
 from swordplay.types import State
@@ -117,7 +117,7 @@ def load(job: Job) -> Saved | None:
         return _restored(state)
     except TrackingError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
         raise checkpoint.CheckpointError(
             f"the checkpoint {job.state!r} does not fit this version of swordplay ({error}). Begin anew with --force."
         ) from error
@@ -151,15 +151,17 @@ def _require_replaceable(path: str) -> None:
 
 def _restored(state: Mapping[str, Any]) -> Saved:
     outputs = [nested.take(name, state) for name in ("output", "refused")]
+    tracker, position = Tracker.resumed(nested.take("tracker", state)), Position(**nested.take("position", state))
+    sanity.require_layout(sanity.require_place(position), tracker)
     return Saved(
-        tracker=Tracker.resumed(nested.take("tracker", state)),
+        tracker=tracker,
         essence=state["essence"],
-        position=Position(**nested.take("position", state)),
-        output=OutputPosition(**outputs[0]) if outputs[0] else None,
-        refused=OutputPosition(**outputs[1]) if outputs[1] else None,
-        remarks=tuple(json.loads(state["remarks"])),
-        seconds=state["seconds"],
-        finished=state["finished"],
+        position=position,
+        output=sanity.require_place(OutputPosition(**outputs[0])) if outputs[0] else None,
+        refused=sanity.require_place(OutputPosition(**outputs[1])) if outputs[1] else None,
+        remarks=sanity.require_remarks(json.loads(state["remarks"])),
+        seconds=sanity.require_seconds(state["seconds"]),
+        finished=bool(state["finished"]),
     )
 
 

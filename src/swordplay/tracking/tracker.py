@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from swordplay.estimators import summary
 from swordplay.estimators.model import LARGEST, LinearModel, LossName
 from swordplay.tables import Refusal
-from swordplay.tracking import nested
+from swordplay.tracking import nested, sanity
 from swordplay.tracking.columns import Encoder, numbers_of, plan
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
@@ -258,13 +258,16 @@ class Tracker:
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The tracker that was saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
+        sanity.require_held(saved, saved["encoder.width"], settings.lags)
         encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, recognised.task != "regression")
+        sanity.require_encoder(encoder)
         tracker = cls(settings, recognised, saved["kind"], encoder)
         for name in PARTS[1:]:
             getattr(tracker, name).load_state(nested.take(name, saved))
         tracker.lags.recent = np.array(saved["lags"])
         for name in COUNTS:
             setattr(tracker, name, int(saved[name]))
+        sanity.require_tracker(tracker)
         return tracker
 
 
