@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from swordplay import arguments
 from swordplay.estimators.model import LARGEST
-from swordplay.estimators.saved import Saved
+from swordplay.estimators.saved import Saved, parameters, same
 from swordplay.types import Matrix, State, Vector
 
 LARGEST_WEIGHT = 1e6
@@ -38,7 +38,27 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
+        return "model_" in vars(self)
+
+    @property
+    def model_(self) -> Any:
+        """What learns; refused once a parameter is another than it was made with, until :meth:`fit` makes a new one."""
+        try:
+            model, made_with = vars(self)["model_"], vars(self)["_made_with"]
+        except KeyError:
+            raise AttributeError(f"this {type(self).__name__} has not learned anything yet.") from None
+        if changed := [name for name, value in made_with.items() if not same(getattr(self, name), value)]:
+            name = changed[0]
+            raise ValueError(
+                f"{name} was {arguments.shown(made_with[name])} when learning began and is "
+                f"{arguments.shown(getattr(self, name))} now. Set it back, or call fit to begin anew."
+            )
+        return model
+
+    @model_.setter
+    def model_(self, model: Any) -> None:
+        self.__dict__["model_"] = model
+        self.__dict__["_made_with"] = {name: getattr(self, name) for name in parameters(type(self))}
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:

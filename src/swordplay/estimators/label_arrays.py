@@ -70,7 +70,13 @@ def _words(dtype: Any, labels: list[str]) -> Any:
 
 
 def _require_kind(classes: Any, labels: Any) -> None:
-    """Strings and numbers have no common order, and a label of the other kind is a mistake."""
+    """Labels that can be saved; strings and numbers have no common order, and a label of the other kind is a mistake."""
+    for some in (classes, labels):
+        if some.dtype.kind not in "iubfUO" or (some.dtype.kind == "O" and not all(isinstance(label, str) for label in some)):
+            raise ValueError(
+                f"labels must be numbers, truth values or strings, got {shown(some.tolist())} of {some.dtype}. "
+                "Convert y, such as with y.astype(str)."
+            )
     if (classes.dtype.kind in "USO") != (labels.dtype.kind in "USO"):
         raise ValueError(
             f"labels must stay of one kind: the classes are {shown(classes.tolist())}, "

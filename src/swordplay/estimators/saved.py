@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from abc import ABC, abstractmethod
@@ -36,7 +37,7 @@ class Saved(Guarded, ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and state to a file, all or nothing; no pickle."""
-        state: State = {f"{PARAMETER}{name}": getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        state: State = {f"{PARAMETER}{name}": getattr(self, name) for name in parameters(type(self))}
         learned = self._learned()
         if learned is not None:
             model, around = learned
@@ -68,6 +69,17 @@ class Saved(Guarded, ABC):
     @classmethod
     def _kind(cls) -> str:
         return cls._library + cls.__name__
+
+
+@functools.cache
+def parameters(kind: type) -> tuple[str, ...]:
+    """Arguments of the constructor, which are attributes of the same name."""
+    return tuple(inspect.signature(kind).parameters)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values of a parameter mean the same."""
+    return one is other or bool(np.array_equal(one, other))
 
 
 def _require_held(saved: Mapping[str, Any]) -> None:

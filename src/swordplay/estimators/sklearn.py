@@ -131,8 +131,6 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         The experts of the model, or of the model of each class.
     """
 
-    classes_: Any
-
     def __init__(
         self,
         radius: float = 32.0,
@@ -148,6 +146,14 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         self.standardize = standardize
         self.intercept = intercept
         self.lags = lags
+
+    @property
+    def classes_(self) -> Any:
+        """Labels, the columns of ``predict_proba``; a copy, as answers are made of them."""
+        try:
+            return vars(self)["_classes"].copy()
+        except KeyError:
+            raise AttributeError("this SwordClassifier has not learned anything yet.") from None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn the rows once, in their order (see :meth:`SwordRegressor.fit`)."""
@@ -222,7 +228,7 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
             labels = label_arrays.places(wanted, y)
             if fresh:
                 self.model_ = self._make_for(len(wanted))
-            self.classes_ = wanted
+            self._classes = wanted
         self.model_.grow(len(wanted))
         return np.asarray(play(self.model_, rows, labels, weights))
 
@@ -242,8 +248,8 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         return learned and (learned[0], learned[1] | {"classes": label_arrays.dump(self.classes_)})
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self.classes_ = label_arrays.load(saved["classes"])
-        if len(self.classes_) != state.length("model.counts", saved):
+        self._classes = label_arrays.load(saved["classes"])
+        if len(self._classes) != state.length("model.counts", saved):
             raise ValueError("it has not as many labels as models.")
         return super()._resume(saved)
 

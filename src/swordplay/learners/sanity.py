@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from swordplay.arguments import LARGEST_GRADIENT
 from swordplay.state import COUNT, Range, flatten, require
 
 VAST = 1e300
@@ -19,6 +20,8 @@ RANGES = {
     "log_prior": Range(-1e3, 0.0),
     "cumulative": POSITIVE,
     "weights": SHARE,
+    "replay": Range(-LARGEST_GRADIENT, LARGEST_GRADIENT),
+    "candidate": Range(-LARGEST_GRADIENT, LARGEST_GRADIENT),
     "total": POSITIVE,
     "level": POSITIVE,
     "value": Range(0.0, math.inf),

@@ -205,7 +205,8 @@ class Form:
     def unsettle(self, head: Matrix, tail: Any) -> Matrix:
         """Whole records from settled ones."""
         records = np.empty((len(head), len(self.fresh)))
-        records[:, : self.head], records[:, self._tail] = head, tail
+        with np.errstate(invalid="ignore"):  # what is not a number is refused later
+            records[:, : self.head], records[:, self._tail] = head, tail
         records[:, self._numbers[SCALE]], records[:, self._numbers[COEFFICIENT]] = 1.0, 0.0
         points = self._points(records)
         records[:, self._numbers[NORM]] = np.einsum("kji,kji->ki", points, points)

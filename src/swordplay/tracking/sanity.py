@@ -67,7 +67,8 @@ def require_tracker(tracker: Tracker) -> None:
     counts = {"rows": tracker.rows, "unlabelled": tracker.unlabelled, "refused": tracker.refused, "last": tracker.last}
     for name, count in {**counts, "predictions.scored": tracker.predictions.scored}.items():
         require(name, count, COUNT)
-    require("predictions.total", tracker.predictions.total, SUM)
+    labels = tracker.recognised.task != "regression"
+    require("predictions.total", tracker.predictions.total, Range(0.0, tracker.predictions.scored) if labels else SUM)
     if tracker.lags.recent.shape != (settings.lags,):
         raise refuse(f"there are lags of shape {tracker.lags.recent.shape} instead of {settings.lags}")
     require("lags", tracker.lags.recent, VALUE)
@@ -126,7 +127,7 @@ def require_labels(contestants: LabelContestants, kind: str) -> None:
 
 def require_values(contestants: ValueContestants) -> None:
     """The last value and the sum of all."""
-    require("contestants.last", contestants.last, VALUE)
+    require("contestants.last", contestants.last, VALUE._replace(missing=not contestants.started))
     require("contestants.total", contestants.total, Range(-VAST, VAST))
     require_rungs(contestants.rungs, 1)
 
