@@ -51,9 +51,7 @@ def _sklearn(kind, name, path):
             lambda model=model: model.effective_step_size_,
             lambda model=model: model.save(path),
         ):
-            with pytest.raises(
-                ValueError, match=rf"{name} was .* when learning began and is .* now\. Set it back, or call fit"
-            ):
+            with pytest.raises(ValueError, match=rf"{name} was .* when learning began and is .* now\. Set it back, or"):
                 call()
         assert not path.exists()
         model.set_params(**{name: was})
@@ -111,7 +109,7 @@ def test_labels_that_could_not_be_saved_are_refused_at_once(labels):
             call(X, y)
 
 
-@pytest.mark.parametrize("labels", [[0, 1], [0.5, 1.5], [True, False], ["a", "b"], ["", "\ud800"]], ids=repr)
+@pytest.mark.parametrize("labels", [[0, 1], [1.0, 2.0], [True, False], ["a", "b"], ["", "\ud800"]], ids=repr)
 def test_labels_that_are_accepted_can_be_saved(labels, tmp_path):
     y = np.array(labels)[(X[:, 0] > 0).astype(int)]
     for kinds in (y, y.astype(object)) if isinstance(labels[0], str) else (y,):

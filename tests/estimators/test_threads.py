@@ -1,6 +1,7 @@
 """Several threads on one model: calls are taken one after the other, and the result is that of some order of them."""
 
 import copy
+import functools
 import itertools
 import os
 import pickle
@@ -63,6 +64,11 @@ def test_names_join_while_others_predict():
     assert everything(model._model) == everything(twin._model)  # who only asks leaves no trace
 
 
+def learn_all(model, rows):
+    for x, y in rows:
+        model.learn_one(x, y)
+
+
 @pytest.mark.parametrize("kind", ["SwordRegressor", "SwordClassifier"])
 def test_two_learn_as_if_they_took_turns(kind):
     rows = [[({f"{who}{k}": 1.0 + k, "c": 2.0}, k % 3) for k in range(3)] for who in "ab"]
@@ -75,7 +81,7 @@ def test_two_learn_as_if_they_took_turns(kind):
         orders.append(everything(twin._model))
     for _ in range(30):
         model = getattr(river, kind)()
-        together(*(lambda mine=mine: [model.learn_one(*row) for row in mine] for mine in rows))
+        together(*(functools.partial(learn_all, model, mine) for mine in rows))
         assert everything(model._model) in orders
 
 

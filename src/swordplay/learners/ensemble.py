@@ -130,6 +130,10 @@ class Ensemble(StatefulLearner[EnsembleState]):
         prior = self._template({"hedge.weights": weights}).hedge.log_prior
         if not np.allclose(new.hedge.log_prior, prior, rtol=SLACK):
             raise ValueError("state['hedge.log_prior'] is not that of this learner. The state is damaged: load an earlier one.")
+        points, guess = stacked(new.experts), new.optimism.guess
+        slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
+        if not np.allclose(new.hedge.guesses, points @ guess, atol=slack):
+            raise ValueError("state['hedge.guesses'] are not those of its optimism. The state is damaged: load an earlier one.")
 
     def _settings(self) -> State:
         return super()._settings() | {"settings.step_sizes": self._concatenated_steps(self._start())}

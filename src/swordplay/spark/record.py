@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.engine.layout import COEFFICIENT, LAST, LIVE, NORM, SCALE, WEIGHT
+from swordplay.engine.layout import COEFFICIENT, GAMMA, LAST, LIVE, NORM, SCALE, WEIGHT
 from swordplay.engine.sanity import LIVE_RANGES, ROW_RANGES, SIGNED, SLACK
 from swordplay.engine.scaling import SETTLED, WARM_UP
 from swordplay.estimators.model import CURVATURES, LARGEST, REACH, SMALLEST_NORM, THRESHOLDS, LinearModel, LossName
-from swordplay.estimators.scaler import RANGES
+from swordplay.estimators.scaler import FARTHEST, RANGES
 from swordplay.spark import kernel
 from swordplay.spark.kernel import KEPT_LIVE, KEPT_ROWS, SETTING
 from swordplay.state import Range, require
@@ -131,6 +131,13 @@ class Form:
             values = first.copy()
             values[:, WARM_UP // 2][(values[:, WARM_UP // 2] == SETTLED) & (counts >= WARM_UP)] = 0.0  # a mark, see scaling
             require("first rows", values, RANGES["centers"])
+        numbers, last = (
+            {row: records[:, where] for row, where in self._numbers.items()},
+            np.abs(records[:, self._last]).max(axis=1),
+        )
+        moved = numbers[SCALE] * (np.abs(self._points(records)).max(axis=1) + np.abs(numbers[COEFFICIENT]) * last[:, None])
+        for name, far in (("points", moved), ("points ahead", np.abs(numbers[GAMMA]) * last[:, None])):
+            require(name, far, Range(0.0, FARTHEST))
         require("sum of the weights", records[:, self._numbers[WEIGHT]].sum(axis=1), Range(1.0 - SLACK, 1.0 + SLACK))
 
     def are_young(self, records: Matrix, young: Young) -> Any:
