@@ -29,6 +29,7 @@ VAST = 1e200
 READ_AS = {"number": "double", "truth": "bool", "category": "string", "date": "timestamp", "date and time": "timestamp"}
 """Pyarrow's name of the type of each kind of column."""
 KINDS = (*READ_AS, "left out")
+LOSSES = ("squared", "huber")
 FORMATS = ("csv", "ndjson", "parquet")
 LABELS = {"double": (int, float), "bool": (bool,), "string": (str,)}
 """Types of the classes, by pyarrow's name of the target's type."""
@@ -62,8 +63,10 @@ def require_held(saved: Mapping[str, Any], width: int, lags: int) -> None:
 def require_tracker(tracker: Tracker) -> None:
     """Refuse a run with numbers that no table leads to."""
     settings = tracker.settings
-    if tracker.recognised.task not in TASKS:
-        raise refuse(f"the task is {tracker.recognised.task!r}")
+    if tracker.recognised.task not in TASKS or type(tracker.recognised.why) is not str:
+        raise refuse(f"the task is {shown(tracker.recognised)}")
+    if not _all_of((settings.target, *settings.drop, *(settings.features or ())), (str,)) or settings.loss not in LOSSES:
+        raise refuse(f"the settings are {shown(settings)}")
     counts = {"rows": tracker.rows, "unlabelled": tracker.unlabelled, "refused": tracker.refused, "last": tracker.last}
     for name, count in {**counts, "predictions.scored": tracker.predictions.scored}.items():
         require(name, count, COUNT)
