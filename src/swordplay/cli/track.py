@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 import sys
 from typing import Any
 
 import click
 
 from swordplay.cli import options
+from swordplay.cli.words import echo
 
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -178,12 +180,22 @@ def _all_different(**paths: str | None) -> None:
     seen: dict[str, str] = {}
     for option, path in paths.items():
         if path is not None and path != "-":
-            real = os.path.realpath(path)
-            if real in seen:
-                raise click.UsageError(
-                    f"{seen[real]} and {option} are the same file {path!r}. Give another path to one of them."
-                )
-            seen[real] = option
+            for identity in _identities(path):
+                if identity in seen:
+                    raise click.UsageError(
+                        f"{seen[identity]} and {option} are the same file {path!r}. Give another path to one of them."
+                    )
+                seen[identity] = option
+
+
+def _identities(path: str) -> list[str]:
+    """Where a path leads, and which file is there: one file may have several names."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return [os.path.realpath(path)]
+    place = [f"{found.st_dev}:{found.st_ino}"] if stat.S_ISREG(found.st_mode) and found.st_ino else []
+    return [os.path.realpath(path), *place]
 
 
 def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: bool, remark: str) -> int:
@@ -206,7 +218,7 @@ def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: 
             click.echo("swordplay: interrupted.", err=True)
             return interrupts.exit_code
     if story is None:
-        click.echo(_stopped(job, found), err=True)
+        echo(_stopped(job, found), err=True)
         return interrupts.exit_code
     if report is not None:
         _write(story, _view(job, found, quiet, hindsight), report)

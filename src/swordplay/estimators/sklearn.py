@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from swordplay import state
 from swordplay.estimators import label_arrays, raw_units
 from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.block import Block
@@ -168,8 +169,6 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         The experts of the model, or of the model of each class.
     """
 
-    classes_: Any
-
     def __init__(
         self,
         radius: float = 32.0,
@@ -187,6 +186,14 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         self.intercept = intercept
         self.lags = lags
         self.encode = encode
+
+    @property
+    def classes_(self) -> Any:
+        """Labels, the columns of ``predict_proba``; a copy, as answers are made of them."""
+        try:
+            return vars(self)["_classes"].copy()
+        except KeyError:
+            raise AttributeError("this SwordClassifier has not learned anything yet.") from None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn the rows once, in their order (see :meth:`SwordRegressor.fit`)."""
@@ -278,7 +285,7 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
             labels = label_arrays.places(wanted, y)
             if fresh:
                 self.model_ = self._make_for(len(wanted))
-            self.classes_ = wanted
+            self._classes = wanted
             self._block = None
         self.model_.grow(len(wanted))
         return rows, labels, weights
@@ -311,7 +318,9 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         return learned and (learned[0], learned[1] | {"classes": label_arrays.dump(self.classes_)})
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self.classes_ = label_arrays.load(saved["classes"])
+        self._classes = label_arrays.load(saved["classes"])
+        if len(self._classes) != state.length("model.counts", saved):
+            raise ValueError("it has not as many labels as models.")
         model = super()._resume(saved)
         intercept = bool(self.intercept)
         self._block = Block.load(saved, dim=self.n_features_in_, models=len(model.models), intercept=intercept)

@@ -17,7 +17,7 @@ from swordplay.encoding.columns import Encoder, how_read, plan
 from swordplay.estimators import summary
 from swordplay.estimators.model import LinearModel, LossName
 from swordplay.tables import Refusal
-from swordplay.tracking import carried, nested
+from swordplay.tracking import carried, nested, sanity
 from swordplay.tracking.clock import time_column
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
@@ -356,13 +356,16 @@ class Tracker:
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The tracker that was saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
+        sanity.require_held(saved, saved["encoder.width"], settings.lags)
         encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, recognised.task != "regression")
+        sanity.require_encoder(encoder)
         tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in _parts(settings)[1:]:
             getattr(tracker, name).load_state(nested.take(name, saved))
         tracker.lags.recent, tracker.clock = np.array(saved["lags"]), str(saved["clock"])
         for name in COUNTS:
             setattr(tracker, name, int(saved[name]))
+        sanity.require_tracker(tracker)
         return tracker
 
 
