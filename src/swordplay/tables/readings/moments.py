@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, final
 
 import numpy as np
@@ -27,7 +27,8 @@ SAMPLE = datetime(2012, 1, 31)
 """What examples show: no other order of its parts is a date."""
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
-EARLIEST, LATEST = datetime(1990, 1, 1).timestamp(), datetime(2050, 1, 1).timestamp()
+EARLIEST, LATEST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (1990, 2050))
+"""Between them numbers of seconds may be moments."""
 FARTHEST = 2.5e11
 """Seconds from 1970 to beyond the year 9000: later moments are mistakes."""
 
