@@ -130,6 +130,10 @@ class Delimited:
                 found.setdefault(whole[i], Fault(field.name, values[int(i)].as_py(), reason))
         return found
 
+    def overlooks(self, block: bytes) -> bool:
+        """Never: the header names all columns."""
+        return False
+
     def joined(self, records: list[bytes]) -> Delimited | None:
         """The format with the columns that have their first value in these records, which must be good; None without any."""
         words = self._read(b"".join(records), self._words)

@@ -86,8 +86,6 @@ class Lines:
         lines = block.count(b"\n")
         if block.count(b"\n{") + block.startswith(b"{") != lines or not (block.isascii() or _is_utf8(block)):
             raise pa.ArrowInvalid("not one object a line")
-        if self.grows and not self._strict and not self._keys.issuperset(KEY.findall(block)):
-            raise pa.ArrowInvalid("perhaps there is a new key")
         reading = pyarrow.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
         table = pyarrow.json.read_json(pa.BufferReader(block), reading, self._parsing)
         if len(table) != lines:
@@ -115,6 +113,14 @@ class Lines:
             if field.type != EMPTY:
                 found = self._misfits(field, rows) | found
         return found
+
+    def overlooks(self, block: bytes) -> bool:
+        """Whether lines hold keys that are not in the layout, and :meth:`parse` passes over them."""
+        if not self.grows or self._strict or self._keys.issuperset(KEY.findall(block)):
+            return False
+        names = set(self.layout.names)
+        rows = (_object(line) for line in block.split(b"\n") if line.strip(BLANK) and _is_utf8(line))
+        return any(isinstance(row, dict) and not names.issuperset(row) for row in rows)
 
     def joined(self, records: list[bytes]) -> Lines | None:
         """The format with the keys that have their first value in these lines, which must be good; None if there are none."""

@@ -89,6 +89,10 @@ class Format(Protocol):
         """What is wrong with which record, by number; columns that have had no value so far fit everything."""
         ...
 
+    def overlooks(self, block: bytes) -> bool:
+        """Whether there are columns in complete records which :meth:`parse` passes over, and which might join."""
+        ...
+
     def joined(self, records: list[bytes]) -> Self | None:
         """The same with the columns that have their first value in these good records; None if there are none."""
         ...
@@ -170,6 +174,8 @@ class TextTable(Table):
     def _batch(self, block: bytes, size: int) -> Iterator[Batch]:
         """Complete records as a batch; in ``"stop"``, the good rows before the first bad one and then the error."""
         first = self._position.row + 1
+        if self._format.overlooks(block):
+            self._join(block)
         try:
             rows = self._format.parse(block)
         except pa.ArrowInvalid:
