@@ -155,4 +155,4 @@ def rounded(name: str) -> str:
 
 def empty(name: str) -> str:
     """A remark."""
-    return f"Column {name!r} is empty at the beginning of the table: it is taken for numbers."
+    return f"Column {name!r} is empty at the beginning of the table: it joins with its first value."
