@@ -45,7 +45,7 @@ def test_the_table_fits_and_ranks_everybody(prices, capsys):
     assert lines[5].split()[:2] == ["1", "SwordRegressor"]
     assert "SwordRegressor erred least: RMSE" in captured.out
     assert "price: regression" in captured.err
-    assert "categories note" in captured.err
+    assert "  note  words, one column each\n" in captured.err
 
 
 def test_json_is_the_contest_itself(prices, capsys):

@@ -154,7 +154,7 @@ def test_it_shows_itself(prices, tmp_path):
         (lambda t: t[[]], {"target": "price"}, "no column 'price'"),
         (lambda t: t.assign(price=np.nan), {"target": "price"}, "'price' is missing in all"),
         (lambda t: pd.concat([t, t[["size"]]], axis=1), {"target": "price"}, "are both called 'size'. Rename one"),
-        (lambda t: t.assign(bag=[[1, 2]] * ROWS), {"target": "price"}, "'bag'"),
+        (lambda t: t.assign(bag=[[1, 2]] * ROWS), {"target": "bag"}, "'bag' holds values of type list"),
         (lambda t: t.assign(bag=[{1: 2}, "a"] * (ROWS // 2)), {"target": "price"}, "'bag' holds dict objects"),
         (lambda t: t.assign(z=1j), {"target": "price"}, "'z' holds values of type complex128"),
         (lambda t: t, {"target": "price", "drop": "size"}, r"drop must be a list of names, got the string 'size'"),

@@ -117,6 +117,9 @@ def _of_track(state: Mapping[str, Any]) -> dict[str, Any]:
     facts["columns"] = _listed(used)
     if without := [plan[0] for plan in plans if plan[1] == "left out"]:
         facts["left out"] = _listed(without)
+    if "keys" in tracker:
+        facts["keys"] = f"{len(json.loads(tracker['keys'])):,} of {', '.join(settings['--key'])}, a model each"
+        return facts | {"seconds": round(state["seconds"], 1)}
     if "contestants.places" in tracker:
         facts["classes"] = _listed(
             [f"{label:g}" if isinstance(label, float) else str(label) for label in json.loads(tracker["contestants.places"])]

@@ -63,7 +63,7 @@ class Standing(NamedTuple):
 
 
 class Contest(NamedTuple):
-    """All of it."""
+    """The result of :func:`contest`: how every learner did on one table. The command prints it and the report draws it."""
 
     rows: int
     columns: int

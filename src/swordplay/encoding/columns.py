@@ -16,6 +16,7 @@ import pyarrow as pa
 from swordplay.arguments import LARGEST
 from swordplay.encoding import dates
 from swordplay.tables.errors import TableError, nearest
+from swordplay.tables.layout import HOW, LEFT
 from swordplay.types import Matrix, State
 
 MOST_CATEGORIES = 50
@@ -25,15 +26,20 @@ FEWEST_NAMES = 20
 FEWEST_COUNTS = 2000
 """So many numbers, each one more than the last, count the rows; fewer may be the days of a year or the minutes of a day."""
 
+WIDTHS = {"number": 1, "truth": 1, "date": dates.width(False), "date and time": dates.width(True), "time": 2}
+"""Columns that a column of each kind becomes; a category becomes as many as it has values."""
+
 
 class Plan(NamedTuple):
     """What is to be made of a column."""
 
     name: str
     kind: str
-    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"date and time"`` or ``"left out"``."""
+    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"date and time"``, ``"time"`` or ``"left out"``."""
     why: str = ""
     """Why it is left out."""
+    how: str = ""
+    """How its values are written, where that is worth a word: ``"in $, thousands by commas"``."""
 
 
 class Encoded(NamedTuple):
@@ -45,7 +51,9 @@ class Encoded(NamedTuple):
     """Rows where categories are learned for the first time, in their order, and how wide rows are from there on."""
 
 
-def plan(head: Any, target: str, features: Sequence[str] | None, drop: Sequence[str]) -> tuple[Plan, ...]:
+def plan(
+    head: Any, target: str, features: Sequence[str] | None, drop: Sequence[str], ids: Sequence[str] = ()
+) -> tuple[Plan, ...]:
     """Decide what to make of every column but the target.
 
     Parameters
@@ -58,6 +66,8 @@ def plan(head: Any, target: str, features: Sequence[str] | None, drop: Sequence[
         Columns to use; all that are of use unless given.
     drop
         Columns not to use.
+    ids
+        Columns that name the rows: not used, unless they hold dates or ``features`` names them.
     """
     names = [name for name in head.schema.names if name != target]
     for option, asked in (("--features", features or ()), ("--drop", drop)):
@@ -70,9 +80,23 @@ def plan(head: Any, target: str, features: Sequence[str] | None, drop: Sequence[
     for name in [*names, *(name for name in drop if name not in names)]:  # those to be dropped may not have been read at all
         if name in drop or (features is not None and name not in features):
             plans.append(Plan(name, "left out", "as asked"))
+        elif name in ids and features is None and not pa.types.is_timestamp(head.column(name).type):
+            plans.append(Plan(name, "left out", "it names the rows (--id)"))
         else:
-            plans.append(planned(name, head.column(name), insisted=features is not None))
-    return tuple(plans)
+            made = planned(name, head.column(name), insisted=features is not None)
+            plans.append(made._replace(how=how_read(head.schema, name)))
+    useless = {name: why for name, why in left_out(head.schema).items() if name not in drop}
+    return (*plans, *(Plan(name, "left out", why) for name, why in useless.items()))
+
+
+def how_read(schema: Any, name: str) -> str:
+    """How the values of a column are written, if its table says so."""
+    return ((schema.field(name).metadata or {}).get(HOW) or b"").decode()
+
+
+def left_out(schema: Any) -> dict[str, str]:
+    """Columns that the table left out as they cannot be used, and why."""
+    return dict(json.loads((schema.metadata or {}).get(LEFT) or "{}"))
 
 
 def planned(name: str, values: Any, *, insisted: bool) -> Plan:
@@ -88,6 +112,8 @@ def planned(name: str, values: Any, *, insisted: bool) -> Plan:
         if not insisted and len(known) >= FEWEST_NAMES and len(known.unique()) == len(known):
             return Plan(name, "left out", "every value is different")
         return Plan(name, "category")
+    if pa.types.is_time(values.type):
+        return Plan(name, "time")
     return Plan(name, "date and time" if dates.has_hours(values) else "date")
 
 
@@ -147,9 +173,9 @@ class Encoder:
         """Where the columns of each number, truth and date begin."""
         width = 0 if labels else lags
         for one in plans:
-            if one.kind in ("number", "truth", "date", "date and time"):
+            if one.kind in WIDTHS:
                 self.starts[one.name] = width
-                width += dates.width(one.kind == "date and time") if one.kind.startswith("date") else 1
+                width += WIDTHS[one.kind]
         self.fixed = self.width = width
 
     def encode(self, batch: Any, lagged: Matrix, learned: Any = True) -> Encoded:
@@ -190,6 +216,8 @@ class Encoder:
         if one.kind.startswith("date"):
             hours = one.kind == "date and time"
             rows[:, start : start + dates.width(hours)] = dates.circles(values, hours)
+        elif one.kind == "time":
+            rows[:, start : start + 2] = dates.hours(values)
         else:
             # What lies beyond is clipped by the scaler long before; its square must not overflow on the way there.
             np.clip(numbers_of(values), -LARGEST, LARGEST, out=rows[:, start])
@@ -210,6 +238,24 @@ class Encoder:
                 self.width = widths[row] = wider
         return widths
 
+    def names(self, target: str) -> tuple[str, ...]:
+        """What each column of numbers is, by its place; sine and cosine of a date share a name."""
+        found = [""] * self.width
+        for k in range(0 if self.labels else self.lags):
+            found[k] = f"{target} {k + 1} row{'s' * (k > 0)} before"
+        for one in self.plans:
+            if one.name in self.starts:
+                parts = dates.names(one.kind == "date and time") if one.kind.startswith("date") else ()
+                texts = [f"{part} ({one.name})" for part in parts] or [one.name]
+                found[self.starts[one.name] : self.starts[one.name] + len(texts)] = texts
+        lagged = [(f"{target} {k + 1} row{'s' * (k > 0)} before", one, True) for k, one in enumerate(self.lagged)]
+        for name, group, _ in [*((name, one, False) for name, one in self.categories.items()), *lagged]:
+            for value, place in group.places.items():
+                found[place] = f"{name} = {value}"
+            if group.other is not None:
+                found[group.other] = f"{name} = any other"
+        return tuple(found)
+
     def columns(self, spreads: Any) -> tuple[tuple[str, str, str], ...]:
         """Name, kind and a note in words of each column; ``spreads`` are those that the learner has seen of its columns."""
         return tuple((one.name, one.kind.removesuffix(" and time"), self._note(one, spreads)) for one in self.plans)
@@ -224,9 +270,12 @@ class Encoder:
             note += "" if group.other is None else "; later ones share one"
         elif one.kind.startswith("date"):
             note = f"{'hour of the day, ' if 'time' in one.kind else ''}day of the week, day of the year"
+        elif one.kind == "time":
+            note = "hour of the day"
         else:
             constant = not spreads[self.starts[one.name]] > 0.0
             note = "always the same, which tells nothing" if constant else "as it is" if one.kind == "number" else "1 and 0"
+        note += f"; written {one.how}" if one.how else ""
         count = self.missing[one.name]
         return note + (f"; {count:,} missing, taken as usual" if count else "")
 

@@ -18,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from swordplay import arguments
 from swordplay.estimators import frames
+from swordplay.estimators.block import Block
 from swordplay.estimators.model import LARGEST
-from swordplay.estimators.saved import Saved
+from swordplay.estimators.saved import Saved, parameters, same
 from swordplay.types import Matrix, State, Vector
 
 LARGEST_WEIGHT = 1e6
@@ -35,6 +36,8 @@ CHUNK_NUMBERS = 1 << 21
 class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Validation, checkpoints and tags of every estimator here."""
 
+    _block: Block | None = None
+    """What :meth:`predict` answers by after ``fit``, until more is learned; None where that is the model itself."""
     encode: Any = False
     """Whether words, dates and missing values of a data frame are encoded, for those who have this parameter."""
     encoder_: Any
@@ -46,7 +49,27 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
+        return "model_" in vars(self)
+
+    @property
+    def model_(self) -> Any:
+        """What learns; refused once a parameter is another than it was made with, until :meth:`fit` makes a new one."""
+        try:
+            model, made_with = vars(self)["model_"], vars(self)["_made_with"]
+        except KeyError:
+            raise AttributeError(f"this {type(self).__name__} has not learned anything yet.") from None
+        if changed := [name for name, value in made_with.items() if not same(getattr(self, name), value)]:
+            name = changed[0]
+            raise ValueError(
+                f"{name} was {arguments.shown(made_with[name])} when learning began and is "
+                f"{arguments.shown(getattr(self, name))} now. Set it back, or call fit to begin anew."
+            )
+        return model
+
+    @model_.setter
+    def model_(self, model: Any) -> None:
+        self.__dict__["model_"] = model
+        self.__dict__["_made_with"] = {name: getattr(self, name) for name in parameters(type(self))}
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -124,6 +147,8 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return bool(plain and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_") and is_moderate(X))
 
     def _narrow(self, rows: Any) -> Any:
+        if not isinstance(rows, np.ndarray):
+            arguments.require_inside("X", rows)
         if not isinstance(rows, np.ndarray) and rows.shape[1] > WIDEST_SPARSE:
             raise ValueError(
                 f"X is sparse with {rows.shape[1]} columns; sparse rows are made dense here and may have {WIDEST_SPARSE}. "
@@ -142,12 +167,15 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             around["names"] = json.dumps(list(self.feature_names_in_))
         if self.encode:
             around |= {f"{ENCODER}{name}": value for name, value in self.encoder_.state().items()}
-        return self.model_, around
+        return self.model_, around if self._block is None else around | self._block.state()
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self.n_features_in_ = saved["columns"]
+        self.n_features_in_ = arguments.whole("columns", saved["columns"])
         if "names" in saved:
-            self.feature_names_in_ = np.array(json.loads(saved["names"]), dtype=object)
+            names = json.loads(saved["names"])
+            if type(names) is not list or set(map(type, names)) != {str} or len(set(names)) != self.n_features_in_:
+                raise ValueError(f"its names are {arguments.shown(names)}, and not those of {self.n_features_in_} column(s).")
+            self.feature_names_in_ = np.array(names, dtype=object)
         if self.encode:
             self.encoder_ = frames.resumed({k.removeprefix(ENCODER): v for k, v in saved.items() if k.startswith(ENCODER)})
         self.model_ = self._make()
@@ -157,13 +185,22 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     def _make(self) -> Any:
         """A fresh model from the parameters; refuses those that make no sense."""
 
+    def _study(self, rows: Any, targets: Any) -> None:
+        """Learn the rows of ``fit`` in their order; those who can also work out a block for :meth:`predict`."""
+        play(self.model_, rows, targets, None)
+
 
 AS_DOUBLES = {"dtype": np.float64, "order": "C"}
 
 
 def refuse_strings(name: str, values: Any) -> None:
     """Numbers in quotes would be read as numbers; whoever sends them has not looked at the data."""
-    if (isinstance(values, np.ndarray) and values.dtype.kind in "fiub") or hasattr(values, "indptr"):
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be a masked array: its mask would be lost. Fill it or drop the masked rows.")
+    if hasattr(values, "tocsr"):
+        arguments.require_inside(name, values)
+        return
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         return
     raw = np.asarray(values) if not isinstance(values, list) or _is_table(values) else np.array([], dtype=float)
     quoted = raw.dtype.kind in "US" or (raw.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in raw.flat))

@@ -23,6 +23,7 @@ from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.learners import SwordAgeless, certificate
 from swordplay.learners.certificate import CertificateState
 from swordplay.rates import SelfConfident
+from swordplay.state import Range, require
 from swordplay.types import Matrix, State, Vector
 
 LossName = Literal["squared", "huber", "logistic"]
@@ -69,7 +70,7 @@ def regression_loss(loss: Any) -> LossName:
 
 
 class Bench(NamedTuple):
-    """Arrays at hand for one row at a time: making them anew would cost more than the arithmetic."""
+    """Scratch arrays of a model for learning or predicting one row; made once: making them costs more than the arithmetic."""
 
     raw: Matrix
     scaled: Matrix
@@ -322,9 +323,11 @@ class LinearModel:
         config = np.asarray(parts["engine"].get("config", ()))
         if config.shape == self.engine.memory.config.shape and config[CONFIG.factor] == EARLIER_SHARPNESS:
             self.engine.memory.config[CONFIG.factor] = EARLIER_SHARPNESS
+        require("recent", recent, Range(-LARGEST, LARGEST, missing=True))
         self.columns.load_state(parts["columns"])
         self.target.load_state(parts["target"])
-        self.engine.load_compact_state(parts["engine"])
+        reach = None if self.loss == "logistic" else self.radius * self.target.widest
+        self.engine.load_compact_state(parts["engine"], reach)
         self.recent = recent
 
     @property

@@ -14,7 +14,7 @@ LEADERS = 3
 INDENT = " " * 14
 
 
-def text(name: str, models: Mapping[str, LinearModel]) -> str:
+def text(name: str, models: Mapping[str, LinearModel], *, bound: bool = True) -> str:
     """How fast the stream seems to drift, which experts lead, and what the bound says.
 
     Parameters
@@ -23,6 +23,8 @@ def text(name: str, models: Mapping[str, LinearModel]) -> str:
         Of the estimator.
     models
         What each model tells, such as ``"count"`` or a class, and the model; the names are shown where there are several.
+    bound
+        Whether to say what the bound says.
     """
     first = next(iter(models.values()))
     rows = f"{first.rounds:,} row{'s' * (first.rounds != 1)}"
@@ -30,7 +32,7 @@ def text(name: str, models: Mapping[str, LinearModel]) -> str:
     parts = [f"{name} after {rows} of {columns}" + (f", {len(models)} models" if len(models) > 1 else "")]
     for what, model in models.items():
         parts += [f"model of {what}"] if len(models) > 1 else []
-        parts += [_drift(model), _experts(model), _bound(model)]
+        parts += [_drift(model), _experts(model), *([_bound(model)] if bound else [])]
     return "\n".join(parts)
 
 

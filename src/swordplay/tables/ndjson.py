@@ -11,9 +11,12 @@ import pyarrow as pa
 import pyarrow.json
 from numpy.typing import NDArray
 
-from swordplay.tables import columns
-from swordplay.tables.columns import DATES, NUMBER, TRUTH, WORD, Choice, Layout
+from swordplay.tables import columns, deciding
+from swordplay.tables.columns import Choice
+from swordplay.tables.deciding import Decision
 from swordplay.tables.errors import TableError
+from swordplay.tables.layout import Layout
+from swordplay.tables.readings.reading import DATES, NUMBER, TRUTH, WORD
 from swordplay.tables.records import newlines, pieces
 from swordplay.tables.text import MARK, Fault, Head, bad_row, ended, not_utf8, refusal
 
@@ -40,7 +43,7 @@ class Lines:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.schema = layout.schema
-        self._parsing = pyarrow.json.ParseOptions(explicit_schema=self.schema, unexpected_field_behavior="ignore")
+        self._parsing = pyarrow.json.ParseOptions(explicit_schema=layout.input, unexpected_field_behavior="ignore")
 
     def describe(self) -> str:
         """The layout, for a position."""
@@ -76,7 +79,13 @@ class Lines:
         table = pyarrow.json.read_json(pa.BufferReader(block), reading, self._parsing)
         if len(table) != lines:
             raise pa.ArrowInvalid("not one object a line")
-        return columns.finite(table.combine_chunks().to_batches()[0])
+        rows = columns.finite(table.combine_chunks().to_batches()[0])
+        if self.layout.missing:
+            rows = pa.RecordBatch.from_arrays(list(map(self.layout.known, rows.columns)), schema=rows.schema)
+        rows, bad = self.layout.converted(rows)
+        if bad:
+            raise pa.ArrowInvalid(f"values of {', '.join(bad)} do not fit")
+        return rows
 
     def faults(self, records: list[bytes]) -> dict[int, Fault]:
         """What is wrong with which line, by number."""
@@ -95,9 +104,11 @@ class Lines:
 
     def _misfits(self, field: pa.Field, rows: dict[int, dict[str, Any]]) -> dict[int, Fault]:
         """Rows whose value is not of the column's type."""
-        stored = WORD if field.type in DATES else field.type
-        found, words = {}, {}
-        reason = f"is not {columns.meaning(field.type)}"
+        reading = self.layout.readings.get(field.name)
+        plain = WORD if field.type in DATES else field.type
+        stored = plain if reading is None else self.layout.stored[field.name]
+        found, words, others = {}, {}, {}
+        reason = f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
         for i, row in rows.items():
             value = row.get(field.name)
             if value is None:
@@ -106,8 +117,14 @@ class Lines:
                 found[i] = Fault(field.name, json.dumps(value, ensure_ascii=False), reason)
             elif stored is WORD:
                 words[i] = value
-        bad = columns.misfits(pa.array(words.values(), WORD), field.type)
-        return found | {i: Fault(field.name, words[i], reason) for i, wrong in zip(words, bad, strict=True) if wrong}
+            else:
+                others[i] = value
+        values = self.layout.known(pa.array(words.values(), WORD)) if stored is WORD else pa.array(others.values(), stored)
+        if reading is None and stored is not WORD:
+            return found
+        bad = columns.misfits(values, field.type) if reading is None else reading.convert(values).bad
+        texts = words if stored is WORD else others
+        return found | {i: Fault(field.name, str(texts[i]), reason) for i, wrong in zip(texts, bad, strict=True) if wrong}
 
 
 def recognise(head: Head, choice: Choice) -> Lines:
@@ -129,9 +146,11 @@ def recognise(head: Head, choice: Choice) -> Lines:
         raise bad_row(head.name, refusal(1, line, next(reading for reading in readings if isinstance(reading, Fault))))
     names = tuple(dict.fromkeys(name for row in rows for name in row))
     columns.require(head.name, names, choice)
-    types = tuple(None if choice.leaves_out(name) else _kind(head, name, [row.get(name) for row in rows]) for name in names)
+    decisions = {name: _decided(head, name, [row.get(name) for row in rows], choice) for name in names}
+    stored = {name: kind for name, (_, kind) in decisions.items() if kind is not None}
+    layout = deciding.layout(head.name, names, [one for one, _ in decisions.values()], choice, head.remarks, stored)
     head.take(mark, 0)
-    return Lines(Layout(names, types))
+    return Lines(layout)
 
 
 def complete(head: bytes) -> bool:
@@ -139,24 +158,35 @@ def complete(head: bytes) -> bool:
     return b"\n" in head.lstrip()
 
 
-def _kind(head: Head, name: str, values: list[Any]) -> pa.DataType:
-    """What most of the values are."""
+def _decided(head: Head, name: str, values: list[Any], choice: Choice) -> tuple[Decision, pa.DataType | None]:
+    """What is made of a key, by what most of its values are; and what these are."""
+    if choice.leaves_out(name):
+        return deciding.LEFT_OUT, None
     kinds = Counter(KINDS[type(value)] for value in values if value is not None)
     if not kinds:
         head.remarks.append(columns.empty(name))
-        return NUMBER
+        return Decision(NUMBER), None
     kind = kinds.most_common(1)[0][0]
+    known = [value for value in values if KINDS.get(type(value)) == kind]
     if kind == NESTED:
-        example = json.dumps(next(value for value in values if isinstance(value, list | dict)))
-        raise TableError(
-            f"{head.name}: column {name!r} holds nested values such as {shown_json(example)}. "
-            f"Flatten it first (with jq, say), or leave it out with --drop {name}."
-        )
+        example = json.dumps(known[0])
+        return deciding.nested(name, f"nested values such as {shown_json(example)}", choice), None
     if kind == WORD:
-        return columns.vote(pa.array([value for value in values if isinstance(value, str)], WORD), DATES)
-    if any(type(value) is int and abs(value) >= columns.LARGEST_EXACT for value in values):
+        texts = Layout((), (), missing=choice.missing).known(pa.array(known, WORD))
+        return _of_texts(name, texts, choice), WORD
+    if kind == TRUTH:
+        return deciding.of_others_stored(name, pa.array(known, TRUTH), TRUTH, choice), TRUTH
+    if any(type(value) is int and abs(value) >= columns.LARGEST_EXACT for value in known):
         head.remarks.append(columns.rounded(name))
-    return kind
+    return deciding.of_numbers_stored(name, pa.array(list(map(float, known)), NUMBER), choice), NUMBER
+
+
+def _of_texts(name: str, texts: pa.Array, choice: Choice) -> Decision:
+    """Strings; of those that are written plainly, pyarrow reads only dates."""
+    made = deciding.of_texts(name, texts, choice)
+    if made.type in (None, WORD, *DATES) or made.reading is not None:
+        return made
+    return made._replace(reading=deciding.plainly(made.type, "."))
 
 
 def shown_json(text: str, limit: int = 60) -> str:

@@ -113,6 +113,8 @@ class TextTable(Table):
         self.name, self.schema, self.remarks = source.name, format.schema, []
         self._source, self._format, self._position, self._beginning = source, format, position, beginning
         self._skip, self._block_size = skip, block_size
+        self.start, self.live = position, source.live
+        self._text = position.offset  # bytes of text that were read
 
     @property
     def size(self) -> int | None:
@@ -129,6 +131,13 @@ class TextTable(Table):
         """Bad rows so far."""
         return self._position.refused
 
+    def share(self, position: Position) -> float | None:
+        """The bytes of text that are done, of all; of compressed text about, by how well what was read is compressed."""
+        if not self.size:
+            return None
+        text = self.size if self._source.plain else self.size * self._text / max(self.consumed, 1)
+        return min(1.0, position.offset / max(text, 1.0))
+
     def close(self) -> None:
         """Let go of the input."""
         self._source.close()
@@ -138,6 +147,7 @@ class TextTable(Table):
         carry = b""
         while data := self._source.read(self._block_size):
             block = carry + data
+            self._text += len(data)
             end = self._format.cut(block)
             carry = block[end:]
             if end:

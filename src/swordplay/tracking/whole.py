@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.encoding.columns import Encoder, Plan, codes_of, numbers_of, plan
+from swordplay.encoding.columns import Encoder, Plan, codes_of, how_read, numbers_of, plan
 from swordplay.estimators.model import LARGEST
 from swordplay.tables import Frame, open_table
+from swordplay.tracking.early import HEAD_ROWS
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.lags import Lags
-from swordplay.tracking.run import HEAD_ROWS
+from swordplay.tracking.order import OrderWatch
+from swordplay.tracking.ordered import AS_IT_IS, Order, ordered
 from swordplay.tracking.task import MOST_CLASSES, Recognised, recognise
 from swordplay.tracking.tracker import Settings
 from swordplay.types import Matrix, Vector
@@ -47,6 +49,7 @@ def whole(
     format: str | None = None,
     encoding: str = "utf-8",
     on_bad: str = "stop",
+    order: Order = AS_IT_IS,
 ) -> Whole:
     """Read a table up to its row number ``most``.
 
@@ -58,17 +61,26 @@ def whole(
         The target, and what else was said.
     most
         Rows to be read.
+    order
+        Another order of the rows than that of the file: it is read whole then, and ``most`` counts in that order.
     """
     with open_table(
         source,
         format=format,
         target=settings.target,
-        drop=settings.drop,
-        keep=settings.features,
+        drop=order.unwanted(settings.unread),
+        keep=order.wanted(settings.read),
         on_bad=on_bad,
         encoding=encoding,
-    ) as table:
-        batches, count, refused = [], 0, 0
+        types=settings.types,
+        missing=settings.missing,
+        header=settings.header,
+    ) as read:
+        table, refused = read, 0
+        if order:
+            found = ordered(read, order, read.batches())
+            table, refused = found.table, len(found.refusals)
+        batches, count = [], 0
         for batch in table.batches():
             if len(batch.rows):
                 batches.append(batch.rows)
@@ -85,14 +97,18 @@ def whole(
         raise TrackingError(
             f"{source}: the target {settings.target!r} is missing in all rows. Choose another column as --target."
         )
+    watch = OrderWatch()
+    watch.begin(known[0], settings.target)
+    watch.add(known[0])
+    remarks = (*remarks, *(one.text for one in watch.remarks(key_option=False)))
     return _encoded(head, known[0], settings, remarks, refused, count > most)
 
 
 def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...], refused: int, cut: bool) -> Whole:
     """Rows as numbers; task and columns are decided by the head, as a run decides them."""
     column = batch.column(settings.target)
-    recognised = recognise(settings.target, head.column(settings.target), settings.task)
-    plans = plan(head, settings.target, settings.features, settings.drop)
+    recognised = recognise(settings.target, head.column(settings.target), settings.task, how_read(head.schema, settings.target))
+    plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
     labels = recognised.task != "regression"
     names: tuple[str, ...] = ()
     if labels:

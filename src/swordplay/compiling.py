@@ -1,21 +1,26 @@
-"""The one place that names a numba flag.
+"""How functions are compiled: the one place that names a numba flag, used by every room that has kernels.
 
 - ``cache``: machine code is kept on disk beside the source, so that only the first process of an installation compiles.
-  numba's cache looks at one source file only; the digest in each kernel's name makes a change anywhere in the engine count.
+  A kernel freezes the constants and the functions that it uses, from whichever file they come, and numba's cache looks at the
+  kernel's own file only. So the name of each kernel ends in a digest of its file and of all files of the package that this
+  one imports, directly or through others (:func:`sources`): whatever changes there, the kernel is compiled again.
 - ``nogil``: kernels touch no Python object, so threads run many streams at once.
 - ``error_model="numpy"``: a division by zero gives inf, as in the readable learners, instead of a branch at each division.
 - ``_nrt=False``: kernels allocate nothing, so no array view has to be counted; counting cost more than the arithmetic.
 - ``fastmath`` is a list of the liberties we allow: fused multiply-add, reordered sums, the sign of zero. Never ``ninf``:
-  infinite rates and steps are part of the algorithm. ``nnan`` only for lanes, which run after a round has been checked.
-- ``noalias``, only for lanes: their arrays never overlap, and without that promise no loop over the experts becomes
+  infinite rates and steps are part of the algorithm. ``nnan`` only for loops over experts, which run after a round has been
+  checked.
+- ``noalias``, only for loops over experts: their arrays never overlap, and without that promise no such loop becomes
   vector instructions.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -38,13 +43,46 @@ class _Apart(Compiler):
         self.state.flags.noalias = True
 
 
-def _digest() -> str:
-    """A name for the present state of all of the engine's source."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
+PACKAGE = Path(__file__).parent
+_COMMENT = re.compile(r"#[^\n]*")
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from +swordplay([\w.]*) +import +(\([^)]*\)|[^\n]*)|import +swordplay([\w.]*))",
+    re.MULTILINE,
+)
 
 
-_DIGEST = _digest()
+def sources(file: Path) -> frozenset[Path]:
+    """A source file and all files of the package that it imports, directly or through others."""
+    found, ahead = {file}, [file]
+    while ahead:
+        new = _imported(ahead.pop()) - found
+        found |= new
+        ahead += new
+    return frozenset(found)
+
+
+@functools.cache
+def _imported(file: Path) -> frozenset[Path]:
+    """The files of the package that the import statements of a file name."""
+    text = _COMMENT.sub("", file.read_text(encoding="utf-8"))
+    return frozenset(found for statement in _IMPORT.finditer(text) for found in _named(*statement.groups()))
+
+
+def _named(room: str | None, names: str | None, module: str | None) -> Iterator[Path]:
+    """Where the names of one import statement come from: a module of that name, else the module they are taken from."""
+    place = PACKAGE.joinpath(*(room or module or "").split("."))
+    folder = place.is_dir()
+    for entry in (names or "").strip("() \n,").split(","):
+        name = entry.split()[0] if entry.strip() else ""
+        taken = (place / f"{name}.py", place / name / "__init__.py") if folder and name else ()
+        own = (place / "__init__.py",) if folder else (place.with_suffix(".py"),)
+        yield from [file for file in (*taken, *own) if file.is_file()][:1]
+
+
+@functools.cache
+def _digest(file: Path) -> str:
+    """A name for the present state of all that a kernel of this file may freeze."""
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sorted(sources(file)))).hexdigest()[:12]
 
 
 def exact(function: F) -> F:
@@ -57,14 +95,14 @@ def part(function: F) -> F:
     return cast(F, numba.njit(fastmath=_LIBERTIES, forceinline=True, **_FLAGS)(function))
 
 
-def lanes(function: F) -> F:
-    """A loop over experts: arrays that do not overlap, numbers that are not NaN."""
+def expert_loop(function: F) -> F:
+    """A loop over experts that becomes vector instructions: its arrays do not overlap, and no number in them is NaN."""
     return cast(F, numba.njit(fastmath=_LIBERTIES | {"nnan"}, pipeline_class=_Apart, forceinline=True, **_FLAGS)(function))
 
 
 def kernel(function: F) -> F:
-    """A kernel that Python calls: cached on disk."""
-    function.__qualname__ = f"{function.__qualname__}.{_DIGEST}"
+    """A kernel that Python calls: its machine code is kept on disk."""
+    function.__qualname__ = f"{function.__qualname__}.{_digest(Path(function.__code__.co_filename))}"
     return cast(F, numba.njit(cache=True, fastmath=_LIBERTIES, **_FLAGS)(function))
 
 
