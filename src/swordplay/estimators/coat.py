@@ -133,7 +133,7 @@ AS_DOUBLES = {"dtype": np.float64, "order": "C"}
 def refuse_strings(name: str, values: Any) -> None:
     """Numbers in quotes would be read as numbers; whoever sends them has not looked at the data."""
     if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"{name} must not be a masked array: its mask would be lost. Fill it or drop the masked rows.")
+        arguments.unmasked(name, values)
     if hasattr(values, "tocsr"):
         arguments.require_inside(name, values)
         return

@@ -14,7 +14,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from swordplay.arguments import shown
+from swordplay.arguments import shown, unmasked
 from swordplay.estimators.model import LARGEST
 from swordplay.types import Matrix, Vector
 
@@ -149,7 +149,7 @@ def numeric_column(name: str, raw: Any) -> Vector:
 
 def targets(y: Any, count: int) -> Any:
     """Targets or labels as an array, one for each of ``count`` rows."""
-    values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    values = y.to_numpy() if hasattr(y, "to_numpy") else unmasked("y", y)
     if values.shape != (count,):
         raise ValueError(f"y must have one entry for each of the {count} rows of X, got shape {values.shape}.")
     return values

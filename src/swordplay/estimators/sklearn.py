@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from swordplay import state
+from swordplay import arguments, state
 from swordplay.estimators import label_arrays
 from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.classes import OneModelPerClass
@@ -218,6 +218,8 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
     def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, fresh: bool = False, open_: bool = False) -> Matrix:
         with self._all_or_nothing():
             fresh = fresh or not self.__sklearn_is_fitted__()
+            if isinstance(y, np.ma.MaskedArray):
+                arguments.unmasked("y", y)
             rows, y = self._rows_and_targets(X, y, reset=fresh)
             if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
                 check_classification_targets(y)
