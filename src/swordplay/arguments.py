@@ -28,6 +28,8 @@ def shown(value: object, limit: int = 80) -> str:
 
 def real(name: str, value: Any) -> float:
     """A finite real number."""
+    if isinstance(value, np.ma.MaskedArray):
+        unmasked(name, value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
@@ -81,7 +83,7 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 def unmasked(name: str, value: Any) -> Any:
     """An array without a mask; one that has a mask would lose it, and what is hidden behind it would count."""
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(f"{name} must not be a masked array: its mask would be lost. Fill it or drop the masked entries.")
+        raise TypeError(f"{name} must not be masked: the mask would be lost. Fill it or drop the masked entries.")
     return np.asarray(value)
 
 

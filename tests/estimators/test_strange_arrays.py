@@ -12,13 +12,6 @@ X = np.random.default_rng(0).normal(size=(40, 3))
 Y = (X[:, 0] > 0).astype(float)
 
 
-def playing(engine):
-    def play(X, y):
-        engine.play(X, np.asarray(y))
-
-    return play
-
-
 def doors():
     """Everybody who takes rows and targets, and how to look at what they know."""
     for kind in (sklearn.SwordRegressor, sklearn.SwordClassifier, sklearn.SwordAggregator):
@@ -126,13 +119,9 @@ def test_nullable_columns(kind):
     for make in (sklearn.SwordRegressor, sklearn.SwordClassifier):
         np.testing.assert_array_equal(make().fit(frame, y).predict(good), make().fit(good, y).predict(good))
     frame.loc[2, "a"] = pd.NA
-    for model, learn in (
-        (river.SwordRegressor(), "learn_many"),
-        (sklearn.SwordRegressor(), "fit"),
-        (sklearn.SwordClassifier(), "fit"),
-    ):
+    for learn in (river.SwordRegressor().learn_many, sklearn.SwordRegressor().fit, sklearn.SwordClassifier().fit):
         with pytest.raises((ValueError, TypeError)):
-            getattr(model, learn)(frame, y)
+            learn(frame, y)
     with pytest.raises((ValueError, TypeError)):
         river.SwordClassifier().learn_many(good, pd.Series(pd.array([1, 0, None, 1], dtype="Int64")))
     with pytest.raises((ValueError, TypeError)):

@@ -26,6 +26,8 @@ def number(name: str, value: Any) -> float:
     """A finite real number of sensible size; true and false are 1 and 0."""
     if type(value) is float and -LARGEST <= value <= LARGEST:
         return value  # the usual case
+    if isinstance(value, np.ma.MaskedArray):
+        unmasked(name, value)
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if not isinstance(value, numbers.Real):

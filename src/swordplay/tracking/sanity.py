@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
@@ -17,7 +18,7 @@ from swordplay.tracking.columns import MOST_CATEGORIES, Encoder
 from swordplay.tracking.course import ARRAYS, FIRST_WIDTH, MOST, Recorder
 from swordplay.tracking.rungs import COUNT as COUNT_OF_RUNGS
 from swordplay.tracking.rungs import Rungs
-from swordplay.tracking.task import TASKS
+from swordplay.tracking.task import MOST_CLASSES, TASKS
 
 if TYPE_CHECKING:
     from swordplay.tracking.labels import LabelContestants
@@ -74,7 +75,8 @@ def require_tracker(tracker: Tracker) -> None:
     require("predictions.total", tracker.predictions.total, Range(0.0, tracker.predictions.scored) if labels else SUM)
     if tracker.lags.recent.shape != (settings.lags,):
         raise refuse(f"there are lags of shape {tracker.lags.recent.shape} instead of {settings.lags}")
-    require("lags", tracker.lags.recent, VALUE)
+    places = Range(0.0, MOST_CLASSES - 1.0, whole=True, missing=True)
+    require("lags", tracker.lags.recent, places if labels else VALUE)
     require_recorder(tracker.recorder)
     if tracker.recognised.task == "regression":
         require_values(tracker.contestants)  # type: ignore[arg-type]  # because the task decides which ones they are
@@ -153,6 +155,8 @@ def require_layout(position: Position, tracker: Tracker) -> None:
     """The columns that the run reads are those that it uses, and of their types."""
     layout, details = Layout.read(position.layout)
     if not _all_of(layout.names, (str,)) or len(set(layout.names)) < len(layout.names) or not _all_of(details.values(), (str,)):
+        raise refuse(f"the layout of the input is {shown(position.layout)}")
+    if not re.fullmatch(r"[\t -~]?", details.get("delimiter", "")) or not re.fullmatch("[.,]?", details.get("decimal", "")):
         raise refuse(f"the layout of the input is {shown(position.layout)}")
     kinds = {field.name: str(field.type).partition("[")[0] for field in layout.schema}
     used = {one.name: READ_AS[one.kind] for one in tracker.encoder.plans if one.kind != "left out"}
