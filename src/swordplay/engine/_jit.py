@@ -1,12 +1,15 @@
 """The one place that names a numba flag.
 
-- ``cache``: machine code is kept on disk beside the source, so that only the first process of an installation compiles.
+- ``cache``: machine code is kept on disk, so that only the first process of an installation compiles: in NUMBA_CACHE_DIR if
+  that is set, else beside the source, else in the user's cache folder; where none can be written to, each process compiles.
   numba's cache looks at one source file only; the digest in each kernel's name makes a change anywhere in the engine count.
 - ``nogil``: kernels touch no Python object, so threads run many streams at once.
 - ``error_model="numpy"``: a division by zero gives inf, as in the readable learners, instead of a branch at each division.
 - ``_nrt=False``: kernels allocate nothing, so no array view has to be counted; counting cost more than the arithmetic.
 - ``fastmath`` is a list of the liberties we allow: fused multiply-add, reordered sums, the sign of zero. Never ``ninf``:
   infinite rates and steps are part of the algorithm. ``nnan`` only for lanes, which run after a round has been checked.
+- ``boundscheck``, only where the environment says SWORDPLAY_CHECKED: an index outside its array is then an error instead of
+  whatever lies there. For tests; it costs most of the speed, and has a cache of its own.
 - ``noalias``, only for lanes: their arrays never overlap, and without that promise no loop over the experts becomes
   vector instructions.
 """
@@ -14,6 +17,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +30,8 @@ from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+CHECKED = bool(os.environ.get("SWORDPLAY_CHECKED"))
+_FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False} | ({"boundscheck": True} if CHECKED else {})
 _LIBERTIES = {"contract", "reassoc", "nsz"}
 
 
@@ -44,7 +49,7 @@ def _digest() -> str:
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
 
 
-_DIGEST = _digest()
+_DIGEST = _digest() + (".checked" if CHECKED else "")
 
 
 def exact(function: F) -> F:
@@ -65,7 +70,10 @@ def lanes(function: F) -> F:
 def kernel(function: F) -> F:
     """A kernel that Python calls: cached on disk."""
     function.__qualname__ = f"{function.__qualname__}.{_DIGEST}"
-    return cast(F, numba.njit(cache=True, fastmath=_LIBERTIES, **_FLAGS)(function))
+    try:
+        return cast(F, numba.njit(cache=True, fastmath=_LIBERTIES, **_FLAGS)(function))
+    except RuntimeError:  # no folder that may be written to: not beside the source, not in the user's own
+        return cast(F, numba.njit(fastmath=_LIBERTIES, **_FLAGS)(function))
 
 
 def _bits_of(number: float) -> int:

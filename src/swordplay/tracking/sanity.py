@@ -124,7 +124,7 @@ def require_rungs(rungs: Rungs, classes: int) -> None:
 def require_labels(contestants: LabelContestants, kind: str) -> None:
     """Classes of the target's type, each with its counts."""
     classes = contestants.model.classes
-    if len(contestants.places) != classes or not _all_of(contestants.places, LABELS.get(kind, ())):
+    if list(contestants.places.values()) != list(range(classes)) or not _all_of(contestants.places, LABELS.get(kind, ())):
         raise refuse(f"there are {len(contestants.places)} classes for {classes} models, or some of another type")
     require("contestants.last", contestants.last, Range(-1, classes - 1, whole=True))
     require_rungs(contestants.rungs, classes)
