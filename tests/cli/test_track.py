@@ -52,7 +52,7 @@ def test_summary(capsys):
     assert run(["track", "prices.csv", "--target", "price", "-o", "p.csv"]) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("prices.csv: price, regression\n")
-    for name in ("Sword", "no change", "running mean", "best step size"):
+    for name in ("swordplay", "no change", "running mean", "best step size"):
         assert name in captured.out
     assert "300 rows in" in captured.out
     assert "Predictions   p.csv" in captured.out
@@ -76,7 +76,7 @@ def test_json(capsys, tmp_path, task):
     assert answer["rows"] == 300
     assert answer["predicted"] == len(predicted)
     assert answer["unlabelled"] == sum(row["truth"] == "" for row in lines(tmp_path / "p.csv"))
-    assert answer["errors"]["Sword"] == pytest.approx(float(predicted[-1]["running_error"]), rel=ROUNDING)
+    assert answer["errors"]["swordplay"] == pytest.approx(float(predicted[-1]["running_error"]), rel=ROUNDING)
     assert answer["files"] == {"predictions": str(tmp_path / "p.csv")}
     assert [column["name"] for column in answer["columns"]] == ["x", "z", "flag", "when", "colour", "name"]
 
@@ -203,7 +203,7 @@ def test_quiet(capsys):
     assert run(["track", "prices.csv", "--target", "price", "--quiet"]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert "Sword" in captured.out
+    assert "swordplay" in captured.out
 
 
 def test_hostile_names_are_shown_as_they_are(capsys, tmp_path, monkeypatch):

@@ -48,6 +48,9 @@ DATES = {
     "days of the week": date("Tue, 31 Jan 2012 14:30", "Wednesday, 1 February 2012 0:05", means=LATE, how="as in 31 Jan 2012"),
     "year first": date("2012/01/31", "2012/2/1", means=BOTH, how="as in 2012/01/31"),
     "eight digits": date("20120131", "20120201", means=BOTH, how="as in 20120131"),
+    "named months of a year": date("2012-Jan", "2012 February", means=[datetime(2012, 1, 1), FEBRUARY], how="as in 2012 Jan"),
+    "named months and years": date("Jan 2012", "Feb-2012", means=[datetime(2012, 1, 1), FEBRUARY], how="as in Jan 2012"),
+    "named months, two digits": date("31-Jan-12", "1-Feb-12", means=BOTH, how="as in 31 Jan 12"),
     "months": date("2012-01", "2012-02", means=[datetime(2012, 1, 1), FEBRUARY], how="as in 2012-01"),
     "two digits of a year": date(
         "01/31/12", "02/01/12", "12/31/99", means=[JANUARY, FEBRUARY, datetime(1999, 12, 31)], how="month first (01/31/12)"

@@ -84,7 +84,7 @@ def test_baselines_of_a_regression():
     means = np.array([targets[:t].mean() for t in range(1, len(targets))])
     assert errors["no change"] == pytest.approx(math.sqrt(np.mean(np.diff(targets) ** 2)), rel=ROUNDING)
     assert errors["running mean"] == pytest.approx(math.sqrt(np.mean((means - targets[1:]) ** 2)), rel=ROUNDING)
-    assert list(errors) == ["Sword", "no change", "running mean", "best step size"]
+    assert list(errors) == ["swordplay", "no change", "running mean", "best step size"]
 
 
 def test_baselines_of_a_classification():
@@ -226,8 +226,8 @@ def test_the_story_adds_up(task):
     for name, error in story.errors.items():
         mean = story.course.losses[name].sum() / scored
         assert (math.sqrt(mean) if task == "regression" else mean) == pytest.approx(error, rel=ROUNDING)
-    assert story.errors["Sword"] == pytest.approx(column(found, "running_error")[-1], rel=ROUNDING)
-    assert story.errors["Sword"] < story.errors["no change"]
+    assert story.errors["swordplay"] == pytest.approx(column(found, "running_error")[-1], rel=ROUNDING)
+    assert story.errors["swordplay"] < story.errors["no change"]
     assert story.course.highest.max() == pytest.approx(np.nanmax(column(found, "loss")), rel=ROUNDING)
     assert story.course.lowest.min() == pytest.approx(np.nanmin(column(found, "loss")), rel=ROUNDING)
     np.testing.assert_allclose(story.course.weights.sum(axis=1), 1.0, rtol=ROUNDING)

@@ -11,6 +11,7 @@ import click
 
 from swordplay import __version__, arguments
 from swordplay.cli import options
+from swordplay.cli.words import echo
 
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -152,7 +153,7 @@ def compare_command(
     if report is not None:
         _write(found, view, f"{name}: {target}", report)
         if not quiet:
-            click.echo(f"The report is in {report}.", err=True)
+            echo(f"The report is in {report}.", err=True)
 
 
 def _say(table: Any, target: str, rows: int) -> None:

@@ -128,6 +128,7 @@ def _now_and_then(say: Callable[[str], None]) -> Callable[[Report, str], None]:
 @contextmanager
 def _bar(name: str, console: Console) -> Iterator[Callable[[Report, str], None]]:
     """A bar that leaves no trace; without an end where nobody knows it."""
+    name = printable(name)
     short = name if len(name) <= 16 else f"{name[:7]}…{name[-8:]}"
     bar = BarColumn(bar_width=10 if console.width < NARROW else 30)
     parts = (TextColumn("{task.description}", markup=False), bar, TextColumn("{task.fields[told]}", markup=False))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 import sys
 from typing import Any
 
 import click
 
 from swordplay.cli import options
+from swordplay.cli.words import echo
 
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -18,6 +20,7 @@ Examples:
   swordplay track prices.csv --target price -o predictions.parquet --report report.html
   swordplay track prices.csv --target price -o predictions.csv --state prices.state
   swordplay track prices.csv --target price --lags 2 --drop id,note --json --quiet > summary.json
+  swordplay track panel.csv --target price --key country --sort day
   tail -n +1 -f prices.csv | swordplay track - --target price -o -
 """
 
@@ -59,7 +62,7 @@ Examples:
 @click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
 @click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
 @click.option(
-    "--key", callback=options.names, metavar="A,B", help="A model for each value of these columns, such as a country."
+    "--key", callback=options.names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
 )
 @options.REVERSE
 @options.SORT
@@ -135,6 +138,10 @@ def track_command(
 
     With --state a run that was stopped or killed goes on where it was, and writes the same predictions as if nothing
     had happened; if FILE has grown since, only the new rows are read. NO_COLOR is respected.
+
+    Rows that are not in the order of time are noticed by their dates and said, with the option that helps: --reverse,
+    --sort or --key. The first two read FILE whole; row is the number in FILE all the same. With --key the predictions
+    carry the key, and each key is compared with its own past.
     """
     from swordplay.cli.places import refused_path
     from swordplay.tables.source import is_live
@@ -173,12 +180,22 @@ def _all_different(**paths: str | None) -> None:
     seen: dict[str, str] = {}
     for option, path in paths.items():
         if path is not None and path != "-":
-            real = os.path.realpath(path)
-            if real in seen:
-                raise click.UsageError(
-                    f"{seen[real]} and {option} are the same file {path!r}. Give another path to one of them."
-                )
-            seen[real] = option
+            for identity in _identities(path):
+                if identity in seen:
+                    raise click.UsageError(
+                        f"{seen[identity]} and {option} are the same file {path!r}. Give another path to one of them."
+                    )
+                seen[identity] = option
+
+
+def _identities(path: str) -> list[str]:
+    """Where a path leads, and which file is there: one file may have several names."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return [os.path.realpath(path)]
+    place = [f"{found.st_dev}:{found.st_ino}"] if stat.S_ISREG(found.st_mode) and found.st_ino else []
+    return [os.path.realpath(path), *place]
 
 
 def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: bool, remark: str) -> int:
@@ -201,7 +218,7 @@ def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: 
             click.echo("swordplay: interrupted.", err=True)
             return interrupts.exit_code
     if story is None:
-        click.echo(_stopped(job, found), err=True)
+        echo(_stopped(job, found), err=True)
         return interrupts.exit_code
     if report is not None:
         _write(story, _view(job, found, quiet, hindsight), report)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from swordplay.arguments import shown
 from swordplay.estimators.model import LinearModel
+from swordplay.state import COUNT, DAMAGED, require
 from swordplay.types import Matrix, State, Vector
 
 
@@ -65,7 +67,11 @@ class OneModelPerClass:
 
     def predict(self, rows: Matrix) -> Matrix:
         """Probabilities, shape ``(T, K)``; nothing is learned."""
-        return self.probabilities(self._turn(np.column_stack([model.predict(rows) for model in self.models])))
+        return self.probabilities(self.scores(rows))
+
+    def scores(self, rows: Matrix) -> Matrix:
+        """Log-odds of each class, shape ``(T, K)``; of two, those of the second, ``(T, 1)``."""
+        return self._turn(np.column_stack([model.predict(rows) for model in self.models]))
 
     def predict_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
         """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``."""
@@ -103,9 +109,12 @@ class OneModelPerClass:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit."""
-        fresh = OneModelPerClass(self._make, len(np.atleast_1d(saved["counts"])))
+        counts, turned = np.array(saved["counts"], dtype=np.float64), saved.get("turned", 0)
+        if counts.ndim != 1 or not len(counts) <= len(saved) or turned not in ((0,) if len(counts) < 3 else (0, 1)):
+            raise ValueError(f"state has counts of shape {counts.shape} and turned = {shown(turned)}. {DAMAGED}")
+        require("counts", counts, COUNT)
+        fresh = OneModelPerClass(self._make, len(counts))
         for k, model in enumerate(fresh.models):
             prefix = f"{k}."
             model.load_state({name.removeprefix(prefix): v for name, v in saved.items() if name.startswith(prefix)})
-        self.turned = int(bool(saved.get("turned", 0)))
-        self.models, self.counts = fresh.models, np.array(saved["counts"], dtype=np.float64)
+        self.models, self.counts, self.turned = fresh.models, counts, int(turned)

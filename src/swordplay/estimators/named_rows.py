@@ -32,11 +32,15 @@ def number(name: str, value: Any) -> float:
         raise TypeError(
             f"{name} must be a number, got {shown(value)} ({type(value).__name__}). Encode it, or leave it out if missing."
         )
-    if not -LARGEST <= value <= LARGEST:  # type: ignore[operator]  # because reals compare with floats, whatever typeshed says
+    try:
+        plain = float(value)
+    except OverflowError:
+        plain = math.inf
+    if not -LARGEST <= plain <= LARGEST:  # the number itself: a class of numbers may compare as it likes
         raise ValueError(
             f"{name} must be finite and not pass {LARGEST:g} in magnitude, got {shown(value)}. Repair it, or leave it out."
         )
-    return float(value)
+    return plain
 
 
 class NamedRows:
@@ -107,8 +111,9 @@ class NamedRows:
     def table(self, frame: nw.DataFrame[Any], places: Mapping[Hashable, int]) -> Matrix:
         """The rows of a frame with a column for each of ``places``; others are checked and left out."""
         table = np.full((len(frame), len(places)), np.nan)
-        for name in frame.columns:
-            column = numeric_column(f"X[{name!r}]", frame[name].to_numpy())
+        # By place and not by name: a number among the names would be taken for a place, or for a row.
+        for name, series in zip(frame.columns, frame.iter_columns(), strict=True):
+            column = numeric_column(f"X[{name!r}]", series.to_numpy())
             if name in places:
                 table[:, places[name]] = column
         return table
@@ -123,8 +128,11 @@ class NamedRows:
 
     def loads(self, text: str) -> None:
         """Names from text."""
+        names = load_names(text)
+        if len(set(names)) < len(names):
+            raise ValueError("it has a name twice.")
         self.places = {}
-        self.join(load_names(text))
+        self.join(names)
 
 
 def numeric_column(name: str, raw: Any) -> Vector:
@@ -170,7 +178,10 @@ def dump_names(names: Iterable[Hashable]) -> str:
 
 def load_names(text: str) -> list[Hashable]:
     """And back."""
-    return [_hashable(name) for name in json.loads(text)]
+    names = json.loads(text)
+    if not isinstance(names, list):
+        raise ValueError(f"its names are {shown(names)}, and not a list.")
+    return [_hashable(name) for name in names]
 
 
 def _plain(name: Any) -> Any:

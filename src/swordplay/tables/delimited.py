@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from swordplay.tables import columns, deciding, joining
 from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
-from swordplay.tables.header import DELIMITERS, Header, read_header
+from swordplay.tables.header import DELIMITERS, LOOKED_AT, Header, read_header
 from swordplay.tables.joining import EMPTY
 from swordplay.tables.layout import Layout
 from swordplay.tables.readings.reading import MISSING, NUMBER, WORD
@@ -189,7 +189,7 @@ def _require(head: Head, header: Header, choice: Choice) -> None:
 
 
 def complete(head: bytes) -> bool:
-    """Whether a head has a header and at least one record after it."""
+    """Whether a head has a header and at least one record like it, or many others."""
     if head.count(b"\n") < 2:
         return False
     try:
@@ -197,8 +197,12 @@ def complete(head: bytes) -> bool:
     except TableError:
         return True  # no more bytes will mend it
     rest = head[header.size :]
-    end = Delimited(_words_only(header), header.delimiter, ".").cut(rest)
-    return bool(rest[:end].strip(b"\r\n"))
+    format = Delimited(_words_only(header), header.delimiter, ".")
+    starts, ends = format.split(rest[: format.cut(rest)])
+    rows = b"".join(rest[a:b] for a, b in zip(starts[:LOOKED_AT], ends[:LOOKED_AT], strict=True))
+    fields = boundaries(rows, header.delimiter)[1]
+    # Records of other lengths only: what was taken for the header may be a title above it.
+    return len(starts) >= LOOKED_AT or bool((fields == len(header.names)).any())
 
 
 def _words_of(head: Head, header: Header, format: Delimited) -> pa.RecordBatch:

@@ -23,7 +23,7 @@ class OutputPosition(NamedTuple):
     rows: int
     """Rows in them."""
     fingerprint: str
-    """SHA-256 of their beginning and end: a file of somebody else is neither cut nor continued."""
+    """BLAKE2 of all of them: a file of somebody else, or one that was edited, is neither cut nor continued."""
 
 
 class Output(ABC):
@@ -123,7 +123,7 @@ def _take_up(path: str, position: OutputPosition) -> None:
     """Go on with a file that was finished since: it becomes partial again."""
     with reported(path):
         with open(path, "rb") as file:
-            if fingerprint_of(file, position.offset) != position.fingerprint:
+            if os.path.islink(path) or fingerprint_of(file, position.offset) != position.fingerprint:
                 raise not_ours(path)
         os.replace(path, f"{path}.partial")
 

@@ -1,4 +1,4 @@
-"""Parquet: batches of rows in the four kinds of values."""
+"""Parquet: batches of rows in the kinds of values that are used here."""
 
 from __future__ import annotations
 

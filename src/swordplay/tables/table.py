@@ -65,9 +65,9 @@ class Batch(NamedTuple):
 class Table(ABC):
     """A table that is being read, once, from its position to its end. Use it in a ``with`` statement.
 
-    Columns are of four kinds: numbers (``float64``), truths (``bool``), words (``string``) and dates (``timestamp`` in
-    microseconds or, where the values ask for it, nanoseconds; in UTC where they have a zone). What is missing is null;
-    numbers are finite or null.
+    Columns are of five kinds: numbers (``float64``), truths (``bool``), words (``string``), dates (``timestamp`` in
+    microseconds or, where the values ask for it, nanoseconds; in UTC where they have a zone) and times of the day
+    (``time64`` in microseconds). What is missing is null; numbers are finite or null.
     """
 
     name: str

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from swordplay.encoding import dates
 from swordplay.tables.encoding import DAYS
 from swordplay.tables.errors import nearest
 from swordplay.tables.layout import TYPES
-from swordplay.tracking import dates
 from swordplay.tracking.clock import time_column
 from swordplay.tracking.errors import TrackingError
 

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from swordplay import checkpoint
 from swordplay.checkpoint.encoding import MAGIC
+from swordplay.state import COUNT, require
 from swordplay.tables import Frame, OutputPosition, Position, Refusal
-from swordplay.tracking import nested, trackers
+from swordplay.tracking import nested, sanity, trackers
 from swordplay.tracking.early import Early
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.ordered import AS_IT_IS, Order
@@ -147,7 +148,7 @@ def load(job: Job) -> Saved | None:
         return _restored(state)
     except TrackingError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
         raise checkpoint.CheckpointError(
             f"the checkpoint {job.state!r} does not fit this version of swordplay ({error}). Begin anew with --force."
         ) from error
@@ -182,20 +183,24 @@ def _require_replaceable(path: str) -> None:
 def _restored(state: Mapping[str, Any]) -> Saved:
     outputs = [nested.take(name, state) for name in ("output", "refused")]
     early = nested.take("early", state)
+    tracker, position = trackers.resumed(nested.take("tracker", state)), Position(**nested.take("position", state))
+    sanity.require_layout(sanity.require_place(position), tracker)
+    for name in ("done", "bad"):
+        require(name, state[name], COUNT)
     return Saved(
-        tracker=trackers.resumed(nested.take("tracker", state)),
+        tracker=tracker,
         essence=state["essence"],
-        position=Position(**nested.take("position", state)),
+        position=position,
         done=int(state["done"]),
         early=Early.read(early) if early else None,
-        output=OutputPosition(**outputs[0]) if outputs[0] else None,
-        refused=OutputPosition(**outputs[1]) if outputs[1] else None,
+        output=sanity.require_place(OutputPosition(**outputs[0])) if outputs[0] else None,
+        refused=sanity.require_place(OutputPosition(**outputs[1])) if outputs[1] else None,
         schema=pa.ipc.read_schema(pa.py_buffer(np.asarray(state["schema"]).tobytes())),
-        remarks=tuple(json.loads(state["remarks"])),
+        remarks=sanity.require_remarks(json.loads(state["remarks"])),
         bad=int(state["bad"]),
         refusals=tuple(Refusal(*one) for one in json.loads(state["refusals"])),
-        seconds=state["seconds"],
-        finished=state["finished"],
+        seconds=sanity.require_seconds(state["seconds"]),
+        finished=bool(state["finished"]),
     )
 
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from swordplay.encoding.columns import Encoder, Plan, codes_of, plan
 from swordplay.tables import Refusal
 from swordplay.tables.errors import nearest
 from swordplay.tracking import carried, nested
-from swordplay.tracking.columns import Encoder, Plan, codes_of, plan
 from swordplay.tracking.contestants import BEST_STEP, LEARNER, NO_CHANGE
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.order import OrderWatch, Remark, told
@@ -31,6 +31,14 @@ MOST_KEYS = 10_000
 """Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many keys."""
 COUNTS = ("rows", "unlabelled", "refused", "last")
 WHY = "it is the key"
+NOTES = {
+    "number": "as it is",
+    "truth": "1 and 0",
+    "category": "one column for each category that the key has",
+    "date": "day of the week, day of the year",
+    "date and time": "hour of the day, day of the week, day of the year",
+}
+"""What is made of columns, by kind."""
 RESERVED = ("row", "prediction", "probability", "truth", "loss", "running_error")
 """Columns of the predictions."""
 FEWEST_ROWS = 10
@@ -86,6 +94,13 @@ class KeyedStory(NamedTuple):
     """Those with most rows."""
     remarks: tuple[str, ...]
     """About the order of the rows."""
+
+    @property
+    def named(self) -> dict[str, tuple[KeyLine, ...]]:
+        """The keys to be shown, by what they are; the largest ones only where best and worst are not all there are."""
+        largest = self.largest if self.keys > len(self.best) + len(self.worst) else ()
+        lists = {"best": self.best, "worst": self.worst, "largest": largest}
+        return {title: lines for title, lines in lists.items() if lines}
 
 
 @final
@@ -361,5 +376,5 @@ def _without_best_step(errors: Mapping[str, float]) -> dict[str, float]:
 
 
 def _column(one: Plan) -> Column:
-    note = f"left out: {one.why}" if one.kind == "left out" else "as it is, within each key"
+    note = f"left out: {one.why}" if one.kind == "left out" else NOTES[one.kind]
     return Column(one.name, one.kind.removesuffix(" and time"), note)

@@ -9,10 +9,10 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
+from swordplay.encoding.columns import codes_of
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
 from swordplay.tracking import nested
-from swordplay.tracking.columns import codes_of
 from swordplay.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Played, Said, interleaved
 from swordplay.tracking.rungs import COUNT, Rungs
 from swordplay.tracking.task import MOST_CLASSES

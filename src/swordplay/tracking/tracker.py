@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from swordplay.encoding import dates
+from swordplay.encoding.columns import EMPTY, Encoder, how_read, plan
 from swordplay.estimators import summary
 from swordplay.estimators.model import LinearModel, LossName
 from swordplay.tables import Refusal
-from swordplay.tracking import carried, dates, nested
+from swordplay.tracking import carried, nested, sanity
 from swordplay.tracking.clock import time_column
-from swordplay.tracking.columns import EMPTY, Encoder, how_read, plan
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.drivers import drivers
@@ -26,7 +27,7 @@ from swordplay.tracking.labels import BRIER, LOG_LOSS, LabelContestants
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.order import OrderWatch, Remark
 from swordplay.tracking.predictions import Page, Predictions
-from swordplay.tracking.story import Moment, Story, Task
+from swordplay.tracking.story import Column, Moment, Story, Task
 from swordplay.tracking.tally import Tally
 from swordplay.tracking.task import Recognised, recognise
 from swordplay.tracking.totals import Totals
@@ -326,7 +327,7 @@ class Tracker:
             errors=errors,
             more=self.means(),
             best_step=best,
-            columns=self.encoder.columns(spreads),
+            columns=tuple(Column(*one) for one in self.encoder.columns(spreads)),
             course=course,
             step_sizes=POOL,
             drivers=drivers(signed, names, spreads, about),
@@ -364,13 +365,16 @@ class Tracker:
         """The tracker that was saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
         labels = recognised.task != "regression"
+        sanity.require_held(saved, saved["encoder.width"], settings.lags)
         encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, labels, settings.target)
+        sanity.require_encoder(encoder)
         tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in _parts(settings)[1:]:
             getattr(tracker, name).load_state(nested.take(name, saved))
         tracker.lags.recent, tracker.clock = np.array(saved["lags"]), str(saved["clock"])
         for name in COUNTS:
             setattr(tracker, name, int(saved[name]))
+        sanity.require_tracker(tracker)
         return tracker
 
 

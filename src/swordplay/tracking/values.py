@@ -8,9 +8,9 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
+from swordplay.encoding.columns import numbers_of
 from swordplay.estimators.model import LARGEST, LinearModel, LossName
 from swordplay.tracking import nested
-from swordplay.tracking.columns import numbers_of
 from swordplay.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Played, Said, interleaved
 from swordplay.tracking.rungs import COUNT, Rungs
 from swordplay.types import Matrix, State, Vector

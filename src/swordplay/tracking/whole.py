@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swordplay.encoding.columns import Encoder, Plan, codes_of, how_read, numbers_of, plan
 from swordplay.estimators.model import LARGEST
 from swordplay.tables import Frame, open_table
-from swordplay.tracking.columns import Encoder, Plan, codes_of, how_read, numbers_of, plan
 from swordplay.tracking.early import HEAD_ROWS, together
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.lags import Lags

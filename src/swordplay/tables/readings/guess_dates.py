@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from swordplay.tables.readings.calendar_names import MONTH_NAMES
 from swordplay.tables.readings.guess_numbers import shell
 from swordplay.tables.readings.moments import EARLIEST, LATEST, UNITS, Epoch, TimeOfDay, Written
 from swordplay.tables.readings.plain import Iso
@@ -16,7 +17,12 @@ from swordplay.tables.readings.reading import NUMBER, WORD, Reading
 
 _REST = r"(?:[T ,].*)?$"
 NUMERIC = re.compile(rf"^\d{{1,4}}([/.-])\d{{1,2}}(?:\1\d{{1,4}})?{_REST}", re.IGNORECASE)
-NAMED = re.compile(r"^(?:[a-z]{3,9}[., ]{1,2})?(?:\d{1,4}[ ./,-]{1,2})?[a-z]{3,9}[ ./,-]{1,2}\d{1,4}\b.*$", re.IGNORECASE)
+_MONTH, _GAP = rf"(?:{'|'.join(name[:3] for name in MONTH_NAMES)})[a-z]*", r"[ ./,-]{1,2}"
+NAMED = re.compile(
+    rf"^(?:[a-z]{{3,9}}[., ]{{1,2}})?"
+    rf"(?:(?:\d{{1,4}}{_GAP})?{_MONTH}{_GAP}\d{{1,4}}\b.*|\d{{4}}{_GAP}{_MONTH}(?:[ ,]{{1,2}}\d.*)?)$",
+    re.IGNORECASE,
+)
 CLOCK = re.compile(r"^\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]m)?$", re.IGNORECASE)
 ZONED = re.compile(r":\d{2}(?:[.,]\d+)?(?:\s*[ap]m)?\s*(?:z|utc|gmt|[+-]\d{2}(?::?\d{2})?)$", re.IGNORECASE)
 STANDARD = re.compile(r"^\d{4}-\d{2}-\d{2}")

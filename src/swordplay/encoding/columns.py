@@ -13,12 +13,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.estimators.model import LARGEST
-from swordplay.tables.errors import nearest
+from swordplay.arguments import LARGEST
+from swordplay.encoding import dates
+from swordplay.tables.errors import TableError, nearest
 from swordplay.tables.layout import HOW, LEFT
-from swordplay.tracking import dates
-from swordplay.tracking.errors import TrackingError
-from swordplay.tracking.story import Column
 from swordplay.types import Matrix, State
 
 MOST_CATEGORIES = 50
@@ -93,10 +91,10 @@ def plan(
     names = [name for name in head.schema.names if name != target]
     for option, asked in (("--features", features or ()), ("--drop", drop)):
         if target in asked:
-            raise TrackingError(f"{option} names the target {target!r}. Name other columns; its last values join by --lags.")
+            raise TableError(f"{option} names the target {target!r}. Name other columns; its last values join by --lags.")
     for name in features or ():
         if name not in names and name not in drop:
-            raise TrackingError(f"--features names the column {name!r}, which is not there.{nearest(name, names)}")
+            raise TableError(f"--features names the column {name!r}, which is not there.{nearest(name, names)}")
     plans = []
     for name in [*names, *(name for name in drop if name not in names)]:  # those to be dropped may not have been read at all
         if name in drop or (features is not None and name not in features):
@@ -104,7 +102,7 @@ def plan(
         elif name in ids and features is None and not pa.types.is_timestamp(head.column(name).type):
             plans.append(Plan(name, "left out", "it names the rows (--id)"))
         else:
-            made = _plan(name, head.column(name), insisted=features is not None)
+            made = planned(name, head.column(name), insisted=features is not None)
             plans.append(made._replace(how=how_read(head.schema, name)))
     useless = {name: why for name, why in left_out(head.schema).items() if name not in drop}
     return (*plans, *(Plan(name, "left out", why) for name, why in useless.items()))
@@ -120,7 +118,8 @@ def left_out(schema: Any) -> dict[str, str]:
     return dict(json.loads((schema.metadata or {}).get(LEFT) or "{}"))
 
 
-def _plan(name: str, values: Any, *, insisted: bool) -> Plan:
+def planned(name: str, values: Any, *, insisted: bool) -> Plan:
+    """What is made of one column; ``insisted`` if it is to be used whatever it holds."""
     kind, known = str(values.type), values.drop_null()
     if not len(known):
         return Plan(name, "left out", EMPTY)
@@ -252,6 +251,7 @@ class Encoder:
             kind = LATE.get(str(values.type)) or ("time" if pa.types.is_time(values.type) else "date and time")
             plan = Plan(name, kind, how=how_read(batch.schema, name), late=True)
             self.plans = (*(one for one in self.plans if one.name != name), plan)
+            self.missing.pop(name, None)
             self.missing[name] = self.rows
             if kind == "category":
                 self.categories[name] = Categories()
@@ -310,9 +310,9 @@ class Encoder:
                 found[group.other] = f"{name} = any other"
         return tuple(found)
 
-    def columns(self, spreads: Any) -> tuple[Column, ...]:
-        """What was made of each column, in words; ``spreads`` are those that the learner has seen of its columns."""
-        return tuple(Column(one.name, one.kind.removesuffix(" and time"), self._note(one, spreads)) for one in self.plans)
+    def columns(self, spreads: Any) -> tuple[tuple[str, str, str], ...]:
+        """Name, kind and a note in words of each column; ``spreads`` are those that the learner has seen of its columns."""
+        return tuple((one.name, one.kind.removesuffix(" and time"), self._note(one, spreads)) for one in self.plans)
 
     def _note(self, one: Plan, spreads: Any) -> str:
         if one.kind == "left out":
