@@ -55,7 +55,7 @@ RECORDED = {
     "effective": SHARE,
     "extra": SHARE,
     "optimism": SHARE,
-    "figures": SUM,
+    "figures": Range(-VAST, VAST),
     "low": Range(-VAST, math.inf),
     "high": Range(-math.inf, VAST),
     "times": Range(-TIME, TIME, missing=True),
