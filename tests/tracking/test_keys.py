@@ -185,14 +185,14 @@ def test_there_are_only_so_many_keys(monkeypatch):
 
 
 def test_there_are_only_so_many_classes():
-    labels = [f"l{k % 99}" for k in range(150)]
-    batch = pa.record_batch({"k": ["a", "b"] * 75, "x": np.arange(150.0), "y": labels})
+    labels = [f"l{k % 99}" for k in range(200)]
+    batch = pa.record_batch({"k": ["a", "b"] * 100, "x": np.arange(200.0), "y": labels})
     tracker = KeyedTracker.begin(Settings("y", key=("k",)), batch)
-    tracker.track(batch, np.arange(1, 151))
+    tracker.track(batch, np.arange(1, 201))
     tracker = KeyedTracker.resumed(tracker.state())
     more = pa.record_batch({"k": ["a", "b"], "x": [0.0, 0.0], "y": ["new", "newer"]})
-    refused = tracker.track(more, np.array([151, 152])).refusals
-    assert [(one.row, one.value) for one in refused] == [(152, "newer")]
+    refused = tracker.track(more, np.array([201, 202])).refusals
+    assert [(one.row, one.value) for one in refused] == [(202, "newer")]
     assert "is one class more than 100" in refused[0].reason
     assert tracker.task == "multi-class"
 

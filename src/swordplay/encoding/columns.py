@@ -251,6 +251,7 @@ class Encoder:
             kind = LATE.get(str(values.type)) or ("time" if pa.types.is_time(values.type) else "date and time")
             plan = Plan(name, kind, how=how_read(batch.schema, name), late=True)
             self.plans = (*(one for one in self.plans if one.name != name), plan)
+            self.missing.pop(name, None)
             self.missing[name] = self.rows
             if kind == "category":
                 self.categories[name] = Categories()

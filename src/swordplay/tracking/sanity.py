@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 import numpy as np
 
 from swordplay.arguments import shown
-from swordplay.encoding.columns import MOST_CATEGORIES, Encoder
+from swordplay.encoding.columns import MOST_CATEGORIES, WIDTHS, Encoder
 from swordplay.estimators.model import LARGEST
 from swordplay.state import COUNT, DAMAGED, Range, require
 from swordplay.tables import OutputPosition, Position
@@ -56,7 +56,7 @@ RECORDED = {
     "effective": SHARE,
     "extra": SHARE,
     "optimism": SHARE,
-    "figures": SUM,
+    "figures": Range(-VAST, VAST),
     "low": Range(-VAST, math.inf),
     "high": Range(-math.inf, VAST),
     "times": Range(-TIME, TIME, missing=True),
@@ -114,6 +114,8 @@ def require_encoder(encoder: Encoder) -> None:
     require("encoder.missing", list(encoder.missing.values()), COUNT)
     groups = [*encoder.categories.values(), *encoder.lagged]
     places = [place for one in groups for place in one.all()]
+    late = [(encoder.starts.get(one.name, -1), WIDTHS[one.kind]) for one in encoder.plans if one.late and one.kind in WIDTHS]
+    places += [start + k for start, wide in late if type(start) is int for k in range(wide)]
     if any(type(place) is not int for place in places) or sorted(places) != list(range(encoder.fixed, encoder.width)):
         raise refuse(f"the places of categories do not fill columns {encoder.fixed} to {encoder.width}")
     if any(len(one.places) > MOST_CATEGORIES for one in groups):
@@ -206,9 +208,12 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
     if not re.fullmatch(r"[\t -~]?", details.get("delimiter", "")) or not re.fullmatch("[.,]?", details.get("decimal", "")):
         raise refuse(f"the layout of the input is {shown(position.layout)}")
     kinds = {field.name: str(field.type).partition("[")[0] for field in layout.schema}
+    nothing = (
+        "null" if "grows" in details else None
+    )  # a column may join between this position and the row that was tracked last
     used = {one.name: READ_AS[one.kind] for one in tracker.encoder.plans if one.kind != "left out"}
     for name, kind in (used | {tracker.settings.target: tracker.kind.partition("[")[0]}).items():
-        if kinds.get(name) != kind:
+        if kinds.get(name, nothing) not in (kind, "null"):
             raise refuse(f"the column {shown(name)} is read as {kinds.get(name)}, and used as {kind}")
 
 

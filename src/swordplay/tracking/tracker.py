@@ -364,8 +364,8 @@ class Tracker:
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The tracker that was saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
-        sanity.require_held(saved, saved["encoder.width"], settings.lags)
         labels = recognised.task != "regression"
+        sanity.require_held(saved, saved["encoder.width"], settings.lags)
         encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, labels, settings.target)
         sanity.require_encoder(encoder)
         tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
