@@ -42,6 +42,12 @@ DATES = {
         how="as in 31 Jan 2012",
         refused=((3, "soon", "is not a date as in 31 Jan 2012"),),
     ),
+    "a plain day that is none": Messy(
+        column("2012-01-31", "2012-02-30", "2012-02-01"),
+        {"x": "date"},
+        {"x": BOTH},
+        refused=((2, "2012-02-30", "is not a date such as 2024-05-17"),),
+    ),
     "said to be day first": date(
         "01/02/2012",
         "03/02/2012",
