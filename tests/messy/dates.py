@@ -20,6 +20,28 @@ DATES = {
         how="month first (01/31/2012)",
         remarks=("01/02/2012 are read with the month first, as no value decides. --types day=day-first overrules.",),
     ),
+    "dashes decide nothing": date(
+        "01-02-2012",
+        "03-02-2012",
+        means=[FEBRUARY, datetime(2012, 2, 3)],
+        how="day first (31-01-2012)",
+        remarks=("01-02-2012 are read with the day first, as no value decides. --types day=month-first overrules.",),
+    ),
+    "decimal commas put the day first": Messy(
+        "day;y\n01/02/2012;1,5\n03/02/2012;2,5\n",
+        {"day": "date"},
+        {"day": [FEBRUARY, datetime(2012, 2, 3)], "y": [1.5, 2.5]},
+        {"day": "day first (31/01/2012)"},
+        remarks=("with the day first, as no value decides", "semicolons", "decimal comma"),
+    ),
+    "not a date among names": date(
+        "31-Jan-2012",
+        "1-Feb-2012",
+        "soon",
+        means=BOTH,
+        how="as in 31 Jan 2012",
+        refused=((3, "soon", "is not a date as in 31 Jan 2012"),),
+    ),
     "said to be day first": date(
         "01/02/2012",
         "03/02/2012",

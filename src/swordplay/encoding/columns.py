@@ -30,6 +30,21 @@ WIDTHS = {"number": 1, "truth": 1, "date": dates.width(False), "date and time": 
 """Columns that a column of each kind becomes; a category becomes as many as it has values."""
 
 
+EMPTY = "empty so far"
+"""Why a column is left out that joins as soon as a value of it is learned."""
+NOTHING = {
+    "number": pa.float64(),
+    "truth": pa.bool_(),
+    "category": pa.string(),
+    "date": pa.timestamp("us"),
+    "date and time": pa.timestamp("us"),
+    "time": pa.time64("us"),
+}
+"""Types of columns in which everything is missing, by what is made of them."""
+LATE = {"double": "number", "bool": "truth", "string": "category"}
+"""What a column becomes that joins late, by the type of its values; others are dates or times."""
+
+
 class Plan(NamedTuple):
     """What is to be made of a column."""
 
@@ -40,6 +55,8 @@ class Plan(NamedTuple):
     """Why it is left out."""
     how: str = ""
     """How its values are written, where that is worth a word: ``"in $, thousands by commas"``."""
+    late: bool = False
+    """Whether it joined later than the others, with its first value that was learned."""
 
 
 class Encoded(NamedTuple):
@@ -48,7 +65,9 @@ class Encoded(NamedTuple):
     rows: Matrix
     """Shape ``(T, d)``, as wide as the last row needs it."""
     widths: dict[int, int]
-    """Rows where categories are learned for the first time, in their order, and how wide rows are from there on."""
+    """Rows where something is learned for the first time, in their order, and how wide rows are from there on."""
+    late: dict[str, int]
+    """Columns that have joined, and the rows with which they did."""
 
 
 def plan(
@@ -102,6 +121,8 @@ def left_out(schema: Any) -> dict[str, str]:
 def planned(name: str, values: Any, *, insisted: bool) -> Plan:
     """What is made of one column; ``insisted`` if it is to be used whatever it holds."""
     kind, known = str(values.type), values.drop_null()
+    if not len(known):
+        return Plan(name, "left out", EMPTY)
     if kind == "double":
         if not insisted and len(known) >= FEWEST_COUNTS and (np.diff(known.to_numpy()) == 1.0).all():
             return Plan(name, "left out", "it only counts the rows")
@@ -162,10 +183,12 @@ class Encoder:
         How many of the last targets join the columns, in front.
     labels
         Whether the targets are places of classes, so that lags are categories.
+    target
+        Its name: all other columns of a batch join when they have a value. Unless given, nothing joins.
     """
 
-    def __init__(self, plans: Sequence[Plan], lags: int, labels: bool) -> None:
-        self.plans, self.lags, self.labels = tuple(plans), lags, labels
+    def __init__(self, plans: Sequence[Plan], lags: int, labels: bool, target: str | None = None) -> None:
+        self.plans, self.lags, self.labels, self.target = tuple(plans), lags, labels, target
         self.missing = dict.fromkeys((plan.name for plan in plans), 0)
         self.categories = {plan.name: Categories() for plan in plans if plan.kind == "category"}
         self.lagged = [Categories() for _ in range(lags if labels else 0)]
@@ -173,10 +196,12 @@ class Encoder:
         """Where the columns of each number, truth and date begin."""
         width = 0 if labels else lags
         for one in plans:
-            if one.kind in WIDTHS:
+            if one.kind in WIDTHS and not one.late:
                 self.starts[one.name] = width
                 width += WIDTHS[one.kind]
         self.fixed = self.width = width
+        self.rows = 0
+        """Rows that were encoded."""
 
     def encode(self, batch: Any, lagged: Matrix, learned: Any = True) -> Encoded:
         """Rows of numbers.
@@ -190,23 +215,46 @@ class Encoder:
         learned
             Which rows will be learned, shape ``(T,)``, or True for all: a category joins with the first one of them.
         """
-        coded = [(one, *codes_of(batch.column(name))) for name, one in self.categories.items()]
+        late = self._late(batch, learned)
+        coded = [(one, *codes_of(_column(batch, name, "category"))) for name, one in self.categories.items()]
         coded += [(one, *_label_codes(lagged[:, k])) for k, one in enumerate(self.lagged)]
-        widths = self._join(coded, learned)
+        widths = self._join(coded, learned, late)
         rows = np.empty((len(batch), self.width))
         if self.lags and not self.labels:
             rows[:, : self.lags] = lagged
+        rows[:, self.fixed :] = 0.0
         for one in self.plans:
             if one.kind != "left out":
-                self._fill(one, batch.column(one.name), rows)
-        rows[:, self.fixed :] = 0.0
+                self._fill(one, _column(batch, one.name, one.kind), rows)
+        self.rows += len(batch)
         for one_of, codes, values in coded:
             places = np.array([*(one_of.place(value) for value in values), -1], dtype=np.intp)[codes]
             placed = np.flatnonzero(places >= 0)
             rows[placed, places[placed]] = 1.0
             if (codes < 0).any():
                 rows[np.ix_(codes < 0, one_of.all())] = np.nan
-        return Encoded(rows, widths)
+        return Encoded(rows, widths, late)
+
+    def _late(self, batch: Any, learned: Any) -> dict[str, int]:
+        """Columns that join with these rows, in their order: each with the first row in which a value of it is learned."""
+        if self.target is None:
+            return {}
+        done = {one.name for one in self.plans if one.why != EMPTY}
+        found: dict[str, int] = {}
+        for name in batch.schema.names:
+            if name not in done and name != self.target:
+                known = np.flatnonzero(batch.column(name).is_valid().to_numpy(zero_copy_only=False) & learned)
+                if len(known):
+                    found[name] = int(known[0])
+        for name in sorted(found, key=lambda name: found[name]):
+            values = batch.column(name)
+            kind = LATE.get(str(values.type)) or ("time" if pa.types.is_time(values.type) else "date and time")
+            plan = Plan(name, kind, how=how_read(batch.schema, name), late=True)
+            self.plans = (*(one for one in self.plans if one.name != name), plan)
+            self.missing[name] = self.rows
+            if kind == "category":
+                self.categories[name] = Categories()
+        return found
 
     def _fill(self, one: Plan, values: Any, rows: Matrix) -> None:
         self.missing[one.name] += values.null_count
@@ -222,9 +270,12 @@ class Encoder:
             # What lies beyond is clipped by the scaler long before; its square must not overflow on the way there.
             np.clip(numbers_of(values), -LARGEST, LARGEST, out=rows[:, start])
 
-    def _join(self, coded: Sequence[tuple[Categories, Any, Sequence[Any]]], learned: Any) -> dict[int, int]:
-        """Let new categories join in the order of the rows that are learned, and of the columns within a row."""
-        news = []
+    def _join(
+        self, coded: Sequence[tuple[Categories, Any, Sequence[Any]]], learned: Any, late: Mapping[str, int]
+    ) -> dict[int, int]:
+        """Let new columns and categories join in the order of the rows that are learned; within a row columns come first."""
+        kinds = {one.name: one.kind for one in self.plans}
+        news: list[tuple[int, int, Any]] = [(row, -1, name) for name, row in late.items() if kinds[name] != "category"]
         for k, (one, codes, values) in enumerate(coded):
             if fresh := one.news(values):
                 first = np.full(len(values), len(codes))
@@ -233,7 +284,9 @@ class Encoder:
                 news += [(int(first[j]), k, values[j]) for j in fresh if first[j] < len(codes)]
         widths: dict[int, int] = {}
         for row, k, value in sorted(news, key=lambda new: new[:2]):
-            wider = coded[k][0].join(value, self.width)
+            if k < 0:
+                self.starts[value] = self.width
+            wider = self.width + WIDTHS[kinds[value]] if k < 0 else coded[k][0].join(value, self.width)
             if wider > self.width:
                 self.width = widths[row] = wider
         return widths
@@ -286,18 +339,27 @@ class Encoder:
             "plans": json.dumps([list(one) for one in self.plans]),
             "missing": json.dumps(self.missing),
             "categories": json.dumps([[list(one.places.items()), one.other] for one in groups]),
+            "starts": json.dumps(self.starts),
             "width": self.width,
+            "rows": self.rows,
         }
 
     @classmethod
-    def resumed(cls, saved: Mapping[str, Any], lags: int, labels: bool) -> Encoder:
+    def resumed(cls, saved: Mapping[str, Any], lags: int, labels: bool, target: str | None = None) -> Encoder:
         """The encoder that was saved."""
-        encoder = cls([Plan(*one) for one in json.loads(saved["plans"])], lags, labels)
-        encoder.missing, encoder.width = json.loads(saved["missing"]), int(saved["width"])
+        encoder = cls([Plan(*one) for one in json.loads(saved["plans"])], lags, labels, target)
+        encoder.missing, encoder.starts = json.loads(saved["missing"]), json.loads(saved["starts"])
+        encoder.width, encoder.rows = int(saved["width"]), int(saved["rows"])
         groups = [*encoder.categories.values(), *encoder.lagged]
         for one, (places, other) in zip(groups, json.loads(saved["categories"]), strict=True):
             one.places, one.other = dict(map(tuple, places)), other
         return encoder
+
+
+def _column(batch: Any, name: str, kind: str) -> Any:
+    """A column of a batch; where it is not there yet, everything is missing."""
+    values = batch.column(name) if name in batch.schema.names else pa.nulls(len(batch))
+    return values.cast(NOTHING[kind]) if pa.types.is_null(values.type) else values
 
 
 def numbers_of(values: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from swordplay import state
+from swordplay import arguments, state
 from swordplay.estimators import label_arrays, raw_units
 from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.block import Block
@@ -275,6 +275,8 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         """Rows, labels (0..K-1) and weights, all of them checked, and a model for all classes to learn them."""
         with self._all_or_nothing():
             fresh = fresh or not self.__sklearn_is_fitted__()
+            if isinstance(y, np.ma.MaskedArray):
+                arguments.unmasked("y", y)
             rows, y = self._rows_and_targets(X, y, reset=fresh)
             if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
                 check_classification_targets(y)

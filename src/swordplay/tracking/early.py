@@ -101,6 +101,8 @@ def gathered(batches: Iterable[Batch | None], target: str, *, live: bool, told: 
 
 def together(parts: list[Any]) -> Any:
     """Record batches as one; a column that a part does not have is missing in its rows."""
+    if len(parts) > 1 and all(part.schema.equals(parts[0].schema, check_metadata=True) for part in parts):
+        return pa.Table.from_batches(parts).combine_chunks().to_batches()[0] if sum(map(len, parts)) else parts[0]
     table = pa.concat_tables([pa.Table.from_batches([part]) for part in parts], promote_options="default")
     found = table.combine_chunks().to_batches()
-    return found[0] if found else parts[0]
+    return found[0] if found else pa.RecordBatch.from_pylist([], table.schema)

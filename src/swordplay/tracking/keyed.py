@@ -148,7 +148,9 @@ class KeyedTracker:
 
     def _fresh(self) -> Tracker:
         labels = self.recognised.task != "regression"
-        tracker = Tracker(self.settings, self.recognised, self.kind, Encoder(self.plans, self.settings.lags, labels))
+        tracker = Tracker(
+            self.settings, self.recognised, self.kind, Encoder(self.plans, self.settings.lags, labels, self.settings.target)
+        )
         tracker.order.clocks = {name: Steps() for name in self.clocks}
         return tracker
 

@@ -158,7 +158,9 @@ class _Run:
             refusals = [row for one in waiting for row in one.refusals]
             self.outputs.refuse(refusals)
             raise self._useless(len(refusals))
-        head = Early(together([one.rows for one in waiting if len(one.rows)]).slice(0, HEAD_ROWS), waiting[0].numbers[:0])
+        rows = together([one.rows for one in waiting])
+        waiting = [one._replace(rows=together([rows.slice(0, 0), one.rows])) for one in waiting]  # columns may have joined
+        head = Early(rows.slice(0, HEAD_ROWS), waiting[0].numbers[:0])
         tracker = decision.begin(self.job.settings, head.rows, self.schema)
         if ended or head.enough(self.job.settings.target) is not None:
             self._hint(tracker)

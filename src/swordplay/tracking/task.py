@@ -49,7 +49,7 @@ def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "
     """
     kind = str(values.type)
     distinct = sorted(values.drop_null().unique().to_pylist(), key=repr)
-    if kind not in ("double", "bool", "string"):
+    if kind not in ("double", "bool", "string", "null"):
         what = "times of the day" if kind.startswith("time6") else "dates"
         raise TrackingError(
             f"the target {target!r} holds {what}, which cannot be predicted. Choose another column as --target."

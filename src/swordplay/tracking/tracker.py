@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.encoding import dates
-from swordplay.encoding.columns import Encoder, how_read, plan
+from swordplay.encoding.columns import EMPTY, Encoder, how_read, plan
 from swordplay.estimators import summary
 from swordplay.estimators.model import LinearModel, LossName
 from swordplay.tables import Refusal
@@ -139,7 +139,7 @@ class Tracker:
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
         plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
-        encoder = Encoder(plans, settings.lags, recognised.task != "regression")
+        encoder = Encoder(plans, settings.lags, recognised.task != "regression", settings.target)
         beside = carried.carried(head, settings.target, settings.id)
         tracker = cls(settings, recognised, str(target.type), encoder, beside)
         tracker.order.begin(head, settings.target)
@@ -203,7 +203,10 @@ class Tracker:
         self.rows, self.refused = self.rows + len(targets), self.refused + len(refusals)
         self.unlabelled += len(targets) - int(np.count_nonzero(learned))
         self.last = int(numbers[-1]) if len(numbers) else self.last
-        return Tracked(self.predictions.table(page, self.contestants), refusals)
+        kinds = {one.name: one.kind.removesuffix(" and time") for one in self.encoder.plans}
+        joined = ((name, int(page.numbers[row])) for name, row in encoded.late.items())
+        remarks = tuple(f"Column {name!r} appears at row {row:,} and joins as a {kinds[name]}." for name, row in joined)
+        return Tracked(self.predictions.table(page, self.contestants), refusals, remarks)
 
     def _play(self, rows: Matrix, first: int, page: Page) -> None:
         """Rows from ``first`` on: up to the end of each stretch, where the learner is looked at, and beyond."""
@@ -223,8 +226,13 @@ class Tracker:
         def moment(k: int) -> Moment:
             row = int(learned[k])
             said, truth = (self.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
-            names = [name for name in page.batch.schema.names if name != self.settings.target][:MOST_VALUES]
-            values = {name: _shortened(page.batch.column(name)[row].as_py()) for name in names}
+            shown = {name: page.batch.column(name)[row].as_py() for name in page.batch.schema.names}
+            # A column that joins late is told of where it has a value, so that it does not matter where batches end.
+            late = {one.name for one in self.encoder.plans if one.late or one.why == EMPTY}
+            known = [
+                name for name, one in shown.items() if name != self.settings.target and (name not in late or one is not None)
+            ]
+            values = {name: _shortened(shown[name]) for name in known[:MOST_VALUES]}
             time = None if math.isnan(page.times[row]) else float(page.times[row])
             at = self.recorder.rows + k + 1
             return Moment(int(page.numbers[row]), said, truth, float(played.losses[k]), values, at, time)
@@ -357,7 +365,8 @@ class Tracker:
         """The tracker that was saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
         sanity.require_held(saved, saved["encoder.width"], settings.lags)
-        encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, recognised.task != "regression")
+        labels = recognised.task != "regression"
+        encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, labels, settings.target)
         sanity.require_encoder(encoder)
         tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in _parts(settings)[1:]:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from swordplay.encoding.columns import Encoder, Plan, codes_of, how_read, numbers_of, plan
 from swordplay.estimators.model import LARGEST
 from swordplay.tables import Frame, open_table
-from swordplay.tracking.early import HEAD_ROWS
+from swordplay.tracking.early import HEAD_ROWS, together
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.order import OrderWatch
@@ -90,7 +90,7 @@ def whole(
         remarks = tuple(table.remarks)
     if not count:
         raise TrackingError(f"{source}: there is no row to learn from. Give a table with rows.")
-    rows = pa.Table.from_batches(batches).slice(0, most)
+    rows = pa.Table.from_batches([together(batches)]).slice(0, most)
     head = rows.slice(0, HEAD_ROWS).combine_chunks().to_batches()[0]
     known = rows.filter(pc.is_valid(rows.column(settings.target))).combine_chunks().to_batches()
     if not known:
@@ -128,7 +128,7 @@ def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...]
                 f"the target {settings.target!r} must not pass {LARGEST:g} in magnitude, got {largest:g}. Repair that row."
             )
     every = np.ones(len(targets), dtype=bool)
-    encoder = Encoder(plans, settings.lags, labels)
+    encoder = Encoder(plans, settings.lags, labels, settings.target)
     widths = {0: encoder.width}
     encoded = encoder.encode(batch, Lags(settings.lags).before(targets, every), every)
     return Whole(encoded.rows, widths | encoded.widths, targets, names, recognised, plans, remarks, refused, cut)
