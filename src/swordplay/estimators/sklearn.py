@@ -133,7 +133,7 @@ class SwordRegressor(Explained, Regression):
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         model = super()._resume(saved)
-        self._block = Block.load(saved, dim=self.n_features_in_, models=1, intercept=model.columns.intercept)
+        self._block = Block.load(saved, dim=self._width(), models=1, intercept=model.columns.intercept)
         return model
 
     def _make(self) -> LinearModel:
@@ -325,5 +325,5 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
             raise ValueError("it has not as many labels as models.")
         model = super()._resume(saved)
         intercept = bool(self.intercept)
-        self._block = Block.load(saved, dim=self.n_features_in_, models=len(model.models), intercept=intercept)
+        self._block = Block.load(saved, dim=self._width(), models=len(model.models), intercept=intercept)
         return model
