@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from swordplay.checkpoint import CheckpointError, load, save
 from swordplay.estimators import block, block_choice, block_solvers
 from swordplay.estimators.block import Block, Places
-from swordplay.estimators.block_choice import CUTS, Past, lightest, preferred
+from swordplay.estimators.block_choice import CUTS, SEGMENTS, Past, Solver, lightest, preferred
 from swordplay.estimators.block_solvers import LeastSquares, LogOdds, newton, within
 from swordplay.estimators.scaler import Scaler
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
@@ -220,6 +220,29 @@ class TestChoice:
         solver = LogOdds(np.zeros((160, 1)), plain(1), labels, 2, 1.0)
         assert [solver.is_complete(low) for low in (0, 12, 14)] == [True, True, False]
         assert LeastSquares(np.zeros((160, 1)), plain(1), labels * 1.0, "squared", 1.0).is_complete(15)
+
+    @pytest.mark.parametrize(("complete_until", "chosen"), [(14, None), (12, 12), (8, 8), (0, 0)])
+    def test_the_stream_is_a_candidate_if_its_last_eighth_lacks_nothing(self, complete_until, chosen):
+        """Pasts are the better the shorter they are, and the stream is better than all of them."""
+
+        class Made(Solver):
+            def solve(self, low, high, penalty, start):
+                return np.array([[float(high - low)]])
+
+            def finish(self, low, penalty):
+                return np.array([[float(SEGMENTS - low)]])
+
+            def is_complete(self, low):
+                return low <= complete_until
+
+            def judge(self, coefficients, cut):
+                return 2.0 ** coefficients[0, 0]
+
+            def loss(self, scores, first, last):
+                raise NotImplementedError
+
+        made = block_choice.choose(Made(np.zeros((160, 1)), plain(1)), np.zeros(5))
+        assert (made and made.rows) == (chosen if chosen is None else 160 - 10 * chosen)
 
     @pytest.mark.parametrize("data", [load_iris, load_breast_cancer])
     def test_tables_that_are_sorted_by_their_labels(self, data):
