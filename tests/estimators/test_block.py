@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize
@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from swordplay.checkpoint import CheckpointError, load, save
 from swordplay.estimators import block, block_choice, block_solvers
 from swordplay.estimators.block import Block, Places
-from swordplay.estimators.block_choice import CUTS, Past, lightest, preferred
+from swordplay.estimators.block_choice import CUTS, SEGMENTS, Past, Solver, lightest, preferred
 from swordplay.estimators.block_solvers import LeastSquares, LogOdds, newton, within
 from swordplay.estimators.scaler import Scaler
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
@@ -45,6 +45,7 @@ def plain(columns, *, clip=10.0, intercept=True):
 
 
 class TestPlaces:
+    @settings(max_examples=50)
     @given(st.lists(st.sampled_from([0.0, 1.0, 2.0, -3.0, 7.5, 1e6]), min_size=1, max_size=32))
     def test_columns_are_measured_as_a_stream_measures_its_first_rows(self, values):
         column, scaler = np.array(values)[:, None], Scaler(1, clip=5.0)
@@ -180,6 +181,10 @@ class TestChoice:
     def test_constants(self):
         assert (block_choice.SEGMENTS, CUTS, block_choice.AHEAD, block_choice.WINDOWS) == (16, (6, 8, 10, 12, 14), 2, (8, 4, 2))
         assert block_choice.PENALTIES == (1.0, 0.1, 0.01, 0.001, 0.00001)
+        assert (block.MEASURED_ROWS, block.MAD_TO_SPREAD) == (4096, 1.4826)
+        assert (block_solvers.TRIED_ROWS, block_solvers.MOST_NUMBERS) == (4096, 8_388_608)
+        assert (block_solvers.HUBER_STEPS, block_solvers.NEWTON_STEPS, block_solvers.SHORTEST) == (30, 30, 1e-4)
+        assert (block_solvers.TRIED, block_solvers.EXACT, block_solvers.SETTLED) == (1e-3, 1e-9, 1e-6)
         assert (block_choice.FEWEST, block_choice.UNTRIED, block_choice.WIDEST) == (32, 0.01, 256)
 
     def test_it_is_the_loop_that_anyone_would_write(self, monkeypatch):
@@ -215,6 +220,29 @@ class TestChoice:
         solver = LogOdds(np.zeros((160, 1)), plain(1), labels, 2, 1.0)
         assert [solver.is_complete(low) for low in (0, 12, 14)] == [True, True, False]
         assert LeastSquares(np.zeros((160, 1)), plain(1), labels * 1.0, "squared", 1.0).is_complete(15)
+
+    @pytest.mark.parametrize(("complete_until", "chosen"), [(14, None), (12, 12), (8, 8), (0, 0)])
+    def test_the_stream_is_a_candidate_if_its_last_eighth_lacks_nothing(self, complete_until, chosen):
+        """Pasts are the better the shorter they are, and the stream is better than all of them."""
+
+        class Made(Solver):
+            def solve(self, low, high, penalty, start):
+                return np.array([[float(high - low)]])
+
+            def finish(self, low, penalty):
+                return np.array([[float(SEGMENTS - low)]])
+
+            def is_complete(self, low):
+                return low <= complete_until
+
+            def judge(self, coefficients, cut):
+                return 2.0 ** coefficients[0, 0]
+
+            def loss(self, scores, first, last):
+                raise NotImplementedError
+
+        made = block_choice.choose(Made(np.zeros((160, 1)), plain(1)), np.zeros(5))
+        assert (made and made.rows) == (chosen if chosen is None else 160 - 10 * chosen)
 
     @pytest.mark.parametrize("data", [load_iris, load_breast_cancer])
     def test_tables_that_are_sorted_by_their_labels(self, data):
@@ -286,6 +314,15 @@ class TestWhatUsersSee:
             np.testing.assert_array_equal(one.predict(X), other.predict(X))
             np.testing.assert_array_equal(one.coef_, other.coef_)
 
+    def test_the_summary_says_what_answers(self):
+        X, y = table()
+        model = SwordRegressor().fit(X, y)
+        rows, penalty = model._block.rows, model._block.penalty
+        assert rows == 400
+        assert penalty in block_choice.PENALTIES
+        assert f"for a block, by the last {rows} rows together, penalty {penalty:g}" in model.summary()
+        assert "for a block" not in model.partial_fit(X, y).summary()
+
     def test_what_is_refused_leaves_the_block(self):
         X, y = table()
         model = SwordRegressor().fit(X, y)
@@ -313,7 +350,15 @@ class TestWhatUsersSee:
 
     @pytest.mark.parametrize(
         ("name", "value", "why"),
-        [("centers", np.zeros(3), "shape"), ("coefficients", np.full((1, 5), np.nan), "finite"), ("level", np.inf, "finite")],
+        [
+            ("centers", np.zeros(3), "shape"),
+            ("coefficients", np.full((1, 5), np.nan), "finite"),
+            ("level", np.inf, "finite"),
+            ("spreads", np.full(4, -1.0), "negative"),
+            ("clip", -1.0, "negative"),
+            ("clip", np.nan, "finite"),
+            ("rows", "many", "float"),
+        ],
     )
     def test_a_spoilt_block_is_refused(self, name, value, why, tmp_path):
         SwordRegressor().fit(*table()).save(tmp_path / "kept")
@@ -322,7 +367,7 @@ class TestWhatUsersSee:
             load(tmp_path / "kept", kind="SwordRegressor") | {f"block.{name}": value},
             kind="SwordRegressor",
         )
-        with pytest.raises(CheckpointError, match=rf"block\.{name}.*{why}"):
+        with pytest.raises(CheckpointError, match=why if name == "rows" else rf"block\.{name}.*{why}"):
             SwordRegressor.load(tmp_path / "spoilt")
 
     def test_sparse_rows_are_the_dense_ones(self):
@@ -412,7 +457,7 @@ class TestCoefficients:
 
 def test_a_block_by_hand():
     places = Places(np.array([1.0, 2.0]), np.array([2.0, 0.0]), 5.0, True)
-    made = Block(places, np.array([[3.0, 7.0, 0.5]]), 10.0)
+    made = Block(places, np.array([[3.0, 7.0, 0.5]]), 10.0, 7, 0.5)
     assert made.scores(np.array([[5.0, 1e9], [1e9, 0.0]])).tolist() == [[16.5], [25.5]]
     coefficients, intercepts = made.in_raw_units()
     assert (coefficients.tolist(), intercepts.tolist()) == ([[1.5, 0.0]], [9.0])

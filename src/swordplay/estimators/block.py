@@ -76,6 +76,10 @@ class Block(NamedTuple):
     """Of the scaled columns, shape ``(K, width)``."""
     level: float
     """Where the target lies; 0 for log-odds."""
+    rows: int
+    """How many of the last rows they were solved from."""
+    penalty: float
+    """What the squared coefficients cost a row."""
 
     def scores(self, rows: Matrix) -> Matrix:
         """Shape ``(T, K)``."""
@@ -95,6 +99,8 @@ class Block(NamedTuple):
             f"{SAVED}clip": self.places.clip,
             f"{SAVED}coefficients": self.coefficients,
             f"{SAVED}level": self.level,
+            f"{SAVED}rows": self.rows,
+            f"{SAVED}penalty": self.penalty,
         }
 
     @classmethod
@@ -102,12 +108,16 @@ class Block(NamedTuple):
         """The block in a saved state; None if there is none, as in files written before there were blocks."""
         if f"{SAVED}coefficients" not in saved:
             return None
-        wanted = {"centers": (dim,), "spreads": (dim,), "coefficients": (models, dim + int(intercept)), "clip": (), "level": ()}
+        dims = {"centers": (dim,), "spreads": (dim,), "coefficients": (models, dim + int(intercept))}
+        wanted: dict[str, tuple[int, ...]] = dims | dict.fromkeys(("clip", "level", "rows", "penalty"), ())
         found = {name: np.array(saved[SAVED + name], dtype=np.float64) for name in wanted}
         for name, shape in wanted.items():
             if found[name].shape != shape:
                 raise ValueError(f"state[{SAVED + name!r}] must have shape {shape}, got {found[name].shape}.")
             if np.isnan(found[name]).any() or (name != "clip" and np.isinf(found[name]).any()):
                 raise ValueError(f"state[{SAVED + name!r}] must be finite.")
+        for name in ("spreads", "clip", "rows", "penalty"):
+            if found[name].size and found[name].min() < 0.0:
+                raise ValueError(f"state[{SAVED + name!r}] must not be negative, got {found[name].min():g}.")
         places = Places(found["centers"], found["spreads"], float(found["clip"]), intercept)
-        return cls(places, found["coefficients"], float(found["level"]))
+        return cls(places, found["coefficients"], float(found["level"]), int(found["rows"]), float(found["penalty"]))

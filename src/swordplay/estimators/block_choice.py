@@ -98,12 +98,13 @@ class Solver(ABC):
 
     def block(self, low: int, penalty: float) -> Block:
         """What ``predict`` answers by."""
-        return Block(self.places, self.finish(low, penalty), self.level)
+        return Block(self.places, self.finish(low, penalty), self.level, self.edges[-1] - self.edges[low], penalty)
 
     def judge(self, coefficients: Matrix, cut: int) -> float:
         """Mean loss on the rows behind a cut."""
         first, last = self.edges[cut], self.edges[cut + AHEAD]
-        return self.loss(Block(self.places, coefficients, self.level).scores(dense(self.rows, first, last)), first, last)
+        scores = self.places.scale(dense(self.rows, first, last)) @ coefficients.T + self.level
+        return self.loss(scores, first, last)
 
 
 class Past(NamedTuple):
