@@ -252,6 +252,7 @@ MUTANTS = [
             f"{HEDGE}::test_weights_agree_with_plain_loops",
             f"{HEDGE}::test_bad_priors_are_refused",
             f"{HEDGE}::test_no_weight_is_zero",
+            f"{HEDGE}::test_the_entropy_is_that_of_the_least_likely_expert",
             f"{TWINS}::test_sword_ageless",
         ),
         ("np.maximum(weights / weights.sum(), SMALLEST_WEIGHT)", "np.maximum(weights, SMALLEST_WEIGHT)"),

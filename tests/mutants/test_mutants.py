@@ -31,7 +31,7 @@ def run(folder: str, tests: tuple[str, ...], log: str) -> None:
     with open(log, "w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    os.environ |= {"PYTHONPATH": folder, "HYPOTHESIS_PROFILE": "fixed", "PYTEST_ADDOPTS": ""}
+    os.environ |= {"PYTHONPATH": folder, "HYPOTHESIS_PROFILE": "unshrunk", "PYTEST_ADDOPTS": ""}
     code = ACCIDENT  # an exception outside of the tests would otherwise end the process with 1, like a test that failed
     try:
         assert "swordplay" not in sys.modules
