@@ -32,6 +32,12 @@ OTHER_FORMATS = {
         options={"missing": ["n.d."]},
         suffix="ndjson",
     ),
+    "NDJSON with values in quotes": Messy(
+        ndjson({"x": "7.5", "t": "true", "d": "2012-01-31", "y": 1}, {"x": "8", "t": "false", "d": "2012-02-01", "y": 2}),
+        {"x": "number", "t": "truth", "d": "date"},
+        {"x": [7.5, 8], "t": [True, False], "d": BOTH},
+        suffix="ndjson",
+    ),
     "NDJSON with a bad row": Messy(
         ndjson({"price": "$1", "y": 1}, {"price": "$2", "y": 2}, {"price": "free", "y": 3}, {"price": 4, "y": 4}),
         {"price": "number"},
