@@ -30,6 +30,8 @@ def shown(value: object, limit: int = 80) -> str:
 
 def real(name: str, value: Any) -> float:
     """A finite real number."""
+    if isinstance(value, np.ma.MaskedArray):
+        unmasked(name, value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
@@ -80,9 +82,16 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     return number
 
 
+def unmasked(name: str, value: Any) -> Any:
+    """An array without a mask; one that has a mask would lose it, and what is hidden behind it would count."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be masked: the mask would be lost. Fill it or drop the masked entries.")
+    return np.asarray(value)
+
+
 def array(name: str, value: Any, ndim: int | None = None) -> Array:
     """A finite array of doubles, copied only when it has to be."""
-    raw = np.asarray(value)
+    raw = unmasked(name, value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {raw.dtype} in {shown(value)}. Convert it to float first.")
     clean = np.asarray(raw, dtype=np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -77,8 +78,24 @@ def test_json(capsys, tmp_path, task):
     assert answer["predicted"] == len(predicted)
     assert answer["unlabelled"] == sum(row["truth"] == "" for row in lines(tmp_path / "p.csv"))
     assert answer["errors"]["swordplay"] == pytest.approx(float(predicted[-1]["running_error"]), rel=ROUNDING)
+    if task == "regression":
+        off = [abs(float(row["prediction"]) - float(row["truth"])) for row in predicted]
+        assert answer["mean_absolute_errors"]["swordplay"] == pytest.approx(sum(off) / len(off), rel=ROUNDING)
+    else:
+        assert answer["log_loss"] == pytest.approx(sum(float(row["loss"]) for row in predicted) / len(predicted), rel=ROUNDING)
+        assert 0.0 < answer["brier_score"] < 1.0
+    assert answer["changes"] == []
     assert answer["files"] == {"predictions": str(tmp_path / "p.csv")}
     assert [column["name"] for column in answer["columns"]] == ["x", "z", "flag", "when", "colour", "name"]
+
+
+def test_the_report_says_that_it_does_not_look_back(capsys, prices):
+    assert run(["track", "prices.csv", "--target", "price", "--report", "r.html", "--no-hindsight"]) == 0
+    page = (prices.parent / "r.html").read_text(encoding="utf-8")
+    assert "is left out, because it was not asked for (--no-hindsight)." in page
+    captured = capsys.readouterr()
+    assert "looks back" not in captured.err
+    assert re.search(r"RMSE +MAE", captured.out)
 
 
 def test_examples_of_the_help_run(capsys, prices, monkeypatch):
@@ -86,6 +103,8 @@ def test_examples_of_the_help_run(capsys, prices, monkeypatch):
     assert len(examples) == 5
     for example in examples[:-1]:
         assert run([*shlex.split(example.split(">")[0])[1:], "--force"]) == 0, capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert ("The report looks back" in told) == ("--report" in example)  # said though standard error is no terminal
     assert {"predictions.parquet", "predictions.csv", "prices.state", "report.html"} <= set(os.listdir())
     assert "<html" in (prices.parent / "report.html").read_text()[:1000]
     pipe = examples[-1].replace("tail -n +1 -f", "cat").replace("swordplay", shlex.join(COMMAND))

@@ -6,6 +6,7 @@ import pytest
 import swordplay as sp
 from swordplay.contest import LeftOut, UnknownLearner, contest, field, perspective
 from swordplay.contest.estimator import estimator
+from swordplay.contest.perspective import affordable, predicted
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 from tolerances import JUDGE, ROUNDING, SEEN_FROM_THE_END
 
@@ -155,6 +156,7 @@ def test_seen_from_the_end_the_certificate_stands_above_the_regret(table):
     assert (view.curve.regrets + view.curve.gaps <= view.curve.certificate).all()
     head = place.head(300)
     ledger = sp.play(sp.Sword(head.domain), head.streams[0])
+    assert view.total == ledger.total_loss
     fixed = sp.hindsight.best_fixed(head.streams[0], head.domain)
     assert view.curve.regrets[0] == pytest.approx(ledger.regret(fixed), rel=SEEN_FROM_THE_END)
     assert (np.diff(view.curve.regrets) >= 0).all()
@@ -162,6 +164,39 @@ def test_seen_from_the_end_the_certificate_stands_above_the_regret(table):
 
 def test_several_classes_have_no_single_curve(table):
     rows, targets = table
-    found = perspective(field(rows, np.digitize(targets, [9.5, 10.5]), 3))
-    assert isinstance(found, LeftOut)
-    assert "of several classes" in found.why
+    view = perspective(field(rows, np.digitize(targets, [9.5, 10.5]), 3))
+    assert isinstance(view, LeftOut)
+    assert "of several classes each has its own" in view.why
+
+
+def test_many_columns_are_not_begun():
+    rng = np.random.default_rng(3)
+    view = perspective(field(rng.normal(size=(400, 300)), rng.normal(size=400)))
+    # 90 steps of 300 rows: 8e-6 + 5e-8 * 301^2 + 1.3e-9 * 301^3 seconds each
+    assert view == LeftOut(
+        "with 300 columns of numbers it would take about 1,080 seconds for 300 rows alone, and 10 are allowed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "seconds", "count"),
+    [
+        (900, 4, 10.0, 900),
+        (10**6, 4, 10.0, 3000),
+        (10**6, 30, 10.0, 630),
+        (900, 54, 10.0, 300),
+        (900, 55, 10.0, 0),
+        (20, 60, 1.0, 20),
+    ],
+)
+def test_fewer_rows_are_looked_at_where_there_are_many_columns(rows, width, seconds, count):
+    assert affordable(rows, width, seconds) == count
+    assert predicted(count, width) <= seconds
+
+
+def test_the_clock_has_the_last_word(table, monkeypatch):
+    def late(*_, **__):
+        raise sp.hindsight.OutOfTime("late")
+
+    monkeypatch.setattr("swordplay.regret.curve.frontier", late)
+    assert perspective(field(*table), seconds=7.0) == LeftOut("the 7 seconds that it may take were over before it was done")

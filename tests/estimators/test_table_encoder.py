@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import swordplay as sp
+from swordplay.estimators.block import Places, measure
 from swordplay.estimators.model import LinearModel
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor, TableEncoder
 
@@ -103,6 +104,27 @@ def test_a_row_of_weight_zero_teaches_no_category(table, price):
     some, model = weights > 0, SwordRegressor(encode=True).partial_fit(table, price, sample_weight=weights)
     other = SwordRegressor(encode=True).partial_fit(table[some], price[some])
     np.testing.assert_array_equal(model.predict(table[some]), other.predict(table[some]))
+
+
+@pytest.mark.parametrize("kind", [SwordRegressor, SwordClassifier])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_fit_and_predict_and_a_file_between_them(kind, standardize, table, price, tmp_path):
+    targets = price if kind is SwordRegressor else np.digitize(price, [47.0, 53.0])
+    model = kind(encode=True, standardize=standardize).fit(table.assign(empty=np.nan), targets)
+    said = model.predict(table.assign(empty=np.nan))
+    assert model.score(table.assign(empty=np.nan), targets) > 0.7
+    assert np.shape(model.coef_)[-1] == len(model.coef_names_)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(kind.load(tmp_path / "model").predict(table.assign(empty=np.nan)), said)
+
+
+def test_a_block_takes_what_is_missing_for_usual():
+    columns = np.array([[1.0, np.nan, np.nan], [3.0, 4.0, np.nan], [2.0, 6.0, np.nan], [np.nan, 8.0, np.nan]])
+    centers, spreads = measure(columns, 5.0)
+    assert centers.tolist() == [2.0, 6.0, 0.0]
+    np.testing.assert_allclose(spreads, [np.sqrt(2 / 3), np.sqrt(8 / 3), 0.0])
+    scaled = Places(centers, spreads, 5.0, intercept=True).scale(columns)
+    np.testing.assert_allclose(scaled[0], [-np.sqrt(3 / 2), 0.0, 0.0, 1.0])
 
 
 @pytest.mark.parametrize("kind", [SwordRegressor, SwordClassifier])

@@ -56,6 +56,16 @@ BEGINNINGS = {
     "years that are names, not asked for": Messy(
         "country,2000,2001\nFrance,1.5,2\nSpain,3,4\n", {"2000": "number"}, options={"target": None}
     ),
+    "years that are data": Messy(
+        "2010,a\n2011,b\n",
+        {"column 1": "number"},
+        {"column 1": [2010, 2011]},
+        remarks=("(2010, a) holds data and no names",),
+        options={"target": None},
+    ),
+    "names of more columns than there are": Messy(
+        "a,b\nx\n1\n2\n", error=("line 2 (row 1): 'x' has 1 field where the header has 2",), options={"target": None}
+    ),
     "names that are dates": Messy(
         "country,1/22/20,1/23/20\nFrance,1,2\nSpain,3,4\n", {"1/22/20": "number"}, {"1/23/20": [2, 4]}, options={"target": None}
     ),

@@ -6,7 +6,7 @@ from datetime import time
 
 import pyarrow as pa
 
-from messy.cases import BOTH, Messy, ndjson, parquet
+from messy.cases import BOTH, JANUARY, Messy, ndjson, parquet
 
 OTHER_FORMATS = {
     "NDJSON": Messy(
@@ -17,6 +17,18 @@ OTHER_FORMATS = {
         {"price": "number", "day": "date", "n": "number"},
         {"price": [1280.5, None], "day": BOTH, "n": [7, None]},
         {"price": "in $, thousands by commas", "day": "day first (31/01/2012)"},
+        options={"missing": ["n.d."]},
+        suffix="ndjson",
+    ),
+    "NDJSON with strings for nothing": Messy(
+        ndjson(
+            *({"x": text, "day": "2012-01-31", "t": True, "w": "-", "y": 1} for text in ("-", "NA", "", "n.d.")),
+            {"x": 1.5, "day": "-", "t": "?", "w": "a", "y": 2},
+            {"x": "1.5", "day": None, "t": False, "w": "a", "y": 3},
+        ),
+        {"x": "number", "day": "date", "t": "truth", "w": "word"},
+        {"x": [None] * 4 + [1.5], "day": [JANUARY] * 4 + [None], "t": [True] * 4 + [None], "w": ["-"] * 4 + ["a"]},
+        refused=((6, '"1.5"', "is not a finite number"),),
         options={"missing": ["n.d."]},
         suffix="ndjson",
     ),

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import shutil
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -18,26 +19,31 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "swordplay"
 PRELOADED = ["pytest", "numpy", "hypothesis.extra.numpy"]
 OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not deep"]
-FAILED, PASSED = 1, 0
+PRELOADED_IS_FINE = ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
+FAILED, PASSED, ACCIDENT = 1, 0, 99
 """What pytest exits with if a test failed, and if none did; anything else is an accident that proves nothing."""
 PATIENCE = 600.0
 """Seconds that the tests of a mutant may take."""
 
 
 def run(folder: str, tests: tuple[str, ...], log: str) -> None:
-    """Run tests in this process with the package that lies in the folder."""
+    """Run tests in this process with the package that lies in the folder, and exit as pytest would."""
     with open(log, "w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     os.environ |= {"PYTHONPATH": folder, "HYPOTHESIS_PROFILE": "fixed", "PYTEST_ADDOPTS": ""}
-    sys.path.insert(0, folder)
-    os.chdir(ROOT)
-    assert "swordplay" not in sys.modules
-    code = pytest.main([*OPTIONS, *tests])
-    import swordplay
-
-    assert Path(swordplay.__file__).is_relative_to(folder)
-    os._exit(int(code))
+    code = ACCIDENT  # an exception outside of the tests would otherwise end the process with 1, like a test that failed
+    try:
+        assert "swordplay" not in sys.modules
+        sys.path.insert(0, folder)
+        os.chdir(ROOT)
+        code = int(pytest.main([*OPTIONS, *PRELOADED_IS_FINE, *tests]))
+        assert Path(sys.modules["swordplay"].__file__ or "").is_relative_to(folder)
+    except BaseException:
+        code = ACCIDENT
+        traceback.print_exc()
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def outcome(folder: Path, tests: tuple[str, ...]) -> tuple[int | None, str]:

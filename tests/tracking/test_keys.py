@@ -222,6 +222,9 @@ def test_the_order_of_time_is_looked_at_within_keys():
     assert "at 100 % of the rows within a key" in remark.text
     mixed = batch.take(pa.array(np.random.default_rng(0).permutation(len(batch))))
     assert [one.kind for one in tracked(mixed, SETTINGS, [50])[0].remarks()] == ["shuffled"]
+    (remark,) = tracked(under, Settings("y", key=("flag", "flag")), [50])[0].remarks()  # too little of a key
+    assert (remark.kind, remark.remedy) == ("back", "--key")
+    assert remark.text.endswith("within a key. If another column tells the parts apart, add it to --key.")
 
 
 def test_best_worst_and_largest_keys():

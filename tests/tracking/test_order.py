@@ -277,8 +277,19 @@ def test_steps_are_those_of_a_plain_loop(times, size):
     assert (found.rows, found.ups, found.downs) == (len(times), len(ups), len(downs))
     assert found.depth == pytest.approx(sum(downs) / max(len(downs), 1) / max(span, 1))
     assert found.height == pytest.approx(sum(ups) / max(len(ups), 1) / max(span, 1))
-    assert found.leap == pytest.approx(max(ups, default=0) / max(span, 1))
+    assert found.leap == pytest.approx(max(ups, default=0) / max(span, 1) if downs else 0.0)
     assert found.falling == pytest.approx(len(downs) / max(len(ups) + len(downs), 1))
+
+
+def test_steps_of_several_series_by_hand():
+    one, other = Steps(), Steps()
+    one.add(np.array([0, 10, 4, 8]))  # spans 10: up 10 and 4, down 6
+    other.add(np.array([100, 80, 60, 80, 75]))  # spans 40: up 20, down 20, 20 and 5
+    found = moves([one, other])
+    assert (found.rows, found.ups, found.downs, found.steps) == (9, 3, 4, 7)
+    assert found.depth == pytest.approx((6 / 10 + 45 / 40) / 4)
+    assert found.height == pytest.approx((14 / 10 + 20 / 40) / 3)
+    assert found.leap == pytest.approx((1 * 10 / 10 + 3 * 20 / 40) / 4)
 
 
 def test_steps_of_a_nanosecond_count():

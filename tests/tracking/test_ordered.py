@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
+from swordplay.cli import inspection
 from swordplay.tables import TableError
 from swordplay.tracking import Job, Settings, TrackingError, run
 from swordplay.tracking.ordered import Order, order_of
@@ -61,8 +62,21 @@ def test_reversed_rows(tmp_path):
     assert ours["row"].to_pylist() == list(range(ROWS, 0, -1))
 
 
+def test_sorted_keys_keep_the_numbers_of_the_file(tmp_path):
+    straight, mixed = shuffled()
+    key = Settings("y", key=("flag",))
+    run(job(write(tmp_path / "a.csv", straight), Order(), output=tmp_path / "p.csv")._replace(settings=key))
+    run(job(write(tmp_path / "b.csv", mixed), Order(sort="when"), output=tmp_path / "q.csv")._replace(settings=key))
+    ours, theirs = predicted(tmp_path / "q.csv"), predicted(tmp_path / "p.csv")
+    assert ours.drop(["row"]).equals(theirs.drop(["row"]))
+    names = mixed.column("name").to_pylist()
+    assert [names[row - 1] for row in ours["row"].to_pylist()] == straight.column("name").to_pylist()
+
+
 def test_the_order_is_stable_and_what_is_missing_comes_last():
-    rows = pa.table({"t": [2.0, 1.0, None, 2.0, 1.0, None], "w": ["b", "a", None, "ä", "B", "a"]})
+    truths = [True, False, None, True, True, False]
+    rows = pa.table({"t": [2.0, 1.0, None, 2.0, 1.0, None], "w": ["b", "a", None, "ä", "B", "a"], "b": truths})
+    assert order_of(rows, Order(sort="b")).tolist() == [1, 5, 0, 3, 4, 2]
     assert order_of(rows, Order(sort="t")).tolist() == [1, 4, 0, 3, 2, 5]
     assert order_of(rows, Order(sort="w")).tolist() == [4, 1, 5, 0, 3, 2]
     assert order_of(rows, Order(reverse=True)).tolist() == [5, 4, 3, 2, 1, 0]
@@ -117,7 +131,9 @@ def test_another_order_is_another_job(tmp_path):
     run(job(path, Order(sort="when"), state=tmp_path / "state"))
     with pytest.raises(TrackingError, match="saved with --sort when, and now it is no --sort"):
         run(job(path, Order(), state=tmp_path / "state"))
+    assert inspection.describe(str(tmp_path / "state"))["what"].endswith("over a table sorted by when, finished")
     run(job(path, Order(reverse=True), state=tmp_path / "other"))
+    assert inspection.describe(str(tmp_path / "other"))["what"].endswith("from its last row to its first, finished")
     with pytest.raises(TrackingError, match="saved with --reverse, and now it is no --reverse"):
         run(job(path, Order(), state=tmp_path / "other"))
 

@@ -105,7 +105,7 @@ def _of_track(state: Mapping[str, Any]) -> dict[str, Any]:
     task, why = json.loads(tracker["recognised"])[:2]
     place = f"row {int(state['done']):,}" + (f", line {position['line']:,}" if position["line"] else "")
     facts = {
-        "what": f"a run of `swordplay track` over a {position['format']} table" + (", finished" if state["finished"] else ""),
+        "what": f"a run of `swordplay track` over {_table(position, settings)}" + (", finished" if state["finished"] else ""),
         "target": f"{settings['--target']}, {task} ({why})",
         "rows": int(tracker["rows"]),
         "refused": int(state["bad"]) + int(tracker["refused"]),
@@ -125,6 +125,13 @@ def _of_track(state: Mapping[str, Any]) -> dict[str, Any]:
             [f"{label:g}" if isinstance(label, float) else str(label) for label in json.loads(tracker["contestants.places"])]
         )
     return facts | _of_models(nested.take("contestants.model", tracker)) | {"seconds": round(state["seconds"], 1)}
+
+
+def _table(position: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """What was read, and in which order."""
+    if settings.get("--sort"):
+        return f"a table sorted by {settings['--sort']}"
+    return "a table from its last row to its first" if settings.get("--reverse") else f"a {position['format']} table"
 
 
 def _of_estimator(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,6 @@ Examples:
   swordplay track prices.csv --target price -o predictions.parquet --report report.html
   swordplay track prices.csv --target price -o predictions.csv --state prices.state
   swordplay track prices.csv --target price --lags 2 --drop id,note --json --quiet > summary.json
-  swordplay track panel.csv --target price --key country --sort day
   tail -n +1 -f prices.csv | swordplay track - --target price -o -
 """
 

@@ -82,8 +82,10 @@ def predicted(rows: int, width: int) -> float:
 
 def affordable(rows: int, width: int, seconds: float) -> int:
     """How many of the rows can be looked at in that time; 0 where they would be too few to tell anything."""
-    count = min(rows, ROWS, int(PLANNED * seconds / predicted(1, width)))
-    return count if count >= min(rows, FEWEST) else 0
+    fewest = min(rows, FEWEST)
+    if predicted(fewest, width) > seconds:
+        return 0
+    return min(rows, ROWS, max(fewest, int(PLANNED * seconds / predicted(1, width))))
 
 
 def perspective(

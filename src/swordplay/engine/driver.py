@@ -191,7 +191,7 @@ class Engine(Guarded):
         if hasattr(features, "tocsr"):
             arguments.require_inside("features", features)
             features = features.tocsr()  # the kernels know no other format
-        rows: Any = features if _is_sparse(features) else np.asarray(features)
+        rows: Any = features if _is_sparse(features) else arguments.unmasked("features", features)
         goals = arguments.array("targets", targets, ndim=1)
         if rows.shape != (len(goals), self.dim):
             raise ValueError(f"features must have shape ({len(goals)}, {self.dim}), got {rows.shape}. Give one row per target.")

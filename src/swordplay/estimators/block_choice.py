@@ -56,7 +56,7 @@ def places_of(model: LinearModel, rows: Any) -> Places:
     scaler, lags = model.columns, len(model.recent)
     sample = dense(rows, 0, rows.shape[0], max(1, rows.shape[0] // MEASURED_ROWS))
     if not scaler.follow:
-        return Places(np.zeros(sample.shape[1]), np.sqrt(np.mean(sample**2, axis=0)), np.inf, scaler.intercept)
+        return Places(np.zeros(sample.shape[1]), np.sqrt(np.mean(np.nan_to_num(sample) ** 2, axis=0)), np.inf, scaler.intercept)
     centers, spreads = measure(sample, scaler.clip)
     known_centers, known_spreads = (known[lags:] for known in scaler.places)
     still = spreads == 0.0

@@ -133,6 +133,10 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         """How a model begins: how many columns it has, and whether more may come."""
         return {"dim": self.encoder_.start, "grows": True} if self.encode else {"dim": self.n_features_in_}
 
+    def _width(self) -> int:
+        """Columns of numbers that the rows have now."""
+        return int(self.encoder_.width if self.encode else self.n_features_in_)
+
     @property
     def coef_names_(self) -> Any:
         """What each coefficient belongs to: a column of the input or, with ``encode=True``, one that was made of it."""
@@ -196,13 +200,16 @@ AS_DOUBLES = {"dtype": np.float64, "order": "C"}
 def refuse_strings(name: str, values: Any) -> None:
     """Numbers in quotes would be read as numbers; whoever sends them has not looked at the data."""
     if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"{name} must not be a masked array: its mask would be lost. Fill it or drop the masked rows.")
+        arguments.unmasked(name, values)
     if hasattr(values, "tocsr"):
         arguments.require_inside(name, values)
         return
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         return
     raw = np.asarray(values) if not isinstance(values, list) or _is_table(values) else np.array([], dtype=float)
+    for value in raw.flat if raw.dtype.kind == "O" else ():
+        if isinstance(value, np.ma.MaskedArray):  # such as np.ma.masked, which float() takes for 0
+            arguments.unmasked(name, value)
     quoted = raw.dtype.kind in "US" or (raw.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in raw.flat))
     if quoted:
         raise ValueError(f"{name} must hold numbers, got strings in {arguments.shown(values)}. Encode or convert them first.")

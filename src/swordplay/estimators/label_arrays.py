@@ -77,6 +77,11 @@ def _require_kind(classes: Any, labels: Any) -> None:
                 f"labels must be numbers, truth values or strings, got {shown(some.tolist())} of {some.dtype}. "
                 "Convert y, such as with y.astype(str)."
             )
+    whole = classes.dtype.kind in "iub" and labels.dtype.kind in "iub"
+    if whole and np.result_type(classes, labels).kind == "f":  # the only type that numpy finds for both
+        raise ValueError(
+            f"labels of {labels.dtype} would be rounded beside classes of {classes.dtype}. Convert y to {classes.dtype}."
+        )
     if (classes.dtype.kind in "USO") != (labels.dtype.kind in "USO"):
         raise ValueError(
             f"labels must stay of one kind: the classes are {shown(classes.tolist())}, "

@@ -7,6 +7,7 @@ every loss has smoothness 1 and one pool of step sizes, 1, 1/2, 1/4, ..., serves
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -22,6 +23,7 @@ from swordplay.engine.memory import CERTIFICATE
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.learners import SwordAgeless, certificate
 from swordplay.learners.certificate import CertificateState
+from swordplay.metas import Parts
 from swordplay.rates import SelfConfident
 from swordplay.state import Range, require
 from swordplay.types import Matrix, State, Vector
@@ -88,6 +90,13 @@ class Bench(NamedTuple):
     """The scaled row of a prediction."""
 
 
+@functools.lru_cache(maxsize=4)
+def _parts(width: int, radius: float, memory: float) -> Parts:
+    """What the learner is made of; the same for every class, of which there may be thousands."""
+    rate = SelfConfident(offset=0.0, factor=SHARPNESS, floor=FLOOR, memory=memory)
+    return SwordAgeless(Ball(width, radius), smoothness=1.0, memory=memory).parts._replace(rate=rate)
+
+
 class LinearModel:
     """One score per row: a prediction, or the log-odds of a class.
 
@@ -130,9 +139,7 @@ class LinearModel:
         self.recent: Vector = np.full(lags, np.nan)  # the last targets, the newest first
         self.columns = Scaler(dim + lags, clip=clip, intercept=intercept, follow=standardize)
         self.target = Locator(clip=THRESHOLDS["squared"])
-        parts = SwordAgeless(Ball(self.columns.width, radius), smoothness=1.0, memory=memory).parts
-        rate = SelfConfident(offset=0.0, factor=SHARPNESS, floor=FLOOR, memory=memory)
-        self.engine = Engine(parts._replace(rate=rate), "logistic" if loss == "logistic" else "huber")
+        self.engine = Engine(_parts(self.columns.width, radius, memory), "logistic" if loss == "logistic" else "huber")
         self._bench: Bench | None = None
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from swordplay.arguments import shown
+from swordplay.arguments import shown, unmasked
 from swordplay.estimators.model import LARGEST
 from swordplay.types import Matrix, Vector
 
@@ -26,6 +26,8 @@ def number(name: str, value: Any) -> float:
     """A finite real number of sensible size; true and false are 1 and 0."""
     if type(value) is float and -LARGEST <= value <= LARGEST:
         return value  # the usual case
+    if isinstance(value, np.ma.MaskedArray):
+        unmasked(name, value)
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if not isinstance(value, numbers.Real):
@@ -149,7 +151,7 @@ def numeric_column(name: str, raw: Any) -> Vector:
 
 def targets(y: Any, count: int) -> Any:
     """Targets or labels as an array, one for each of ``count`` rows."""
-    values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    values = y.to_numpy() if hasattr(y, "to_numpy") else unmasked("y", y)
     if values.shape != (count,):
         raise ValueError(f"y must have one entry for each of the {count} rows of X, got shape {values.shape}.")
     return values

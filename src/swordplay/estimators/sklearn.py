@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from swordplay import state
+from swordplay import arguments, state
 from swordplay.estimators import label_arrays, raw_units
 from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.block import Block
@@ -133,7 +133,7 @@ class SwordRegressor(Explained, Regression):
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         model = super()._resume(saved)
-        self._block = Block.load(saved, dim=self.n_features_in_, models=1, intercept=model.columns.intercept)
+        self._block = Block.load(saved, dim=self._width(), models=1, intercept=model.columns.intercept)
         return model
 
     def _make(self) -> LinearModel:
@@ -275,6 +275,8 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         """Rows, labels (0..K-1) and weights, all of them checked, and a model for all classes to learn them."""
         with self._all_or_nothing():
             fresh = fresh or not self.__sklearn_is_fitted__()
+            if isinstance(y, np.ma.MaskedArray):
+                arguments.unmasked("y", y)
             rows, y = self._rows_and_targets(X, y, reset=fresh)
             if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
                 check_classification_targets(y)
@@ -323,5 +325,5 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
             raise ValueError("it has not as many labels as models.")
         model = super()._resume(saved)
         intercept = bool(self.intercept)
-        self._block = Block.load(saved, dim=self.n_features_in_, models=len(model.models), intercept=intercept)
+        self._block = Block.load(saved, dim=self._width(), models=len(model.models), intercept=intercept)
         return model

@@ -6,6 +6,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from swordplay.tracking import Story
+from swordplay.tracking.keyed import KeyedStory
 
 
 class TrackResult(NamedTuple):
@@ -17,7 +18,7 @@ class TrackResult(NamedTuple):
     ``probability``. ``predictions.to_pandas()`` makes a data frame of it."""
     summary: dict[str, Any]
     """The figures that ``swordplay track --json`` prints: task, rows, errors beside those of the baselines, columns, ..."""
-    story: Story
+    story: Story | KeyedStory
     """All that a report needs."""
     refused: Any
     """A pyarrow table of the rows that could not be used, with the reasons (``on_bad="skip"``)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -15,14 +15,19 @@ from swordplay.checkpoint import CheckpointError
 from swordplay.frames.read_back import read_back
 from swordplay.frames.result import TrackResult
 from swordplay.frames.words import in_python
-from swordplay.tables import TableError, frame
+from swordplay.tables import Frame, TableError, frame
 from swordplay.tracking import Job, Settings, Story, Task, TrackingError, figures, run
+from swordplay.tracking.figures import keyed_figures
+from swordplay.tracking.keyed import KeyedStory
+from swordplay.tracking.ordered import Order
 from swordplay.tracking.outputs import REFUSED
 from swordplay.tracking.task import TASKS
 
 Path_ = str | os.PathLike[str]
 NAME = "the table"
 """What messages and reports call a table that has no file."""
+COMMAND = "swordplay.track(...)"
+"""How a report says that it was made."""
 
 
 def track(
@@ -35,12 +40,19 @@ def track(
     features: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     loss: Literal["squared", "huber"] = "squared",
+    key: str | Sequence[str] = (),
+    sort: str | None = None,
+    reverse: bool = False,
+    id: str | Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
+    missing: Sequence[str] = (),
     on_bad: Literal["stop", "skip"] = "stop",
     output: Path_ | None = None,
     state: Path_ | None = None,
     rows: int | None = None,
     format: str | None = None,
     encoding: str = "utf-8",
+    header: bool | None = None,
     force: bool = False,
 ) -> TrackResult:
     """Predict each row of a table before learning from it, as ``swordplay track`` does.
@@ -63,6 +75,16 @@ def track(
         Columns to use (all unless given), and columns not to use.
     loss
         Of a regression: ``"squared"``, or ``"huber"`` where the target has heavy tails.
+    key
+        One or more columns whose values name series: each has a model of its own.
+    sort, reverse
+        A column to sort the rows by, such as their date; or whether the last row is the first.
+    id
+        One or more columns that the predictions carry; the date of the row unless given, none for ``()``.
+    types
+        What columns are, such as ``{"price": "number", "day": "day-first"}``, where that was not recognised.
+    missing
+        Further texts that stand for nothing.
     on_bad
         ``"skip"`` leaves out rows that cannot be used, such as those with an infinite number, and lists them in ``refused`` of
         the result; ``"stop"`` refuses the table at the first one.
@@ -73,8 +95,8 @@ def track(
         ``output``, or else beside it in ``STATE.predictions.parquet``.
     rows
         Stop after this row; not with a state.
-    format, encoding
-        Of a file.
+    format, encoding, header
+        Of a file: its format, the encoding of its text, and whether CSV begins with names; recognised unless given.
     force
         Whether to replace an output that exists, and begin anew whatever the state says.
 
@@ -97,51 +119,87 @@ def track(
     ('regression', 200)
     """
     with in_python():
-        settings = _settings(target, task, lags, features, drop, loss)
-        report = None if report is None else _report_path(report)
-        if on_bad not in ("stop", "skip"):
-            raise TrackingError(f"on_bad must be 'stop' or 'skip', got {arguments.shown(on_bad)}.")
+        settings = Settings(
+            str(target),  # pandas names columns by numbers, too
+            _one_of("task", task, (None, *TASKS)),
+            arguments.whole("lags", lags, least=0),
+            None if features is None else _names("features", features),
+            _names("drop", drop),
+            _one_of("loss", loss, ("squared", "huber")),
+            _names("key", [key] if isinstance(key, str) else key),
+            types,
+            _names("missing", missing),
+            header,
+            None if id is None else _names("id", [id] if isinstance(id, str) else id),
+        )
+        job = Job(
+            _source(table),
+            settings,
+            state=None if state is None else os.fspath(state),
+            format=format,
+            encoding=encoding,
+            rows=None if rows is None else arguments.whole("rows", rows, least=1),
+            force=force,
+            order=Order(reverse, sort),
+        )
         if rows is not None and state is not None:
             raise TrackingError("rows is for a first look and does not go together with state. Leave out one of them.")
-        is_path = isinstance(table, str | os.PathLike)
-        source = os.fspath(table) if is_path else frame(table, NAME)
-        if source == "-":
-            raise TrackingError("standard input is for the command. Give a table or the path of a file.")
+        if reverse and sort is not None:
+            raise TrackingError("sort and reverse do not go together. Leave out one of them.")
+        skip = _one_of("on_bad", on_bad, ("stop", "skip")) == "skip"
+        page = None if report is None else _report_path(report)
         with _places(output, state) as kept:
-            refused = f"{kept}.refused.csv" if on_bad == "skip" else None
-            saved = None if state is None else os.fspath(state)
-            count = None if rows is None else arguments.whole("rows", rows, least=1)
-            job = Job(source, settings, kept, refused, saved, format, encoding, count, None, force)
-            outcome = run(job)
-            name = os.path.basename(str(source)) if is_path else NAME
-            story = outcome.tracker.story(name, refused=outcome.refused, seconds=outcome.seconds)
-            assert isinstance(story, Story)  # there is no key
-            predictions = read_back(kept, outcome.tracker.schema)
-            left_out = read_back(refused, REFUSED) if refused is not None and os.path.exists(refused) else REFUSED.empty_table()
-            files = {
-                "predictions": None if output is None and state is None else kept,
-                "refused rows": refused if story.refused and not (output is None and state is None) else None,
-                "report": report,
-                "state": saved,
-            }
+            return _tracked(job._replace(output=kept, refused=f"{kept}.refused.csv" if skip else None), page, output)
+
+
+def _tracked(job: Job, report: str | None, output: Path_ | None) -> TrackResult:
+    """Run a job and gather what it gives."""
+    outcome = run(job)
+    name = NAME if isinstance(job.source, Frame) else os.path.basename(job.source)
+    story = outcome.tracker.story(name, refused=outcome.refused, seconds=outcome.seconds)
+    assert job.output is not None
+    predictions = read_back(job.output, outcome.tracker.schema)
+    refused = REFUSED.empty_table()
+    if job.refused is not None and os.path.exists(job.refused):
+        refused = read_back(job.refused, REFUSED)
     if report is not None:
-        from swordplay.report import write_track
+        _write(story, report)
+    stay = output is not None or job.state is not None  # else they go with the folder they are in
+    paths = {
+        "predictions": job.output if stay else None,
+        "refused rows": job.refused if stay and story.refused else None,
+        "report": report,
+        "state": job.state,
+    }
+    files = {what: path for what, path in paths.items() if path is not None}
+    told = figures(outcome, story, files) if isinstance(story, Story) else keyed_figures(outcome, story, files)
+    return TrackResult(predictions, told, story, refused)
 
-        write_track(story, report, command="swordplay.track(...)")
-    present = {what: path for what, path in files.items() if path is not None}
-    return TrackResult(predictions, figures(outcome, story, present), story, left_out)
+
+def _write(story: Story | KeyedStory, path: str) -> None:
+    from swordplay.report import write_keys, write_track
+
+    if isinstance(story, KeyedStory):
+        write_keys(story, path, command=COMMAND)
+    else:
+        write_track(story, path, command=COMMAND)
 
 
-def _settings(target: Any, task: Any, lags: Any, features: Any, drop: Any, loss: Any) -> Settings:
-    """Checked as the command checks its options."""
-    if not isinstance(target, str):
-        target = str(target)  # pandas names columns by numbers, too
-    if task not in (None, *TASKS):
-        raise TrackingError(f"task must be one of {', '.join(TASKS)}, got {arguments.shown(task)}.")
-    if loss not in ("squared", "huber"):
-        raise TrackingError(f"loss must be 'squared' or 'huber', got {arguments.shown(loss)}.")
-    lags = arguments.whole("lags", lags, least=0)
-    return Settings(target, task, lags, None if features is None else _names("features", features), _names("drop", drop), loss)
+def _source(table: Any) -> str | Frame:
+    """A path, or a table in memory."""
+    if not isinstance(table, str | os.PathLike):
+        return frame(table, NAME)
+    path = os.fspath(table)
+    if path == "-":
+        raise TrackingError("standard input is for the command. Give a table or the path of a file.")
+    return path
+
+
+def _one_of(argument: str, value: Any, known: Sequence[Any]) -> Any:
+    if value not in known:
+        listed = ", ".join(repr(one) for one in known if one is not None)
+        raise TrackingError(f"{argument} must be one of {listed}, got {arguments.shown(value)}.")
+    return value
 
 
 def _names(argument: str, names: Any) -> tuple[str, ...]:

@@ -198,7 +198,8 @@ def _scale(name: str, axis: Axis, domain: Any, length: str) -> Spec:
 
 def _axis(orient: str, scale: str, axis: Axis, height: int) -> Spec:
     left = orient == "left"
-    count = max(2, height // 55) if left else {"signal": "max(2, floor(width / 110))"}
+    room = 80 if axis.scale == "utc" else 110  # Vega rounds a wish for dates down to whole years, months or days
+    count = max(2, height // 55) if left else {"signal": f"max(2, floor(width / {room}))"}
     spec: Spec = {"orient": orient, "scale": scale, "grid": left, "tickCount": count}
     if axis.ticks:
         spec["values"] = list(axis.ticks)

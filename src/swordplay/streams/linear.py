@@ -193,9 +193,7 @@ def _real_csr(value: Any) -> Any:
 
 def _real_table(value: Any) -> Any:
     """A two-dimensional array of real numbers in its own order, and in single precision if it came so: no copy."""
-    if np.ma.isMaskedArray(value):
-        raise TypeError("features must not be a masked array: its mask would be lost. Fill it or drop the masked rows.")
-    raw = np.asarray(value)
+    raw = arguments.unmasked("features", value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(f"features must hold real numbers, got dtype {raw.dtype}. Convert it to float first.")
     return raw if raw.dtype == np.float32 else np.asarray(raw, dtype=np.float64)
@@ -203,7 +201,7 @@ def _real_table(value: Any) -> Any:
 
 def _real_column(value: Any) -> Vector:
     """A one-dimensional array of doubles."""
-    raw = np.asarray(value)
+    raw = arguments.unmasked("targets", value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(f"targets must hold real numbers, got dtype {raw.dtype}. Convert it to float first.")
     if raw.ndim != 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from swordplay.arguments import shown
@@ -124,7 +125,7 @@ def _place(head: Head, lines: list[bytes], choice: Choice) -> Place:
 
 def _records(head: Head, lines: list[bytes], delimiter: str) -> list[Record]:
     """The first records that are not empty; one that is never closed, or of which more may come, only if it is the first."""
-    reader = csv.reader((line.decode(errors="replace") for line in [*lines, b""]), delimiter=delimiter)
+    reader = csv.reader((line.decode(errors="replace") for line in chain(lines, [b""])), delimiter=delimiter)
     found: list[Record] = []
     first, closed = 0, head.ended or not lines or lines[-1].endswith((b"\n", b"\r"))
     try:

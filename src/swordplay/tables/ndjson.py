@@ -18,7 +18,7 @@ from swordplay.tables.deciding import Decision
 from swordplay.tables.errors import TableError
 from swordplay.tables.joining import EMPTY
 from swordplay.tables.layout import Layout
-from swordplay.tables.readings.reading import DATES, NUMBER, TRUTH, WORD
+from swordplay.tables.readings.reading import DATES, MARKS, MISSING, NUMBER, TRUTH, WORD
 from swordplay.tables.records import newlines, pieces
 from swordplay.tables.text import MARK, Fault, Head, bad_row, ended, not_utf8, refusal
 
@@ -49,6 +49,8 @@ class Lines:
     def __init__(self, layout: Layout, grows: bool = False) -> None:
         self.layout, self.grows = layout, grows
         self.schema = layout.schema
+        self._nothing = nothing(layout.missing)
+        self._unworded = [field.name for field in layout.input if field.type != WORD]
         # With keys that are left out every row holds one that pyarrow does not expect: then we look for new ones ourselves.
         self._strict = grows and None not in layout.types
         behaviour = "error" if self._strict else "ignore"
@@ -82,6 +84,19 @@ class Lines:
         """Complete lines as rows; ``ArrowInvalid`` if one of them is bad, and also if one is empty or indented."""
         if not block:
             return pa.RecordBatch.from_pylist([], self.schema)
+        try:
+            rows = self._read(block)
+        except pa.ArrowInvalid:
+            rows = self._read(self._without_marks(block))
+        if self.layout.missing:
+            rows = pa.RecordBatch.from_arrays(list(map(self.layout.known, rows.columns)), schema=rows.schema)
+        rows, bad = self.layout.converted(rows)
+        if bad:
+            raise pa.ArrowInvalid(f"values of {', '.join(bad)} do not fit")
+        return rows
+
+    def _read(self, block: bytes) -> pa.RecordBatch:
+        """Complete lines as they are stored."""
         # pyarrow takes objects wherever they begin, crashes on a leading null and does not look at the encoding.
         lines = block.count(b"\n")
         if block.count(b"\n{") + block.startswith(b"{") != lines or not (block.isascii() or _is_utf8(block)):
@@ -90,13 +105,24 @@ class Lines:
         table = pyarrow.json.read_json(pa.BufferReader(block), reading, self._parsing)
         if len(table) != lines:
             raise pa.ArrowInvalid("not one object a line")
-        rows = columns.finite(table.combine_chunks().to_batches()[0])
-        if self.layout.missing:
-            rows = pa.RecordBatch.from_arrays(list(map(self.layout.known, rows.columns)), schema=rows.schema)
-        rows, bad = self.layout.converted(rows)
-        if bad:
-            raise pa.ArrowInvalid(f"values of {', '.join(bad)} do not fit")
-        return rows
+        return columns.finite(table.combine_chunks().to_batches()[0])
+
+    def _without_marks(self, block: bytes) -> bytes:
+        """The same lines with null for strings such as ``"-"`` or ``"NA"`` that stand for nothing beside all but words."""
+        if not _is_utf8(block):
+            return block
+        return b"".join(map(self._without_marks_in, block.splitlines(keepends=True)))
+
+    def _without_marks_in(self, line: bytes) -> bytes:
+        try:
+            row = json.loads(line, object_pairs_hook=_no_key_twice)
+        except (ValueError, RecursionError):
+            return line
+        marked = [name for name in self._unworded if isinstance(row, dict) and self._is_nothing(row.get(name))]
+        return json.dumps(row | dict.fromkeys(marked)).encode() + b"\n" if marked else line
+
+    def _is_nothing(self, value: Any) -> bool:
+        return isinstance(value, str) and value.strip() in self._nothing
 
     def faults(self, records: list[bytes]) -> dict[int, Fault]:
         """What is wrong with which line, by number."""
@@ -140,7 +166,7 @@ class Lines:
         reason = f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
         for i, row in rows.items():
             value = row.get(field.name)
-            if value is None:
+            if value is None or (field.name in self._unworded and self._is_nothing(value)):
                 continue
             if KINDS[type(value)] != stored or value in (float("inf"), float("-inf")):
                 found[i] = Fault(field.name, json.dumps(value, ensure_ascii=False), reason)
@@ -204,7 +230,9 @@ def _decided(head: Head, name: str, values: list[Any], choice: Choice) -> tuple[
     """What is made of a key, by what most of its values are; and what these are."""
     if choice.leaves_out(name):
         return deciding.LEFT_OUT, None
-    kinds = Counter(KINDS[type(value)] for value in values if value is not None)
+    telling = [value for value in values if not isinstance(value, str) or value.strip() not in nothing(choice.missing)]
+    kinds = Counter(KINDS[type(value)] for value in telling if value is not None)
+    kinds = kinds or Counter(KINDS[type(value)] for value in values if value is not None)
     if not kinds:
         head.remarks.append(columns.empty(name))
         return Decision(EMPTY), None
@@ -249,6 +277,19 @@ def _object(record: bytes) -> dict[str, Any] | Fault:
         where = f" (at character {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         return Fault(None, text, f"is not JSON{where}")
     return row if isinstance(row, dict) else Fault(None, text, 'is not an object such as {"x": 1, "y": 2}')
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; one that says something twice is none."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise ValueError("a key appears twice")
+    return row
+
+
+def nothing(missing: tuple[str, ...]) -> frozenset[str]:
+    """Strings that stand for nothing beside numbers, truths and dates."""
+    return frozenset((*MISSING, *MARKS, *missing))
 
 
 def _is_utf8(block: bytes) -> bool:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.arguments import shown
-from swordplay.tables import columns
 from swordplay.tables.errors import TableError
+from swordplay.tables.readings.reading import refused
 from swordplay.tables.records import count_lines, newlines
 from swordplay.tables.source import Source
 from swordplay.tables.table import Batch, Position, Refusal, Table
@@ -260,7 +260,7 @@ class TextTable(Table):
                 raise
             return np.zeros(stop - start, bool)
 
-        bad = np.flatnonzero(columns.refused(len(kept), attempt))
+        bad = np.flatnonzero(refused(len(kept), attempt))
         return {kept[i]: Fault(None, records[kept[i]].decode().strip(), reasons[int(i)]) for i in bad}
 
 

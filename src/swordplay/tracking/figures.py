@@ -8,6 +8,7 @@ from typing import Any
 from swordplay import __version__
 from swordplay.tracking.accounts import Outcome
 from swordplay.tracking.changes import changes
+from swordplay.tracking.keyed import KeyedStory, KeyLine
 from swordplay.tracking.story import Story
 
 
@@ -54,3 +55,34 @@ def _more(story: Story) -> dict[str, Any]:
     if story.task == "regression":
         return {"mean_absolute_errors": dict(story.more)}
     return {name.lower().replace(" ", "_"): value for name, value in story.more.items()}
+
+
+def keyed_figures(outcome: Outcome, story: KeyedStory, files: Mapping[str, str]) -> dict[str, Any]:
+    """The same for a run over many keys."""
+    tracker = outcome.tracker
+    return {
+        "swordplay": __version__,
+        "source": story.source,
+        "target": story.target,
+        "task": story.task,
+        "why": tracker.recognised.why,
+        "rows": tracker.rows,
+        "predicted": story.rows,
+        "unlabelled": story.unlabelled,
+        "refused": story.refused,
+        "measure": story.measure,
+        "errors": dict(story.errors),
+        "columns": [column._asdict() for column in story.columns],
+        "key": list(story.key),
+        "keys": story.keys,
+        "keys_ahead": story.ahead,
+        **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("best", "worst", "largest")},
+        "remarks": list(outcome.remarks),
+        "files": dict(files),
+        "seconds": round(outcome.seconds, 3),
+        "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
+    }
+
+
+def _line(line: KeyLine, names: tuple[str, ...]) -> dict[str, Any]:
+    return {"key": dict(zip(names, line.key, strict=True)), "rows": line.rows, "errors": dict(line.errors)}

@@ -158,6 +158,7 @@ class KeyedTracker:
     def begin(cls, settings: Settings, head: Any) -> Self:
         """A tracker of a table that begins with these rows (see ``Tracker.begin``)."""
         names = head.schema.names
+        settings = settings._replace(key=tuple(dict.fromkeys(settings.key)))
         for name in settings.key:
             if name not in names:
                 raise TrackingError(f"--key names the column {name!r}, which is not there.{nearest(name, names)}")

@@ -153,11 +153,13 @@ def _disorder(clock: str, found: Moves, within: str) -> list[Remark]:
         return [Remark("shuffled", text, sort)]
     if found.downs and found.depth >= DEEPER and found.leap < found.depth / 2:
         times = "once" if found.downs == 1 else f"{found.downs:,} times"
-        text = (
-            f"{clock} goes back to the beginning {times}{within}, and no column tells the parts apart. "
-            f"If they belong together, give {sort}."
-        )
-        return [Remark("back", text, sort)]
+        if within:
+            text = (
+                f"{clock} goes back to the beginning {times}{within}. If another column tells the parts apart, add it to --key."
+            )
+            return [Remark("back", text, "--key")]
+        text = f"{clock} goes back to the beginning {times}, and no column tells the parts apart."
+        return [Remark("back", f"{text} If they belong together, give {sort}.", sort)]
     if found.downs >= MANY and found.falling >= MANY_SHARE:
         text = f"{found.downs:,} rows ({share}) are dated before the row above them{within}. If that is a mistake, give {sort}."
         return [Remark("late rows", text, sort)]

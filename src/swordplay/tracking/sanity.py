@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
@@ -18,7 +19,7 @@ from swordplay.tracking.course import ARRAYS, FIRST_WIDTH, MOST, Recorder
 from swordplay.tracking.rungs import COUNT as COUNT_OF_RUNGS
 from swordplay.tracking.rungs import Rungs
 from swordplay.tracking.tally import BINS, LAST_ROWS, Tally
-from swordplay.tracking.task import TASKS
+from swordplay.tracking.task import MOST_CLASSES, TASKS
 from swordplay.tracking.totals import Totals
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def require_tracker(tracker: Tracker) -> None:
     require("predictions.total", tracker.predictions.total, Range(0.0, tracker.predictions.scored) if labels else SUM)
     if tracker.lags.recent.shape != (settings.lags,):
         raise refuse(f"there are lags of shape {tracker.lags.recent.shape} instead of {settings.lags}")
-    require("lags", tracker.lags.recent, VALUE)
+    places = Range(0.0, MOST_CLASSES - 1.0, whole=True, missing=True)
+    require("lags", tracker.lags.recent, places if labels else VALUE)
     if isinstance(tracker.recorder, Recorder):
         require_recorder(tracker.recorder)
         require_tally(tracker.tally)
@@ -171,7 +173,7 @@ def require_rungs(rungs: Rungs, classes: int) -> None:
 def require_labels(contestants: LabelContestants, kind: str) -> None:
     """Classes of the target's type, each with its counts."""
     classes = contestants.model.classes
-    if len(contestants.places) != classes or not _all_of(contestants.places, LABELS.get(kind, ())):
+    if list(contestants.places.values()) != list(range(classes)) or not _all_of(contestants.places, LABELS.get(kind, ())):
         raise refuse(f"there are {len(contestants.places)} classes for {classes} models, or some of another type")
     require("contestants.last", contestants.last, Range(-1, classes - 1, whole=True))
     require_rungs(contestants.rungs, classes)
@@ -202,6 +204,8 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
     """The columns that the run reads are those that it uses, and of their types."""
     layout, details = Layout.read(position.layout)
     if not _all_of(layout.names, (str,)) or len(set(layout.names)) < len(layout.names) or not _all_of(details.values(), (str,)):
+        raise refuse(f"the layout of the input is {shown(position.layout)}")
+    if not re.fullmatch(r"[\t -~]?", details.get("delimiter", "")) or not re.fullmatch("[.,]?", details.get("decimal", "")):
         raise refuse(f"the layout of the input is {shown(position.layout)}")
     kinds = {field.name: str(field.type).partition("[")[0] for field in layout.schema}
     nothing = (

@@ -30,7 +30,7 @@ class Moves(NamedTuple):
     height: float
     """The same of steps up."""
     leap: float
-    """The longest step up, as such a share."""
+    """The longest step up, as such a share: the mean over the steps down of their series; 0 where there is none."""
     copies: int
     """Rows that are in every column like the row before them."""
 
@@ -123,7 +123,7 @@ def moves(every: Iterable[Steps]) -> Moves:
         downs=downs,
         depth=sum(one.fallen * per for one, per in parts) / max(downs, 1),
         height=sum(one.risen * per for one, per in parts) / max(ups, 1),
-        leap=max((one.highest * per for one, per in parts), default=0.0),
+        leap=sum(one.highest * per * one.downs for one, per in parts) / max(downs, 1),
         copies=sum(one.copies for one, _ in parts),
     )
 

@@ -176,7 +176,6 @@ class Tracker:
         numbers
             The numbers of its rows as they are read, ascending.
         """
-        self.order.add(batch)
         batch, numbers, refusals = self.usable(batch, numbers)
         targets = self.contestants.targets(batch.column(self.settings.target))
         learned = ~np.isnan(targets)
@@ -203,6 +202,7 @@ class Tracker:
         self.rows, self.refused = self.rows + len(targets), self.refused + len(refusals)
         self.unlabelled += len(targets) - int(np.count_nonzero(learned))
         self.last = int(numbers[-1]) if len(numbers) else self.last
+        self.order.add(batch)
         kinds = {one.name: one.kind.removesuffix(" and time") for one in self.encoder.plans}
         joined = ((name, int(page.numbers[row])) for name, row in encoded.late.items())
         remarks = tuple(f"Column {name!r} appears at row {row:,} and joins as a {kinds[name]}." for name, row in joined)

@@ -69,24 +69,22 @@ def is_timely(name: str) -> bool:
     return any(part in TIMELY or part.startswith(("timestamp", "unix", "epoch", "datetime")) for part in parts)
 
 
-def guess(name: str, values: Sequence[str], decimal: str, family: str = "date", order: pa.Array | None = None) -> Guess:
-    """The way in which most of some different texts are dates.
+def guess(name: str, values: Sequence[str], decimal: str, family: str = "date") -> Guess:
+    """The way in which most texts are dates.
 
     Parameters
     ----------
     name
         Of the column.
     values
-        Texts, no two the same, none missing.
+        Texts in the order of the rows (which may tell day and month apart), none missing.
     decimal
         Sign that numbers of the table have: where it is a comma, people put the day first.
     family
         One of :data:`FAMILIES`.
-    order
-        The texts in the order of the rows, which may tell day and month apart; the values themselves unless given.
     """
     zoned = 2 * sum(map(bool, map(ZONED.search, values))) > len(values)
-    texts, rows = pa.array(values, WORD), order if order is not None else pa.array(values, WORD)
+    texts = pa.array(values, WORD)
     if _most(STANDARD, values):
         chosen, misfits = _fewest([Iso(unit, zone) for unit in ("us", "ns") for zone in (False, True)], texts)
         if chosen is not None and not misfits:
@@ -96,7 +94,7 @@ def guess(name: str, values: Sequence[str], decimal: str, family: str = "date", 
         styles = [(one, 4) for one in orders] + [(one, 2) for one in orders if one in ("dmy", "mdy")]
         return Guess(_fewest([Written(one, "", digits, True, zoned) for one, digits in styles], texts)[0])
     if _most(NUMERIC, values):
-        return _numeric(name, texts, zoned, decimal, family, rows)
+        return _numeric(name, texts, zoned, decimal, family)
     return Guess(None)
 
 
@@ -111,7 +109,7 @@ def _fewest(readings: Sequence[Reading], texts: pa.Array) -> tuple[Reading | Non
     return (readings[misfits.index(least)], least) if 2 * least < len(texts) else (None, least)
 
 
-def _numeric(name: str, texts: pa.Array, zoned: bool, decimal: str, family: str, rows: pa.Array) -> Guess:
+def _numeric(name: str, texts: pa.Array, zoned: bool, decimal: str, family: str) -> Guess:
     """Dates of numbers only."""
     separators = [match[1] for match in map(NUMERIC.match, texts.to_pylist()) if match]
     separator = max(set(separators), key=separators.count)
@@ -125,7 +123,7 @@ def _numeric(name: str, texts: pa.Array, zoned: bool, decimal: str, family: str,
     rival = Written("mdy", separator, 4, False, zoned)
     if chosen.order != "dmy" or family != "date" or np.count_nonzero(rival.convert(texts).bad) > least:
         return Guess(chosen)
-    return _day_or_month(name, chosen, rival, decimal, rows)
+    return _day_or_month(name, chosen, rival, decimal, texts)
 
 
 def _day_or_month(name: str, day_first: Written, month_first: Written, decimal: str, rows: pa.Array) -> Guess:

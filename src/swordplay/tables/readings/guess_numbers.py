@@ -30,14 +30,14 @@ ADDRESS_PARTS, TELEPHONE_PARTS = 4, 3
 def guess(
     name: str, values: Sequence[str], decimal: str, styles: Iterable[tuple[str, str]] | None = None
 ) -> tuple[Amount | None, str]:
-    """The way of writing that most of some different texts have, or None; and a remark, or nothing.
+    """The way of writing that most texts have, or None; and a remark, or nothing.
 
     Parameters
     ----------
     name
         Of the column, for the remark.
     values
-        Texts, no two the same, none missing.
+        Texts in the order of the rows, none missing.
     decimal
         Sign that other columns of the table have.
     styles
