@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from swordplay.tables import open_table
 from swordplay.tracking import Settings, run
-from tracking.test_live import rows_of, small_head  # noqa: F401
+from tracking.test_live import HEAD, rows_of, small_head  # noqa: F401
 from tracking.test_run import job, stopped_after
 from tracking.worlds import column, tracked
 
@@ -48,9 +49,11 @@ def written(path, rows):
 @pytest.mark.parametrize("format", ["ndjson", "csv"])
 @pytest.mark.usefixtures("small_head")
 def test_late_columns_join_wherever_batches_end(tmp_path, format, monkeypatch):
-    monkeypatch.setattr("swordplay.tables.text.HEAD_BYTES", 1 << 12)
-    monkeypatch.setattr("swordplay.tables.reading.HEAD_BYTES", 1 << 12)
+    for module in ("ndjson", "delimited"):
+        monkeypatch.setattr(f"swordplay.tables.{module}.HEAD_ROWS", HEAD)
     path = written(tmp_path / f"table.{format}", table())
+    with open_table(path) as read:
+        assert [name for name in read.schema.names if str(read.schema.field(name).type) != "null"] == ["x", "y"]
     results = []
     for k, size in enumerate((1 << 9, 1 << 12, 1 << 22)):
         found = run(job(path, output=tmp_path / f"{k}.csv")._replace(block_size=size))

@@ -374,3 +374,12 @@ def test_ids_that_cannot_be(tmp_path, name, told):
     path.write_text("name,loss,y\na,1,2\nb,2,3.5\n")
     with pytest.raises((TrackingError, TableError), match=told):
         run(job(path, id=(name,), output=tmp_path / "out.csv"))
+
+
+def test_an_interrupted_pipe_without_a_state_leaves_its_predictions(tmp_path):
+    pipe = Pipe(tmp_path, [(0.0, counted([k + 0.5 for k in range(40)])), (1.6, "")])
+    reports = []
+    found = run(Job(str(pipe.path), Settings("y"), str(tmp_path / "out.csv")), watch=reports.append, told=lambda: bool(reports))
+    pipe.thread.join()
+    assert (found.stopped, found.partial) == (True, str(tmp_path / "out.csv.partial"))
+    assert len(rows_of(found.partial)) == 40

@@ -40,7 +40,9 @@ class Watch:
         self.begun, self.since = False, time.monotonic()
         """Whether anything was learned, and when this began."""
         self.remarks = self.refusals = 0
-        """How many of them were said."""
+        """How many of them were said,"""
+        self.silent = False
+        """and whether it was said that refused rows are only counted now."""
         self.tracker: AnyTracker | None = None
         self.order: set[str] = set()
         """Kinds of remarks on the order of the rows that were made."""
@@ -66,7 +68,8 @@ class Watch:
                     self.say(line)
         for refusal in report.refusals[self.refusals :]:
             self.say(f"Left out {_row(refusal)}")
-        if self.refusals < len(report.refusals) < report.refused:
+        if not self.silent and len(report.refusals) < report.refused:
+            self.silent = True
             self.say("More rows are left out; from now on they are only listed and counted.")
         self.tracker, self.remarks, self.refusals = report.tracker, len(report.remarks), len(report.refusals)
         for remark in report.tracker.remarks():

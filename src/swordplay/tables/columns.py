@@ -59,6 +59,10 @@ def parsed(values: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:
     if kind == WORD:
         return values
     values = unmarked(values)
+    if pa.types.is_null(kind):
+        if values.null_count < len(values):
+            raise pa.ArrowInvalid("a column that was empty so far has a value")
+        return pa.nulls(len(values))
     if kind != TRUTH:
         return (numeral(values, decimal) if kind == NUMBER else values).cast(kind)
     if misfits(values, kind).any():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from swordplay.tracking import trackers
 from swordplay.tracking.tracker import Settings
@@ -21,11 +22,18 @@ def begin(settings: Settings, head: Any, schema: Any) -> AnyTracker:
     head
         A pyarrow record batch of the first rows.
     schema
-        What was known of the table before they were read: other columns without any value join when they have one, wherever
-        batches end.
+        What was known of the table before they were read. Columns that have no value in these rows are taken as they were
+        then: what they hold was found out from later rows, and it must not matter where batches end.
     """
-    known = [name for name in head.schema.names if name in schema.names or head.column(name).null_count < len(head)]
-    return trackers.begin(settings, head.select(known))
+    fields, columns = [], []
+    for field, values in zip(head.schema, head.columns, strict=True):
+        if values.null_count < len(head):
+            fields.append(field)
+            columns.append(values)
+        elif field.name in schema.names:
+            fields.append(schema.field(field.name))
+            columns.append(pa.nulls(len(head), fields[-1].type))
+    return trackers.begin(settings, pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, head.schema.metadata)))
 
 
 def contradicted(tracker: AnyTracker, targets: Any) -> float | None:
