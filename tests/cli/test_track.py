@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -52,14 +53,15 @@ def test_summary(capsys):
     assert run(["track", "prices.csv", "--target", "price", "-o", "p.csv"]) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("prices.csv: price, regression\n")
-    for name in ("Sword", "no change", "running mean", "best step size"):
+    for name in ("swordplay", "no change", "running mean", "best step size"):
         assert name in captured.out
     assert "300 rows in" in captured.out
     assert "Predictions   p.csv" in captured.out
     assert max(map(len, captured.out.splitlines())) <= 80
     assert "price: regression, as the values are numbers" in captured.err
-    assert "Columns: numbers size; categories note." in captured.err
-    assert "Left out: id (every value is different)." in captured.err
+    assert "\n  id    left out: every value is different\n" in captured.err
+    assert "\n  size  number\n" in captured.err
+    assert "\n  note  words, one column each\n" in captured.err
     assert len(lines("p.csv")) == 300
 
 
@@ -75,9 +77,25 @@ def test_json(capsys, tmp_path, task):
     assert answer["rows"] == 300
     assert answer["predicted"] == len(predicted)
     assert answer["unlabelled"] == sum(row["truth"] == "" for row in lines(tmp_path / "p.csv"))
-    assert answer["errors"]["Sword"] == pytest.approx(float(predicted[-1]["running_error"]), rel=ROUNDING)
+    assert answer["errors"]["swordplay"] == pytest.approx(float(predicted[-1]["running_error"]), rel=ROUNDING)
+    if task == "regression":
+        off = [abs(float(row["prediction"]) - float(row["truth"])) for row in predicted]
+        assert answer["mean_absolute_errors"]["swordplay"] == pytest.approx(sum(off) / len(off), rel=ROUNDING)
+    else:
+        assert answer["log_loss"] == pytest.approx(sum(float(row["loss"]) for row in predicted) / len(predicted), rel=ROUNDING)
+        assert 0.0 < answer["brier_score"] < 1.0
+    assert answer["changes"] == []
     assert answer["files"] == {"predictions": str(tmp_path / "p.csv")}
     assert [column["name"] for column in answer["columns"]] == ["x", "z", "flag", "when", "colour", "name"]
+
+
+def test_the_report_says_that_it_does_not_look_back(capsys, prices):
+    assert run(["track", "prices.csv", "--target", "price", "--report", "r.html", "--no-hindsight"]) == 0
+    page = (prices.parent / "r.html").read_text(encoding="utf-8")
+    assert "is left out, because it was not asked for (--no-hindsight)." in page
+    captured = capsys.readouterr()
+    assert "looks back" not in captured.err
+    assert re.search(r"RMSE +MAE", captured.out)
 
 
 def test_examples_of_the_help_run(capsys, prices, monkeypatch):
@@ -85,6 +103,8 @@ def test_examples_of_the_help_run(capsys, prices, monkeypatch):
     assert len(examples) == 5
     for example in examples[:-1]:
         assert run([*shlex.split(example.split(">")[0])[1:], "--force"]) == 0, capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert ("The report looks back" in told) == ("--report" in example)  # said though standard error is no terminal
     assert {"predictions.parquet", "predictions.csv", "prices.state", "report.html"} <= set(os.listdir())
     assert "<html" in (prices.parent / "report.html").read_text()[:1000]
     pipe = examples[-1].replace("tail -n +1 -f", "cat").replace("swordplay", shlex.join(COMMAND))
@@ -157,11 +177,14 @@ def test_a_row_that_is_bad_later_is_a_failure_on_the_way(capsys, tmp_path, monke
     arguments = ["track", "long.csv", "--target", "y", "-o", "p.csv"]
     code = run(arguments)
     captured = capsys.readouterr()
-    assert code in (1, 2)  # by whether it was found while or before the first rows were learned
+    assert code == 1
     assert "long.csv" in captured.err
     assert "60002" in captured.err
-    assert os.listdir() == ["long.csv"]
-    assert run([*arguments, "--on-bad", "skip"]) == 0
+    assert "predictions of the first 60,000 rows are kept in p.csv.partial. To begin anew add --force" in captured.err
+    assert len(lines("p.csv.partial")) == 60_000
+    assert sorted(os.listdir()) == ["long.csv", "p.csv.partial"]
+    assert run([*arguments, "--on-bad", "skip"]) == 2
+    assert run([*arguments, "--on-bad", "skip", "--force"]) == 0
     assert [(row["row"], row["line"]) for row in lines("p.csv.refused.csv")] == [("60001", "60002")]
     assert "Refused rows  p.csv.refused.csv" in capsys.readouterr().out
 
@@ -199,7 +222,7 @@ def test_quiet(capsys):
     assert run(["track", "prices.csv", "--target", "price", "--quiet"]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert "Sword" in captured.out
+    assert "swordplay" in captured.out
 
 
 def test_hostile_names_are_shown_as_they_are(capsys, tmp_path, monkeypatch):

@@ -130,3 +130,31 @@ class TestFrontier:
         sp.hindsight.frontier(drifting("squared", 30, 2), sp.Ball(2), points=5, progress=lambda *what: said.append(what))
         assert [done for done, _, _ in said] == [1, 2, 3, 4, 5]
         assert {planned for _, planned, _ in said} == {5}
+
+
+class TestClock:
+    """Time is counted in looks at the clock, so that the tests do not depend on the machine."""
+
+    @pytest.fixture
+    def ticks(self, monkeypatch):
+        """A clock that goes on by a second at every look."""
+        now = iter(range(10**9))
+        monkeypatch.setattr("time.monotonic", lambda: float(next(now)))
+
+    def test_what_is_there_when_time_is_over_is_the_answer(self, ticks):
+        stream, domain = drifting("squared", 60, 2), sp.Ball(2)
+        all_of_it = sp.hindsight.frontier(stream, domain)
+        some = sp.hindsight.frontier(stream, domain, seconds=60.0)
+        assert 2 <= len(some.losses) < len(all_of_it.losses)
+        paths = np.linspace(0.0, float(all_of_it.path_lengths[-1]), 50)
+        assert (some.lower_bound(paths) <= all_of_it.least_loss(paths) + 1e-9).all()
+        assert (some.least_loss(paths) >= all_of_it.lower_bound(paths) - 1e-9).all()
+
+    def test_without_both_ends_there_is_no_answer(self, ticks):
+        with pytest.raises(sp.hindsight.OutOfTime, match="Give more seconds, fewer rounds or fewer columns"):
+            sp.hindsight.frontier(drifting("squared", 60, 2), sp.Ball(2), seconds=3.0)
+
+    @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
+    def test_no_time_at_all_is_refused(self, seconds):
+        with pytest.raises(ValueError, match="seconds"):
+            sp.hindsight.frontier(drifting("squared", 60, 2), sp.Ball(2), seconds=seconds)

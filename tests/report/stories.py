@@ -39,6 +39,22 @@ def told(rows=2000, task="binary"):
 
 
 @functools.cache
+def dated(rows=2000, backwards=False):
+    """A regression whose rows have a date, one an hour from 2012 on; the coefficient of "wind" turns in the middle."""
+    rng = np.random.default_rng(4)
+    columns = rng.normal(size=(rows, 2))
+    signs = np.where(np.arange(rows) < rows // 2, 3.0, -3.0)
+    targets = 10.0 + signs * columns[:, 0] + columns[:, 1] + rng.normal(scale=0.5, size=rows)
+    hours = np.datetime64("2012-01-01", "h") + np.arange(rows)
+    table = {
+        "when": (hours[::-1] if backwards else hours).astype("datetime64[us]"),
+        "wind": columns[:, 0],
+        "rain": columns[:, 1],
+    }
+    return tracked(table | {"y": targets}, "y", "dated.csv")
+
+
+@functools.cache
 def hostile():
     """The same of a table whose names and values are hostile, the classes and the file's name too."""
     columns, targets = drifting(600, "multi-class")

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from report.browser import Browser, found
-from report.stories import hostile, told
+from report.stories import dated, hostile, told
 from swordplay.report import write_track
 
 pytestmark = pytest.mark.skipif(
     found() is None, reason="no browser: install chromium to see the report drawn (Debian: apt-get install chromium)"
 )
 
-DRAWN = "document.documentElement.dataset.drawn === '6'"
+DRAWN = "document.documentElement.dataset.drawn === '8'"
 DESK, PHONE = 1000, 360
 CONTRAST = 4.5
 """Least contrast of text that the accessibility guidelines (WCAG 2, level AA) allow."""
@@ -80,7 +80,7 @@ def every_chart_has_drawn(browser, picture):
             };
         })"""
     )
-    assert len(charts) == 6
+    assert len(charts) == 8
     for chart in charts:
         assert chart["pictures"] == 1
         assert chart["labels"] >= 4
@@ -116,7 +116,7 @@ def test_text_can_be_read(browser, report, scheme):
         return float(np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
 
     paper = luminance("paper")
-    for name in ("ink", "muted", "sword", "hindsight", "naive", "mean", "other", "alarm"):
+    for name in ("ink", "muted", "sword", "hindsight", "naive", "mean", "other", "alarm", "c6", "c7", "c8"):
         bright, dim = sorted([luminance(name), paper], reverse=True)
         assert (bright + 0.05) / (dim + 0.05) >= CONTRAST, name
 
@@ -135,7 +135,7 @@ def test_charts_follow_when_the_light_is_switched(browser, report):
 
 def test_names_stand_beside_lines_or_above_them(browser, report):
     shown = "getComputedStyle(document.querySelector('.keys')).display !== 'none'"
-    names = "[...document.querySelectorAll('#chart-1 text')].map((text) => text.textContent).includes('Sword')"
+    names = "[...document.querySelectorAll('#chart-5 text')].map((text) => text.textContent).includes('swordplay')"
     browser.show(report, width=DESK)
     browser.wait(DRAWN)
     assert (browser.evaluate(shown), browser.evaluate(names)) == (False, True)
@@ -162,48 +162,48 @@ def axis(browser, chart):
         f"[...[...document.querySelectorAll('#{chart} .role-axis')].at(-1).querySelectorAll('.role-axis-label text')]"
         ".map((text) => text.textContent)"
     )
-    return sorted(float(text.replace(",", "")) for text in texts)
+    return sorted(float(re.sub("[^0-9.]", "", text)) for text in texts)
 
 
 def test_the_pointer_reads_off_what_the_story_says(browser, report):
     story = told()
     browser.show(report, width=DESK)
     browser.wait(DRAWN)
-    browser.mouse("mouseMoved", *place(browser, "chart-1", 0.9995))
-    note = browser.evaluate("document.querySelector('#chart-1 .note').innerText")
+    browser.mouse("mouseMoved", *place(browser, "chart-5", 0.9995))
+    note = browser.evaluate("document.querySelector('#chart-5 .note').innerText")
     first, last = story.course.ends[-2:].astype(int)
     assert f"rows {first + 1:,} to {last:,}" in note
-    shown = re.search(r"Sword\s+([\d.]+)", note)[1]
-    assert float(shown) == pytest.approx(100 * story.errors["Sword"], rel=0.01)
+    shown = re.search(r"swordplay\s+([\d.]+)", note)[1]
+    assert float(shown) == pytest.approx(100 * story.errors["swordplay"], rel=0.01)
     frame, rule = browser.evaluate(
         """[".mark-group.role-frame path.background", ".rule"].map((part) => {
-            const box = document.querySelector(`#chart-1 ${part}`).getBoundingClientRect();
+            const box = document.querySelector(`#chart-5 ${part}`).getBoundingClientRect();
             return [box.top, box.bottom];
         })"""
     )
     assert rule == pytest.approx(frame, abs=1.0)
     rules = browser.evaluate("[...document.querySelectorAll('.rule')].map((rule) => rule.hidden)")
-    assert rules == [False, False, False, False, True, False]  # all charts over rows, and not the one over path lengths
+    assert rules == [False, False, True, False, False, False, False, False]  # all charts over rows, not that of probabilities
 
 
 def test_a_drag_zooms_all_charts_over_rows(browser, report):
     story = told()
     browser.show(report, width=DESK)
     browser.wait(DRAWN)
-    before = {chart: axis(browser, chart) for chart in ("chart-2", "chart-5")}
-    start, end = place(browser, "chart-1", 0.4), place(browser, "chart-1", 0.6)
+    before = {chart: axis(browser, chart) for chart in ("chart-1", "chart-3")}
+    start, end = place(browser, "chart-5", 0.4), place(browser, "chart-5", 0.6)
     browser.mouse("mousePressed", *start)
     browser.mouse("mouseMoved", *end)
     browser.mouse("mouseReleased", *end)
-    browser.wait("!document.querySelector('#chart-2 .all').hidden")
+    browser.wait("!document.querySelector('#chart-1 .all').hidden")
     browser.wait("new Promise((done) => requestAnimationFrame(() => done(true)))")
-    zoomed = axis(browser, "chart-2")
+    zoomed = axis(browser, "chart-1")
     assert 0.39 * story.rows < min(zoomed) < max(zoomed) < 0.61 * story.rows
-    assert axis(browser, "chart-5") == before["chart-5"]
-    browser.evaluate("document.querySelector('#chart-2 .all').click()")
-    browser.wait("document.querySelector('#chart-1 .all').hidden")
+    assert axis(browser, "chart-3") == before["chart-3"]
+    browser.evaluate("document.querySelector('#chart-1 .all').click()")
+    browser.wait("document.querySelector('#chart-5 .all').hidden")
     browser.wait("new Promise((done) => requestAnimationFrame(() => done(true)))")
-    assert axis(browser, "chart-2") == before["chart-2"]
+    assert axis(browser, "chart-1") == before["chart-1"]
     quiet(browser, report)
 
 
@@ -223,13 +223,35 @@ def test_hostile_values_do_nothing(browser, tmp_path):
     write_track(hostile(), path)
     browser.show(path, width=DESK)
     browser.wait(DRAWN)
-    browser.evaluate("document.querySelector('#chart-6 .plot').focus()")
+    browser.evaluate("document.querySelector('#chart-4 .plot').focus()")
     remarks = ""
     for _ in hostile().course.ends:
         browser.ask("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight")
-        remarks += browser.evaluate("document.querySelector('#chart-6 .note').innerText")
+        remarks += browser.evaluate("document.querySelector('#chart-4 .note').innerText")
     assert "<script>window.hacked" in remarks
     assert browser.evaluate("window.hacked") is None
+    quiet(browser, path)
+
+
+def test_along_dates_the_pointer_tells_rows_and_dates(browser, tmp_path):
+    path = tmp_path / "report.html"
+    write_track(dated(), path)
+    browser.show(path, width=DESK)
+    browser.wait("document.documentElement.dataset.drawn === '9'")
+    labels = browser.evaluate(
+        "[...document.querySelectorAll('#chart-1 .role-axis-label text')].map((text) => text.textContent)"
+    )
+    assert any(label.startswith("Feb") for label in labels)
+    browser.mouse("mouseMoved", *place(browser, "chart-1", 0.9995))
+    note = browser.evaluate("document.querySelector('#chart-1 .note').innerText")
+    first, last = dated().course.ends[-2:].astype(int)
+    assert f"rows {first + 1:,} to {last:,}" in note
+    assert "2012-03-24 07:00" in note  # 2,000 hours after the first of January
+    browser.mouse("mousePressed", *place(browser, "chart-1", 0.1))
+    browser.mouse("mouseMoved", *place(browser, "chart-1", 0.3))
+    browser.mouse("mouseReleased", *place(browser, "chart-1", 0.3))
+    browser.wait("!document.querySelector('#chart-3 .all').hidden")  # coefficients follow
+    assert browser.evaluate("document.querySelector('#chart-2 .all').hidden")  # the last rows do not
     quiet(browser, path)
 
 

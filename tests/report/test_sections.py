@@ -6,8 +6,16 @@ import pytest
 import swordplay as sp
 from report.reading import Reader, table
 from report.stories import drifting
-from swordplay.contest import contest, field
-from swordplay.report import Page, regret_section, render, reproduce_section, write_compare
+from swordplay.contest import LeftOut, contest, field, perspective
+from swordplay.report import (
+    Page,
+    compare_section,
+    perspective_section,
+    regret_section,
+    render,
+    reproduce_section,
+    write_compare,
+)
 from swordplay.reproduce import reproduce
 from tolerances import DRAWN
 
@@ -76,7 +84,7 @@ def test_a_regret_below_zero_is_said_and_drawn(curve):
     [chart] = reader.charts()
     assert chart["spec"]["scales"][1]["domain"][0] <= luckier.regrets.min() == -5.0
     assert chart["spec"]["scales"][0]["type"] == "symlog"
-    assert "the best fixed model would have lost 5.00 more than Sword" in reader.texts("p")[1]
+    assert "the best fixed model would have lost 5.00 more than sp.Sword" in reader.texts("p")[1]
 
 
 def test_a_theorem_is_a_line_of_its_own(curve):
@@ -87,3 +95,39 @@ def test_a_theorem_is_a_line_of_its_own(curve):
 def test_one_point_is_enough(curve):
     single = curve._replace(**{name: getattr(curve, name)[:1] for name in curve._fields if getattr(curve, name) is not None})
     assert len(read(regret_section(single)).charts()) == 1
+
+
+@pytest.fixture(scope="module")
+def view():
+    rows, targets = drifting(400, "regression")
+    return perspective(field(rows, targets), rows=100)
+
+
+def test_a_certificate_that_says_nothing_is_left_out(view):
+    vacuous = perspective_section(view._replace(total=float(view.curve.certificate[0])), "swordplay")
+    reader = read(vacuous)
+    assert [field["name"] for field in reader.charts()[0]["readout"]["fields"]] == ["regret"]
+    assert "would be larger than the whole loss here" in " ".join(reader.texts("p"))
+    assert table(reader.charts()[0])["y0"] == pytest.approx(view.estimator.tolist(), rel=DRAWN)
+
+
+def test_a_certificate_that_says_something_is_shown_once(view):
+    telling = perspective_section(view._replace(total=2.0 * float(view.curve.certificate[0])), "swordplay")
+    names = [field["name"] for field in read(telling).charts()[0]["readout"]["fields"]]
+    assert names == ["regret of sp.Sword", "certificate", "regret of swordplay"]
+
+
+def test_what_is_left_out_is_said():
+    reader = read(perspective_section(LeftOut("it rained")))
+    assert reader.charts() == []
+    assert reader.texts("p")[1].endswith("is left out, because it rained.")
+
+
+def test_learners_have_looks_of_their_own():
+    rows, targets = drifting(60, "regression")
+    found = contest(field(rows, targets), step_sizes=[0.1, 0.2, 0.3])
+    marks = compare_section(found).blocks[1].spec["marks"][0]["marks"]
+    looks = {
+        (mark["encode"]["update"]["stroke"]["value"], str(mark["encode"]["update"]["strokeDash"]["value"])) for mark in marks
+    }
+    assert len(looks) == len(found.standings) == 12

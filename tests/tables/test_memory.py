@@ -111,18 +111,30 @@ def test_infinite_numbers_are_bad_rows() -> None:
             next(batches)
 
 
+def read(count: int) -> pa.Table:
+    """The same rows in the kinds of values, as a table that was sorted holds them."""
+    with opened(everything(count)) as table:
+        return pa.Table.from_batches([batch.rows for batch in table.batches()])
+
+
 def test_a_table_that_must_be_the_same_as_a_whole() -> None:
-    rows = everything(6)
-    with opened(rows, batch_rows=4, whole=True, refused=2) as table:
+    rows = read(6)
+    with opened(rows, batch_rows=4, sorted=True, refused=2) as table:
         first, last = table.batches()
     assert (first.position.refused, last.position.refused) == (2, 2)
-    with opened(everything(6), first.position, whole=True) as table:
+    with opened(read(6), first.position, sorted=True) as table:
         (batch,) = table.batches()
         assert (batch.numbers.tolist(), batch.position) == ([5, 6], last.position)
-    later = rows.set_column(0, "whole", pa.array([0, 1, 2, 3, 4, 9]))  # behind the position, which matters here
-    for other in (later, everything(7)):
+    later = rows.set_column(0, "whole", pa.array([0.0, 1.0, 2.0, 3.0, 4.0, 9.0]))  # behind the position, which matters here
+    for other in (later, read(7)):
         with pytest.raises(TableError, match="something in it has changed"):
-            opened(other, first.position, whole=True)
+            opened(other, first.position, sorted=True)
+
+
+def test_rows_that_were_sorted_are_not_read_once_more() -> None:
+    rows = pa.table({"code": ["1", "2", "3"], "y": [1.0, 2.0, 3.0]})
+    assert opened(rows).schema.field("code").type == pa.float64()
+    assert opened(rows, sorted=True).schema == rows.schema
 
 
 def test_closed_tables_hand_out_nothing_more() -> None:
@@ -145,8 +157,13 @@ def test_what_cannot_be_a_table() -> None:
         opened(pa.table({"x": [1]}))
     with pytest.raises(TableError, match=r"the frame has columns \(x, y\) and no rows"):
         opened(pa.table({"x": pa.array([], pa.int64()), "y": pa.array([], pa.int64())}))
-    with pytest.raises(TableError, match=r"column 'x' holds values of type list.*--drop x"):
-        opened(pa.table({"x": [[1]], "y": [1]}))
+    with pytest.raises(TableError, match=r"column 'y' holds values of type list.*Choose another column as --target"):
+        opened(pa.table({"y": [[1]], "x": [1]}))
+    with opened(pa.table({"x": [[1]], "y": [1]})) as table:
+        assert table.schema.names == ["y"]
+        assert table.remarks == [
+            "Left out, as numbers, words and dates are needed: 'x' (holds values of type list<item: int64>)."
+        ]
     with pytest.raises(TableError, match="both called 'y'"):
         opened(pa.Table.from_arrays([pa.array([1]), pa.array([1])], names=["y", "y"]))
     with MemoryTable(pa.table({"x": [[1]], "y": [1]}), "the frame", Choice("y", drop=("x",)), skip=False) as table:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from swordplay.tracking.contestants import Played, Said
-from swordplay.tracking.course import FIRST_WIDTH, MOST, POOL, Recorder, Sample
+from swordplay.tracking.course import EVERY, FIRST_WIDTH, MOST, POOL, Recorder, Sample
 from swordplay.tracking.rungs import COUNT
 from swordplay.tracking.story import Moment
 from tolerances import ROUNDING
 
-NAMES = ("Sword", "no change", "running mean")
+NAMES = ("swordplay", "no change", "running mean")
 
 
 def now(row):
@@ -19,17 +19,19 @@ def now(row):
 
 def recorded(losses, largest=10**9):
     """Put losses on record, in pieces of at most so many rows."""
-    recorder, first = Recorder(NAMES), 0
+    recorder, first = Recorder(NAMES, ("fourfold",), 2), 0
     while first < len(losses):
         piece = losses[first : first + min(recorder.room, largest)]
         recorder.open_rungs[:] += piece.sum() * np.arange(1, COUNT + 1)
         errors = piece[:, None] * [1.0, 2.0, 3.0]
         recorder.add(
-            Played(Said(piece, piece), piece, errors), lambda k, at=first, piece=piece: Moment(at + k, "", "", piece[k], {})
+            Played(Said(piece, piece), piece, errors, 4.0 * piece[:, None], piece[:, None] * [1.0, -1.0]),
+            1000.0 * np.arange(first, first + len(piece)),
+            lambda k, at=first, piece=piece: Moment(at + k, "", "", piece[k], {}),
         )
         first += len(piece)
         if not recorder.room:
-            recorder.close(now(first))
+            recorder.close(now(first), lambda at=first: {0: np.array([at, -at])})
     return recorder
 
 
@@ -37,7 +39,7 @@ def recorded(losses, largest=10**9):
 def test_stretches(rows):
     losses = np.random.default_rng(rows).exponential(size=rows)
     recorder = recorded(losses)
-    course = recorder.course(now(rows))
+    course = recorder.course(now(rows), {0: np.array([rows, -rows])})
     assert recorder.rows == rows
     assert len(course.ends) <= MOST
     assert len(course.ends) >= min(rows / FIRST_WIDTH, MOST / 2)
@@ -45,12 +47,19 @@ def test_stretches(rows):
     begins = np.concatenate([[0], ends[:-1]])
     assert (ends[:-1] % recorder.width == 0).all()
     assert ends[-1] == rows
-    np.testing.assert_allclose(course.losses["Sword"], np.add.reduceat(losses, begins), rtol=ROUNDING)
+    np.testing.assert_allclose(course.losses["swordplay"], np.add.reduceat(losses, begins), rtol=ROUNDING)
     np.testing.assert_allclose(course.losses["running mean"], 3 * np.add.reduceat(losses, begins), rtol=ROUNDING)
     np.testing.assert_allclose(course.losses["best step size"], np.add.reduceat(losses, begins), rtol=ROUNDING)
     np.testing.assert_array_equal(course.highest, np.maximum.reduceat(losses, begins))
     np.testing.assert_array_equal(course.lowest, np.minimum.reduceat(losses, begins))
+    np.testing.assert_allclose(course.figures["fourfold"], 4 * np.add.reduceat(losses, begins), rtol=ROUNDING)
+    np.testing.assert_array_equal(course.high[:, 0], np.maximum.reduceat(losses, begins))
+    np.testing.assert_array_equal(course.low[:, 1], -np.maximum.reduceat(losses, begins))
+    np.testing.assert_array_equal(course.times, np.concatenate([[0.0], 1000.0 * (ends - 1)]))
     np.testing.assert_array_equal(course.effective, ends)
+    assert course.marks[-1] == len(ends)
+    assert set(course.marks[:-1].tolist()) <= set(range(EVERY, MOST + 1, EVERY))
+    np.testing.assert_array_equal(course.coefficients[:, 0], np.float32(np.outer(ends[course.marks - 1], [1, -1])))
     np.testing.assert_array_equal(course.weights[:, 0], ends)
     worst = recorder.worst(rows)
     assert worst[0].row == losses.argmax()
@@ -60,14 +69,14 @@ def test_stretches(rows):
 def test_pieces_leave_no_trace():
     losses = np.random.default_rng(1).exponential(size=3 * MOST * FIRST_WIDTH)
     whole, cut = recorded(losses).state(), recorded(losses, largest=7).state()
-    for name in ("errors", "highest", "lowest", "effective", "moments"):
+    for name in whole.keys() - {"rungs"}:  # sums of the single step sizes are made piece by piece above
         np.testing.assert_array_equal(whole[name], cut[name])
 
 
 def test_looking_changes_nothing():
     recorder = recorded(np.ones(1000))
     before = recorder.state()
-    recorder.course(now(-1))
+    recorder.course(now(-1), {0: np.zeros(3)})
     np.testing.assert_equal(recorder.state(), before)
 
 

@@ -16,7 +16,8 @@ from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LARGEST, LinearModel
 from swordplay.tracking import Settings, Tracker, TrackingError
 from swordplay.tracking.course import MOST
-from swordplay.tracking.task import MOST_CLASSES
+from swordplay.tracking.tally import LAST_ROWS
+from swordplay.tracking.task import FEWEST_NAMES, MOST_CLASSES, recognise, too_many
 from tolerances import ROUNDING
 from tracking.worlds import TASKS, column, tracked, world
 
@@ -84,7 +85,7 @@ def test_baselines_of_a_regression():
     means = np.array([targets[:t].mean() for t in range(1, len(targets))])
     assert errors["no change"] == pytest.approx(math.sqrt(np.mean(np.diff(targets) ** 2)), rel=ROUNDING)
     assert errors["running mean"] == pytest.approx(math.sqrt(np.mean((means - targets[1:]) ** 2)), rel=ROUNDING)
-    assert list(errors) == ["Sword", "no change", "running mean", "best step size"]
+    assert list(errors) == ["swordplay", "no change", "running mean", "best step size"]
 
 
 def test_baselines_of_a_classification():
@@ -177,10 +178,33 @@ def test_huge_targets_are_refused():
 
 
 def test_too_many_classes():
-    batch = pa.record_batch({"x": np.zeros(MOST_CLASSES + 1), "y": [f"c{k}" for k in range(MOST_CLASSES + 1)]})
-    tracker = Tracker.begin(Settings("y"), batch.slice(0, 50))
-    with pytest.raises(TrackingError, match="more than 100 different values"):
-        tracker.track(batch, np.arange(1, len(batch) + 1))
+    labels = [f"c{k % (MOST_CLASSES + 2)}" for k in range(2 * MOST_CLASSES)]
+    batch = pa.record_batch({"x": np.zeros(len(labels)), "y": labels})
+    for said in (Settings("y"), Settings("y", task="multi-class")):
+        with pytest.raises(TrackingError, match="different words"):
+            Tracker.begin(said, batch)
+    for sizes in ([len(batch)], [1], [MOST_CLASSES + 1, 7]):
+        tracker, first, refused = Tracker.begin(Settings("y"), batch.slice(0, FEWEST_NAMES - 1)), 0, []
+        while first < len(batch):
+            size = sizes.pop(0) if len(sizes) > 1 else sizes[0]
+            refused += tracker.track(batch.slice(first, size), np.arange(first, len(batch))[:size] + 1).refusals
+            first += size
+        assert [(one.row, one.value) for one in refused] == [(101, "c100"), (102, "c101")]
+        assert "is one class more than 100; if it is an amount, say --task regression" in refused[0].reason
+        assert len(tracker.contestants.models) == MOST_CLASSES
+
+
+def test_words_that_name_rows_are_no_classes():
+    """The advice is not to try the one thing that cannot work."""
+    names = pa.array([f"item {k}" for k in range(FEWEST_NAMES)])
+    assert recognise("y", names.slice(1)).task == "multi-class"
+    for task in (None, "regression"):
+        with pytest.raises(TrackingError, match="20 different words in 20 rows, such as 'item 0'") as caught:
+            recognise("y", names, task)
+        assert "--task" not in str(caught.value)
+    numbers = pa.array(np.arange(MOST_CLASSES + 1.0))
+    with pytest.raises(TrackingError, match="Use --task regression if they are amounts"):
+        raise too_many("y", numbers[0].as_py())
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -203,15 +227,13 @@ def test_the_story_adds_up(task):
     for name, error in story.errors.items():
         mean = story.course.losses[name].sum() / scored
         assert (math.sqrt(mean) if task == "regression" else mean) == pytest.approx(error, rel=ROUNDING)
-    assert story.errors["Sword"] == pytest.approx(column(found, "running_error")[-1], rel=ROUNDING)
-    assert story.errors["Sword"] < story.errors["no change"]
+    assert story.errors["swordplay"] == pytest.approx(column(found, "running_error")[-1], rel=ROUNDING)
+    assert story.errors["swordplay"] < story.errors["no change"]
     assert story.course.highest.max() == pytest.approx(np.nanmax(column(found, "loss")), rel=ROUNDING)
     assert story.course.lowest.min() == pytest.approx(np.nanmin(column(found, "loss")), rel=ROUNDING)
     np.testing.assert_allclose(story.course.weights.sum(axis=1), 1.0, rtol=ROUNDING)
     assert ((story.course.effective >= story.step_sizes[0]) & (story.course.effective <= story.step_sizes[-1])).all()
     assert ((story.course.extra >= 0) & (story.course.extra <= 1)).all()
-    assert (np.diff(story.certificate[0]) > 0).all()
-    assert (np.diff(story.certificate[1]) > 0).all()
     assert {one.name: one.kind for one in story.columns} == {
         "x": "number",
         "z": "number",
@@ -220,7 +242,21 @@ def test_the_story_adds_up(task):
         "colour": "category",
         "name": "left out",
     }
-    assert "Sword after" in story.summary
+    assert "swordplay after" in story.summary
+    assert "bound" not in story.summary
+    assert story.clock == "when"
+    assert len(story.last.numbers) == min(scored, LAST_ROWS)
+    known = np.isfinite(column(found, "loss"))
+    if task == "regression":
+        off = (column(found, "prediction") - column(found, "truth"))[known]
+        assert story.more["swordplay"] == pytest.approx(np.abs(off).mean(), rel=ROUNDING)
+        assert story.residuals.total == scored
+        assert story.course.high[:, 2].max() == pytest.approx(off.max(), rel=ROUNDING)
+        assert story.course.low[:, 2].min() == pytest.approx(off.min(), rel=ROUNDING)
+    else:
+        assert story.more["log loss"] == pytest.approx(column(found, "loss")[known].mean(), rel=ROUNDING)
+        assert 1.0 - np.trace(story.confusion) / story.confusion.sum() == pytest.approx(story.errors["swordplay"])
+        assert story.confusion.sum() == story.sureness.counts.sum() == scored
     json.dumps([story.errors, [list(one) for one in story.worst]], allow_nan=False)
 
 

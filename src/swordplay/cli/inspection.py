@@ -102,13 +102,13 @@ def _of_track(state: Mapping[str, Any]) -> dict[str, Any]:
     position = nested.take("position", state)
     plans = json.loads(tracker["encoder.plans"])
     used = [plan[0] for plan in plans if plan[1] != "left out"]
-    task, why = json.loads(tracker["recognised"])
-    place = f"row {position['row']:,}" + (f", line {position['line']:,}" if position["line"] else "")
+    task, why = json.loads(tracker["recognised"])[:2]
+    place = f"row {int(state['done']):,}" + (f", line {position['line']:,}" if position["line"] else "")
     facts = {
         "what": f"a run of `swordplay track` over {_table(position, settings)}" + (", finished" if state["finished"] else ""),
         "target": f"{settings['--target']}, {task} ({why})",
         "rows": int(tracker["rows"]),
-        "refused": int(position["refused"]) + int(tracker["refused"]),
+        "refused": int(state["bad"]) + int(tracker["refused"]),
         "unlabelled": int(tracker["unlabelled"]),
         "goes on": f"after {place} of the input (byte {position['offset']:,})",
     }

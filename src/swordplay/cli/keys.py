@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swordplay import __version__
 from swordplay.cli.outcome import MEANINGS
 from swordplay.cli.words import LONGEST_NAME, counted, figure, printable
 from swordplay.tracking import Outcome
-from swordplay.tracking.keyed import KeyedStory, KeyLine
+from swordplay.tracking.figures import keyed_figures
+from swordplay.tracking.keyed import KeyedStory
 
 LONGEST_KEY = 28
 """Letters of a key in a table of 80 columns."""
@@ -83,31 +82,4 @@ def _lines(outcome: Outcome, story: KeyedStory) -> list[str]:
 
 def as_json(outcome: Outcome, story: KeyedStory, files: Mapping[str, str]) -> str:
     """One object; all of it but ``seconds`` and ``rows_per_second`` is the same however often the run was interrupted."""
-    tracker = outcome.tracker
-    answer: dict[str, Any] = {
-        "swordplay": __version__,
-        "source": story.source,
-        "target": story.target,
-        "task": story.task,
-        "why": tracker.recognised.why,
-        "rows": tracker.rows,
-        "predicted": story.rows,
-        "unlabelled": story.unlabelled,
-        "refused": story.refused,
-        "measure": story.measure,
-        "errors": dict(story.errors),
-        "columns": [column._asdict() for column in story.columns],
-        "key": list(story.key),
-        "keys": story.keys,
-        "keys_ahead": story.ahead,
-        **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("best", "worst", "largest")},
-        "remarks": list(outcome.remarks),
-        "files": dict(files),
-        "seconds": round(outcome.seconds, 3),
-        "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
-    }
-    return json.dumps(answer, indent=2, allow_nan=False)
-
-
-def _line(line: KeyLine, names: tuple[str, ...]) -> dict[str, Any]:
-    return {"key": dict(zip(names, line.key, strict=True)), "rows": line.rows, "errors": dict(line.errors)}
+    return json.dumps(keyed_figures(outcome, story, files), indent=2, allow_nan=False)

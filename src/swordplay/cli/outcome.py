@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swordplay import __version__
 from swordplay.cli.words import LONGEST_NAME, counted, figure, printable
-from swordplay.tracking import Outcome, Story
+from swordplay.tracking import Outcome, Story, figures
+from swordplay.tracking.contestants import LEARNER
 
 MEANINGS = {
-    "Sword": "",
+    LEARNER: "",
     "no change": "the last one again",
     "running mean": "the mean of all before",
     "majority class": "the most frequent one before",
@@ -40,12 +39,18 @@ def _table(story: Story) -> Table:
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("")
     grid.add_column(story.measure, justify="right", no_wrap=True)
+    both = story.task == "regression"
+    if both:
+        grid.add_column("MAE", justify="right", no_wrap=True)
     grid.add_column("")
     least = min(story.errors.values())
     for name, error in story.errors.items():
         meaning = MEANINGS.get(name, f"{story.best_step:.2g}, chosen with hindsight")
         style = "bold" if error == least else ""
-        grid.add_row(Text(name, style=style), Text(figure(error, story.task), style=style), Text(meaning, style="dim"))
+        absolute = [Text(figure(story.more[name], story.task) if name in story.more else "")] if both else []
+        grid.add_row(
+            Text(name, style=style), Text(figure(error, story.task), style=style), *absolute, Text(meaning, style="dim")
+        )
     return grid
 
 
@@ -65,26 +70,4 @@ def _lines(outcome: Outcome, story: Story) -> list[str]:
 
 def as_json(outcome: Outcome, story: Story, files: Mapping[str, str]) -> str:
     """One object; all of it but ``seconds`` and ``rows_per_second`` is the same however often the run was interrupted."""
-    tracker = outcome.tracker
-    answer: dict[str, Any] = {
-        "swordplay": __version__,
-        "source": story.source,
-        "target": story.target,
-        "task": story.task,
-        "why": tracker.recognised.why,
-        "rows": tracker.rows,
-        "predicted": story.rows,
-        "unlabelled": story.unlabelled,
-        "refused": story.refused,
-        "measure": story.measure,
-        "errors": dict(story.errors),
-        "best_step_size": story.best_step if story.rows else None,
-        "effective_step_size": tracker.effective_step_size,
-        "columns": [column._asdict() for column in story.columns],
-        "worst": [moment._asdict() for moment in story.worst],
-        "remarks": list(outcome.remarks),
-        "files": dict(files),
-        "seconds": round(outcome.seconds, 3),
-        "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
-    }
-    return json.dumps(answer, indent=2, allow_nan=False)
+    return json.dumps(figures(outcome, story, files), indent=2, allow_nan=False)

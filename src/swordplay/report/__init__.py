@@ -1,4 +1,4 @@
-"""Reports: what happened, made visible. Pages need vl-convert-python, figures matplotlib: ``pip install 'swordplay[cli]'``.
+"""Reports: what happened, made visible. Pages need vl-convert-python, figures matplotlib: the extra ``cli``.
 
 A page is made of sections, which each command adds its own to: ``write(Page(title, facts, sections), path)``.
 """

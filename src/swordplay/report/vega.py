@@ -10,7 +10,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from swordplay import extras
+
 # The package's own ``vega`` is null in a bundle (1.9), so the page draws by vega-embed.
+LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
+"""Digits of a place in a drawing beyond a hundredth of a pixel."""
+PATH = re.compile(r'(?<= d=")[^"]*(?=")')
 CLIP = re.compile(r"(?<=id=\")clip\d+(?=\")|(?<=url\(#)clip\d+(?=\))")
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
@@ -31,7 +36,7 @@ def still(spec: Mapping[str, Any], name: str) -> str:
     name
         Of the chart, unique in its page: clipping paths are called by it, as Vega would number all that it ever drew.
     """
-    picture = str(_package().vega_to_svg(dict(spec)))
+    picture = PATH.sub(lambda path: LONG_NUMBER.sub(r"\1", path[0]), str(_package().vega_to_svg(dict(spec))))
     numbers = {path: k for k, path in enumerate(dict.fromkeys(CLIP.findall(picture)))}
     return CLIP.sub(lambda path: f"{name}-clip{numbers[path[0]]}", picture)
 
@@ -41,6 +46,6 @@ def _package() -> Any:
         import vl_convert
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
-            "reports need vl-convert-python. Install it with: pip install 'swordplay[cli]'", name="vl_convert"
+            f"reports need vl-convert-python. Install it with: {extras.installation('cli')}", name="vl_convert"
         ) from missing
     return vl_convert

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import final
 
 import numpy as np
@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swordplay.tables import columns
-from swordplay.tables.columns import NUMBER, WORD, Choice, Layout
+from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
+from swordplay.tables.layout import Layout
+from swordplay.tables.readings.reading import NUMBER, WORD
 from swordplay.tables.table import Batch, Position
-from swordplay.tables.typed import BATCH_ROWS, TypedTable, cast, layout
+from swordplay.tables.typed import BATCH_ROWS, HEAD_ROWS, TypedTable, decided, kind_of
 
 FINGERPRINT_ROWS = 1 << 13
 """Rows of the fingerprint, if they are done."""
@@ -42,8 +44,9 @@ class MemoryTable(TypedTable):
         Whether rows with infinite numbers are left out; otherwise the first one is an error.
     batch_rows
         Rows per batch.
-    whole
-        Whether all of it must be as it was when going on from a position, as of a table that was sorted as a whole.
+    sorted
+        Whether these are the rows of another table in another order: their columns are of the kinds of values already and are
+        not read once more, and all of it must be as it was when going on from a position.
     refused
         Bad rows that were left out on the way here.
     """
@@ -57,20 +60,44 @@ class MemoryTable(TypedTable):
         *,
         skip: bool,
         batch_rows: int = BATCH_ROWS,
-        whole: bool = False,
+        sorted: bool = False,
         refused: int = 0,
     ) -> None:
         super().__init__(name, skip=skip)
-        found = layout(name, rows.schema, len(rows), choice)
-        self.schema = found.schema
         self._rows, self._batch_rows, self._closed = rows, batch_rows, False
-        self._whole = digest(cast(self._taken(0, len(rows)), self.schema)) if whole else ""
+        columns.require(name, rows.schema.names, choice)
+        if position is not None:
+            self._layout = Layout.read(position.layout)[0]
+        elif sorted:
+            self._layout = Layout(tuple(rows.schema.names), tuple(rows.schema.types))
+        else:
+            self._layout = decided(name, rows.schema, len(rows), self._head, choice, self.remarks)
+            numbers = (field.name for field in self._layout.schema if field.type == NUMBER)
+            self.remarks += [columns.rounded(name) for name in numbers if _beyond_exact(rows.column(name))]
+        self.schema = rows.schema if sorted else self._layout.schema
+        if not self._fits():
+            raise self._changed(sorted)
+        self._whole = digest(self._typed(self._taken(0, len(rows)))) if sorted else ""
         if position is None:
-            self.remarks = [columns.rounded(name) for name in found.schema.names if _beyond_exact(rows.column(name))]
-            position = Position("memory", found.text(), 0, 0, 0, refused, self._fingerprint(0))
-        elif Layout.read(position.layout)[0] != found or position.fingerprint != self._fingerprint(position.row):
-            raise self._changed()
-        self._position = position
+            position = Position("memory", self._layout.text(), 0, 0, 0, refused, self._fingerprint(0))
+        elif position.row > len(rows) or position.fingerprint != self._fingerprint(position.row):
+            raise self._changed(sorted)
+        self._position = self.start = position
+
+    def share(self, position: Position) -> float | None:
+        """The rows that are done, of all."""
+        return float(position.row / len(self._rows))
+
+    def _fits(self) -> bool:
+        """Whether the table has the columns of the layout, with values of the same kinds."""
+        if self._layout.names != tuple(self._rows.schema.names):
+            return False
+        stored = ((kind_of(self._rows.schema.field(field.name).type), field.type) for field in self._layout.input)
+        return all(found == wanted for found, wanted in stored)
+
+    def _head(self, names: Sequence[str]) -> pa.RecordBatch:
+        """The first rows of some columns."""
+        return _piece(self._rows.select(list(names)).slice(0, HEAD_ROWS))
 
     @property
     def size(self) -> int | None:
@@ -96,15 +123,14 @@ class MemoryTable(TypedTable):
 
     def _taken(self, start: int, count: int) -> pa.RecordBatch:
         """Some rows in one piece, as they are stored."""
-        some = self._rows.select(self.schema.names).slice(start, count).combine_chunks()
-        return pa.RecordBatch.from_arrays([_joined(column) for column in some.columns], schema=some.schema)
+        return _piece(self._rows.select(self.schema.names).slice(start, count))
 
     def _fingerprint(self, done: int) -> str:
         """Of the first rows that are done, or of all there are."""
-        return self._whole or digest(cast(self._taken(0, min(done, FINGERPRINT_ROWS)), self.schema))
+        return self._whole or digest(self._typed(self._taken(0, min(done, FINGERPRINT_ROWS))))
 
-    def _changed(self) -> TableError:
-        what = "something in it has changed" if self._whole else "it begins differently, is shorter or has other columns"
+    def _changed(self, sorted: bool) -> TableError:
+        what = "something in it has changed" if sorted else "it begins differently, is shorter or has other columns"
         return TableError(
             f"{self.name} is not the table that this state was saved with: {what}.\n"
             "Give the same table, or begin anew with --force."
@@ -112,7 +138,7 @@ class MemoryTable(TypedTable):
 
 
 def digest(rows: pa.RecordBatch) -> str:
-    """SHA-256 of names and values of rows in the four kinds, however they lie in memory."""
+    """SHA-256 of names and values of rows, however they lie in memory."""
     found = hashlib.sha256(json.dumps([[field.name, str(field.type)] for field in rows.schema]).encode())
     for column in rows.columns:
         found.update(np.packbits(column.is_null().to_numpy(zero_copy_only=False)).tobytes())
@@ -132,6 +158,11 @@ def _letters(words: pa.StringArray) -> bytes:
         return b""
     ends = np.frombuffer(places, np.int32)[words.offset : words.offset + len(words) + 1]
     return letters.slice(int(ends[0]), int(ends[-1] - ends[0])).to_pybytes() if len(words) else b""
+
+
+def _piece(rows: pa.Table) -> pa.RecordBatch:
+    """Rows in one piece."""
+    return pa.RecordBatch.from_arrays([_joined(column) for column in rows.combine_chunks().columns], schema=rows.schema)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

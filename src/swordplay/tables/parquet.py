@@ -1,23 +1,25 @@
-"""Parquet: batches of rows in the four kinds of values."""
+"""Parquet: batches of rows in the kinds of values that are used here."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet
 
 from swordplay.arguments import shown
 from swordplay.tables import columns
-from swordplay.tables.columns import Choice, Layout
+from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError, unreadable
+from swordplay.tables.layout import Layout
+from swordplay.tables.readings.reading import NUMBER
 from swordplay.tables.source import Raw, Source
 from swordplay.tables.table import Batch, Position
 from swordplay.tables.text import BEGINNING
-from swordplay.tables.typed import BATCH_ROWS, TypedTable, layout
+from swordplay.tables.typed import BATCH_ROWS, HEAD_ROWS, TypedTable, decided
 
 BUFFER = 1 << 20
 """Bytes of a column that are read at a time: row groups may be larger than the memory."""
@@ -56,15 +58,21 @@ class ParquetTable(TypedTable):
                 f"{self.name}: Parquet cannot be read from a pipe, as it begins with its end. Give the file itself."
             )
         self._file = self._opened(source)
-        found = layout(self.name, self._file.schema_arrow, self._file.metadata.num_rows, choice)
+        columns.require(self.name, self._file.schema_arrow.names, choice)
         if position is None:
-            position = Position("parquet", found.text(), 0, 0, 0, 0, self._fingerprint())
-            self.remarks = [columns.rounded(name) for name in found.schema.names if self._is_beyond_exact(name)]
+            rows = self._file.metadata.num_rows
+            layout = decided(self.name, self._file.schema_arrow, rows, self._head, choice, self.remarks)
+            position = Position("parquet", layout.text(), 0, 0, 0, 0, self._fingerprint())
+            kept = zip(layout.schema.names, layout.schema.types, strict=True)
+            self.remarks += [columns.rounded(name) for name, kind in kept if kind == NUMBER and self._is_beyond_exact(name)]
         elif position.fingerprint != self._fingerprint() or position.row > self._file.metadata.num_rows:
             raise changed(self.name)
-        self.schema = Layout.read(position.layout)[0].schema
+        self._layout = Layout.read(position.layout)[0]
+        self.schema = self._layout.schema
         self._position, self._batch_rows = position, batch_rows
-        if self.schema != found.schema:
+        self.start = position
+        asked = {name for name in self._layout.names if not choice.leaves_out(name)}
+        if asked != {*self.schema.names, *self._layout.left} - {name for name in self._layout.left if choice.leaves_out(name)}:
             raise changed(self.name)
 
     def _opened(self, source: Source) -> pyarrow.parquet.ParquetFile:
@@ -81,6 +89,13 @@ class ParquetTable(TypedTable):
             raise TableError(
                 f"{path} is not a whole Parquet file: it is cut short or damaged at its end. Fetch or write it again."
             ) from error
+
+    def _head(self, names: Sequence[str]) -> pa.RecordBatch:
+        """The first rows of some columns."""
+        try:
+            return next(self._file.iter_batches(HEAD_ROWS, columns=list(names), use_threads=False))
+        except (OSError, pa.ArrowException) as error:
+            raise self._damaged(error, 1) from error
 
     def _is_beyond_exact(self, name: str) -> bool:
         """Whether the statistics of the first row group tell of whole numbers that a double rounds."""
@@ -105,6 +120,10 @@ class ParquetTable(TypedTable):
         """The same share of the bytes as of the rows."""
         return int((self._raw.size or 0) * self._position.row // self._file.metadata.num_rows)
 
+    def share(self, position: Position) -> float | None:
+        """The rows that are done, of all."""
+        return float(position.row / self._file.metadata.num_rows)
+
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
@@ -118,16 +137,16 @@ class ParquetTable(TypedTable):
             try:
                 rows = next(stored, None)
             except (OSError, pa.ArrowException) as error:
-                row = self._position.row + 1
-                raise TableError(
-                    f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it again."
-                ) from error
+                raise self._damaged(error, self._position.row + 1) from error
             if rows is None:
                 return
             beyond = rows[passed:]
             passed = max(0, passed - len(rows))
             if len(beyond):
                 yield from self._batch(beyond)
+
+    def _damaged(self, error: Exception, row: int) -> TableError:
+        return TableError(f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it again.")
 
     def _rest(self) -> tuple[list[int], int]:
         """Row groups from the one of the position on, and how many of its rows are done."""

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from swordplay.arguments import shown
 from swordplay.tables import Batch, Position, Refusal, Table, TableError
-from swordplay.tables.columns import WORD, Choice
+from swordplay.tables.columns import Choice
 from swordplay.tables.errors import nearest
 from swordplay.tables.memory import MemoryTable
+from swordplay.tables.readings.reading import WORD
 from swordplay.tables.typed import BATCH_ROWS
 from swordplay.tracking.errors import TrackingError
 
@@ -95,7 +96,8 @@ def ordered(
         )
     read = list(batches)
     refusals = tuple(row for batch in read for row in batch.refusals)
-    whole = pa.Table.from_batches([batch.rows for batch in read], table.schema)
+    parts = [pa.Table.from_batches([batch.rows]) for batch in read]  # columns may have joined on the way
+    whole = pa.concat_tables([*parts, table.schema.empty_table()], promote_options="default")
     if not len(whole):
         raise TableError(f"{table.name}: there is no row to learn from. Give a table with rows.")
     places = order_of(whole, order)[:rows]
@@ -103,7 +105,7 @@ def ordered(
     taken = whole.take(pa.array(places))
     try:
         found = MemoryTable(
-            taken, table.name, Choice(None), position, skip=True, batch_rows=batch_rows, whole=True, refused=len(refusals)
+            taken, table.name, Choice(None), position, skip=True, batch_rows=batch_rows, sorted=True, refused=len(refusals)
         )
     except TableError as error:
         option = "--reverse" if order.reverse else f"--sort {order.sort}"

@@ -1,0 +1,162 @@
+"""The first screen in words, the pictures behind it, and the axis of dates."""
+
+import numpy as np
+import pytest
+
+from report.reading import table
+from report.stories import dated, told
+from swordplay.report import over_time, result_charts, track_sections
+from swordplay.report.first_screen import can_i_trust_it, change_in_words, is_it_good
+from swordplay.report.page import Answer
+from swordplay.report.result_charts import PALETTE, look
+from swordplay.tracking.changes import Change, changes
+from swordplay.tracking.tally import BINS, Sureness
+from tolerances import DRAWN
+
+
+def scored(rmse, naive_rmse, mae, naive_mae, mean=100.0):
+    """A regression with these errors, of the learner and of no change."""
+    errors = {"swordplay": rmse, "no change": naive_rmse, "running mean": mean}
+    return told(task="regression")._replace(errors=errors, more={"swordplay": mae, "no change": naive_mae})
+
+
+@pytest.mark.parametrize(
+    ("figures", "begin"),
+    [
+        ((1.0, 2.0, 0.5, 1.0), "Better than repeating the last value: swordplay was off by 0.500 on average (MAE), "),
+        ((2.0, 1.0, 1.0, 0.5), "Worse than repeating the last value: "),
+        ((1.0, 1.005, 0.5, 0.5), "About as good as repeating the last value: "),
+        ((2.0, 1.0, 0.5, 1.0), "Worse than repeating the last value by RMSE, better than it by MAE: "),
+        ((1.0, 2.0, 1.0, 0.5), "Worse than repeating the last value by MAE, better than it by RMSE: "),
+        ((1.0, 2.0, 0.5, 0.5), "Better than repeating the last value by RMSE: "),
+    ],
+)
+def test_numbers_are_held_against_the_last_value(figures, begin):
+    said = is_it_good(scored(*figures))
+    assert said.startswith(begin)
+    assert "the mean so far" not in said
+    assert "Saying the mean so far would have been better: RMSE 0.900." in is_it_good(scored(*figures, mean=0.9))
+
+
+@pytest.mark.parametrize(
+    ("errors", "begin"),
+    [
+        ((0.1, 0.2, 0.4), "Better than repeating the last class and always saying the commonest one: "),
+        ((0.3, 0.2, 0.4), "Worse than repeating the last class: "),
+        ((0.5, 0.2, 0.4), "Worse than repeating the last class and always saying the commonest class: "),
+        ((0.2, 0.2, 0.4), "About as good as repeating the last class: "),
+    ],
+)
+def test_classes_are_held_against_the_last_and_the_commonest(errors, begin):
+    story = told()._replace(errors=dict(zip(("swordplay", "no change", "majority class"), errors, strict=True)))
+    assert is_it_good(story).startswith(begin)
+    assert is_it_good(story).count("%") == 3
+
+
+def test_the_spread_of_errors_is_that_of_the_last_rows():
+    story = told(task="regression")
+    half, most = np.quantile(abs(story.last.predictions - story.last.targets), [0.5, 0.9])
+    assert can_i_trust_it(story).startswith(f"Half of the errors were below {half:.3f} and 90\u202f% below {most:.3f}, ")
+    shifted = story._replace(last=story.last._replace(predictions=story.last.predictions + 10.0))
+    assert "too much on average." in can_i_trust_it(shifted)
+
+
+@pytest.mark.parametrize(
+    ("right", "verdict"),
+    [(80.0, "can be taken at their word"), (60.0, "too sure of itself"), (95.0, "more often right than it says")],
+)
+def test_sureness_is_judged(right, verdict):
+    bins = np.zeros((3, BINS))
+    bins[:, 16] = 100.0, 80.0, right
+    said = can_i_trust_it(told()._replace(sureness=Sureness(*bins)))
+    assert said.startswith(f"It was 80\u202f% sure on average, and right on {right:.0f}\u202f% of rows: ")
+    assert verdict in said
+    assert "When it was" not in said  # never at least 90 % sure
+    assert "(0.69 is a coin toss)" in said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (2.0, -2.0, "turned"),
+        (2.0, 4.0, "doubled"),
+        (-2.0, -1.0, "halved"),
+        (2.0, 0.1, "fell to about zero"),
+        (0.1, 2.0, "rose from about zero"),
+        (1.0, 3.0, "tripled"),
+        (1.0, 5.0, "grew 5.0-fold"),
+        (1.0, 1.5, "grew by 50\u202f%"),
+        (1.0, 0.7, "shrank by 30\u202f%"),
+    ],
+)
+def test_what_became_of_a_coefficient(before, after, words):
+    story = dated()
+    change = Change("wind", "", 1001, float(story.course.times[-1]), before, after, 2.0)
+    assert change_in_words(story, change).startswith(f"On 24 March 2012 the coefficient of wind {words} (")
+    assert change_in_words(story._replace(clock=""), change).startswith(f"Around row 1,001 the coefficient of wind {words} (")
+
+
+def test_errors_are_told_in_their_measure():
+    assert "errors doubled (10\u202f% → 20\u202f%)." in change_in_words(told(), Change("error", "", 5, None, 0.1, 0.2, 1.0))
+    values = told(task="regression")
+    assert "errors halved (2.00 → 1.00)." in change_in_words(values, Change("error", "", 5, None, 2.0, 1.0, 1.0))
+
+
+def test_a_turn_is_told_on_the_page_with_its_date():
+    short, *rest = track_sections(dated())
+    (answer,) = [block for block in short.blocks if isinstance(block, Answer) and block.points]
+    turned = [line for line in answer.points if "the coefficient of wind turned" in line]
+    assert len(turned) == 1
+    assert turned[0].startswith("On ")
+    assert "February 2012" in turned[0]
+    (section,) = [one for one in rest if one.title == "What changed, and when"]
+    assert "coefficient of wind" in [cell for row in section.blocks[-1].rows for cell in row]
+
+
+def test_dates_are_the_axis_where_they_go_forward():
+    forward, backward = dated(), dated(backwards=True)
+    assert (forward.clock, backward.clock) == ("when", "")
+    assert over_time.axis(forward).scale == "utc"
+    assert over_time.points(forward)[0] == np.datetime64("2012-01-01T01", "ms").astype(float)  # the first row is not predicted
+    assert over_time.points(forward)[-1] == np.datetime64("2012-03-24T07", "ms").astype(float)
+    assert over_time.axis(backward).title == "row"
+    chart = result_charts.actual_and_predicted(forward)
+    assert table({"spec": chart.spec})["row"][1:] == forward.course.ends.tolist()
+
+
+def test_actual_and_predicted_are_means_and_extremes():
+    story = told(task="regression")
+    numbers = table({"spec": result_charts.actual_and_predicted(story).spec})
+    widths = np.diff(story.course.ends, prepend=0.0)
+    assert numbers["y0"][1:] == pytest.approx((story.course.figures["actual"] / widths).tolist(), rel=DRAWN)
+    assert numbers["y1"][1:] == pytest.approx((story.course.figures["predicted"] / widths).tolist(), rel=DRAWN)
+    assert numbers["y3"][1:] == pytest.approx(story.course.high[:, 1].tolist(), rel=DRAWN)
+    assert numbers["y5"][1:] == pytest.approx(story.course.low[:, 1].tolist(), rel=DRAWN)
+
+
+def test_the_histogram_holds_nearly_all_errors():
+    story = told(task="regression")
+    shares = table({"spec": result_charts.residual_histogram(story).spec})["y0"]
+    assert sum(shares) == pytest.approx(result_charts.SHOWN, abs=0.005)
+
+
+def test_who_was_taken_for_whom_adds_up():
+    story = told(task="multi-class")
+    counts = result_charts.confusion(story)
+    assert np.sum(counts.counts) == story.rows
+    right = sum(counts.counts[k][k] for k in range(3))
+    assert 1.0 - right / story.rows == pytest.approx(story.errors["swordplay"])
+    many = story._replace(confusion=np.eye(40), classes=tuple(map(str, range(40))))
+    folded = result_charts.confusion(many)
+    assert folded.names[-1] == "31 others"
+    assert (len(folded.names), np.sum(folded.counts), folded.counts[-1][-1]) == (10, 40, 31)
+
+
+def test_no_two_lines_look_alike():
+    looks = [look(k) for k in range(3 * len(PALETTE))]
+    assert len(set(looks)) == len(looks)
+    assert len({colour for colour, _ in looks[:8]}) == 8
+
+
+def test_changes_survive_a_run_without_any():
+    assert changes(told(1, "regression")) == ()
