@@ -289,3 +289,11 @@ def test_totals_have_no_end():
     assert totals.room == NO_END
     totals.open_rungs += np.arange(16.0, 0.0, -1.0)
     assert totals.totals() == ({"a": 0.0, "b": 0.0, "c": 0.0, "best step size": 1.0}, 2.0**-15)
+
+
+def test_keys_share_what_only_a_single_series_needs():
+    batch, _ = keyed_world("regression")
+    tracker, _ = tracked(batch, SETTINGS, [60], save=True)
+    assert {id(one.tally) for one in tracker.trackers.values()} == {id(tracker.blank.tally)}
+    assert not tracker.blank.tally.errors.below.any()
+    assert {type(one.recorder) for one in tracker.trackers.values()} == {Totals}

@@ -42,6 +42,10 @@ COUNTS = ("rows", "unlabelled", "refused", "last")
 PARTS = ("encoder", "contestants", "predictions", "recorder", "tally", "order")
 
 
+NO_TALLY = Tally(False)
+"""That of all keys of many, which is never added to: one of its own takes twice as much as their learners."""
+
+
 class Settings(NamedTuple):
     """What a user may say about a table; all but the target may be left unsaid."""
 
@@ -113,7 +117,7 @@ class Tracker:
             if settings.key
             else Recorder(self.contestants.names, self.contestants.figures, 0 if labels else 3)
         )
-        self.tally = Tally(labels)
+        self.tally = NO_TALLY if settings.key else Tally(labels)
         self.order = OrderWatch(keyed=bool(settings.key))
         self.rows = self.unlabelled = self.refused = 0
         """Rows that were tracked, those of them whose target was missing, and rows that could not be used."""
