@@ -136,6 +136,21 @@ def test_series_of_short_length_and_of_other_spans():
     assert told(later) == [("stacked", "--key country")]
 
 
+@pytest.mark.parametrize(("back", "expected"), [(60, []), (120, ["stacked"])])
+def test_a_single_step_back_must_be_long(back, expected):
+    """Sixty of 400 days may be a correction, even where a column changes there."""
+    when = [*days(300), *days(700)[300 - back : 400]]
+    assert [kind for kind, _ in told(table(when, country=["a"] * 300 + ["b"] * (100 + back)))] == expected
+
+
+@pytest.mark.parametrize(("alone", "expected"), [(2, ["side by side"]), (10, [])])
+def test_nearly_every_date_must_be_shared(alone, expected):
+    """Blocks of 30 dates with three countries each, and then of so many dates with one."""
+    rows = [(k, name) for k in range(300) for name in ("abc" if k % (30 + alone) < 30 else "a")]
+    batch = table([DAY + datetime.timedelta(k) for k, _ in rows], country=[name for _, name in rows])
+    assert [kind for kind, _ in told(batch)] == expected
+
+
 def test_series_side_by_side():
     batch = by_day(stacked(8))
     assert told(batch) == [("side by side", "--key country")]
