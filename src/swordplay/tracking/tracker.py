@@ -139,7 +139,8 @@ class Tracker:
         times = dates.milliseconds(batch.column(self.clock)) if self.clock else np.full(len(targets), np.nan)
         width = self.encoder.width
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
-        page = Page(batch, numbers, targets, times)
+        names = [name for name in batch.schema.names if name != self.settings.target][:MOST_VALUES]
+        page = Page(batch, numbers, targets, times, [(name, batch.column(name)) for name in names])
         debuts = self.contestants.debuts(targets)
         cuts = {0, len(targets), *encoded.widths, *debuts, *(row + 1 for row in debuts)}
         for first, stop in pairwise(sorted(cuts)):
@@ -177,8 +178,7 @@ class Tracker:
         def moment(k: int) -> Moment:
             row = int(learned[k])
             said, truth = (self.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
-            names = [name for name in page.batch.schema.names if name != self.settings.target][:MOST_VALUES]
-            values = {name: _shortened(page.batch.column(name)[row].as_py()) for name in names}
+            values = {name: _shortened(column[row].as_py()) for name, column in page.shown}
             time = None if math.isnan(page.times[row]) else float(page.times[row])
             at = self.recorder.rows + k + 1
             return Moment(int(page.numbers[row]), said, truth, float(played.losses[k]), values, at, time)
