@@ -91,6 +91,8 @@ def test_a_damaged_state_is_refused_and_nothing_changes(make):
         ({**before, name: "points"}, "must hold numbers"),
         ({**before, whole: 1.5}, "must be a whole number, got 1.5"),
         ({}, "state lacks"),
+        ({1: 2.0}, "state lacks"),
+        ({**before, "settings.center": "here"}, "state was saved with other settings: center was here and is"),
     ]
     for damaged, message in damages:
         with pytest.raises(ValueError, match=message):

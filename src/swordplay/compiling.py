@@ -1,6 +1,7 @@
 """How functions are compiled: the one place that names a numba flag, used by every room that has kernels.
 
-- ``cache``: machine code is kept on disk beside the source, so that only the first process of an installation compiles.
+- ``cache``: machine code is kept on disk, so that only the first process of an installation compiles: in NUMBA_CACHE_DIR if
+  that is set, else beside the source, else in the user's cache folder; where none can be written to, each process compiles.
   A kernel freezes the constants and the functions that it uses, from whichever file they come, and numba's cache looks at the
   kernel's own file only. So the name of each kernel ends in a digest of its file and of all files of the package that this
   one imports, directly or through others (:func:`sources`): whatever changes there, the kernel is compiled again.
@@ -10,6 +11,8 @@
 - ``fastmath`` is a list of the liberties we allow: fused multiply-add, reordered sums, the sign of zero. Never ``ninf``:
   infinite rates and steps are part of the algorithm. ``nnan`` only for loops over experts, which run after a round has been
   checked.
+- ``boundscheck``, only where the environment says SWORDPLAY_CHECKED: an index outside its array is then an error instead of
+  whatever lies there. For tests; it costs most of the speed, and has a cache of its own.
 - ``noalias``, only for loops over experts: their arrays never overlap, and without that promise no such loop becomes
   vector instructions.
 """
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
 import struct
 from collections.abc import Callable, Iterator
@@ -31,7 +35,8 @@ from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+CHECKED = bool(os.environ.get("SWORDPLAY_CHECKED"))
+_FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False} | ({"boundscheck": True} if CHECKED else {})
 _LIBERTIES = {"contract", "reassoc", "nsz"}
 
 
@@ -82,7 +87,9 @@ def _named(room: str | None, names: str | None, module: str | None) -> Iterator[
 @functools.cache
 def _digest(file: Path) -> str:
     """A name for the present state of all that a kernel of this file may freeze."""
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sorted(sources(file)))).hexdigest()[:12]
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sorted(sources(file)))).hexdigest()[:12] + (
+        ".checked" if CHECKED else ""
+    )
 
 
 def exact(function: F) -> F:
@@ -103,7 +110,10 @@ def expert_loop(function: F) -> F:
 def kernel(function: F) -> F:
     """A kernel that Python calls: its machine code is kept on disk."""
     function.__qualname__ = f"{function.__qualname__}.{_digest(Path(function.__code__.co_filename))}"
-    return cast(F, numba.njit(cache=True, fastmath=_LIBERTIES, **_FLAGS)(function))
+    try:
+        return cast(F, numba.njit(cache=True, fastmath=_LIBERTIES, **_FLAGS)(function))
+    except RuntimeError:  # no folder that may be written to: not beside the source, not in the user's own
+        return cast(F, numba.njit(fastmath=_LIBERTIES, **_FLAGS)(function))
 
 
 def _bits_of(number: float) -> int:

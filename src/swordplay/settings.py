@@ -68,6 +68,8 @@ def _(value: Real, path: str) -> State:
 
 @_leaves.register
 def _(value: np.ndarray, path: str) -> State:
+    if value.dtype.kind not in "fiub":
+        return _leaves(value.tolist(), path)
     numbers: Array = np.array(value, dtype=np.float64)
     return {path: numbers} if np.isfinite(numbers).any() else {}
 
@@ -99,9 +101,9 @@ def split(state: Mapping[str, Any]) -> tuple[State, State]:
     rest: State = {}
     flat: State = {}
     for name, value in state.items():
-        if name.startswith(PREFIX):
-            path, _, word = name.removeprefix(PREFIX).partition("=")
-            flat |= _leaves(word or value, path)
+        if str(name).startswith(PREFIX):
+            path, said_in_words, word = name.removeprefix(PREFIX).partition("=")
+            flat |= _leaves(word if said_in_words else value, path)
         else:
             rest[name] = value
     return rest, flat

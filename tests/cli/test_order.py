@@ -71,7 +71,7 @@ def test_the_remedy_makes_the_remark_vanish_and_the_error_smaller(capsys, tmp_pa
     after = answer(capsys, path, *remedy)
     assert after["remarks"] == []
     if kind != "newest first":  # a drift is as hard to follow backwards
-        assert after["errors"]["Sword"] < 0.8 * before["errors"]["Sword"]
+        assert after["errors"]["swordplay"] < 0.8 * before["errors"]["swordplay"]
 
 
 def test_it_is_said_at_once_and_at_the_end(capsys, tmp_path):
@@ -128,9 +128,9 @@ def test_keys_as_json(capsys, tmp_path):
     assert (found["key"], found["keys"], found["predicted"]) == (["country"], 3, 3 * (DAYS - 1))
     named = [*found["best"], *found["worst"]]
     assert sorted(one["key"]["country"] for one in named) == COUNTRIES
-    squares = sum(one["rows"] * one["errors"]["Sword"] ** 2 for one in named)
-    assert found["errors"]["Sword"] == pytest.approx((squares / found["predicted"]) ** 0.5)
-    assert found["keys_ahead"] == sum(one["errors"]["Sword"] < one["errors"]["no change"] for one in named)
+    squares = sum(one["rows"] * one["errors"]["swordplay"] ** 2 for one in named)
+    assert found["errors"]["swordplay"] == pytest.approx((squares / found["predicted"]) ** 0.5)
+    assert found["keys_ahead"] == sum(one["errors"]["swordplay"] < one["errors"]["no change"] for one in named)
 
 
 def test_reverse_and_sort_together_are_refused(capsys, tmp_path):

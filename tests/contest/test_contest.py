@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.contest import UnknownLearner, contest, field, perspective
+from swordplay.contest import LeftOut, UnknownLearner, contest, field, perspective
 from swordplay.contest.estimator import estimator
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 from tolerances import JUDGE, ROUNDING, SEEN_FROM_THE_END
@@ -162,4 +162,6 @@ def test_seen_from_the_end_the_certificate_stands_above_the_regret(table):
 
 def test_several_classes_have_no_single_curve(table):
     rows, targets = table
-    assert perspective(field(rows, np.digitize(targets, [9.5, 10.5]), 3)) is None
+    found = perspective(field(rows, np.digitize(targets, [9.5, 10.5]), 3))
+    assert isinstance(found, LeftOut)
+    assert "of several classes" in found.why

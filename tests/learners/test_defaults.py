@@ -163,3 +163,9 @@ def test_rates_unless_told_otherwise():
 def test_pools(pool, given, first, count):
     found = pool(diameter=given.diameter, **CONSTANTS[given])
     np.testing.assert_allclose(found, first * 2.0 ** np.arange(count), rtol=ROUNDING)
+
+
+def test_a_pool_that_is_just_long_enough():
+    """T = 222: G^2 T / (2 D^2 L^2) = 999, and log2 / 2 = 4.98; a span that is twice as wide would need one step more."""
+    found = pools.variation(diameter=2.0, gradient_bound=3.0, smoothness=0.5, horizon=222)
+    np.testing.assert_allclose(found, math.sqrt(4 / (72 * 222)) * 2.0 ** np.arange(6), rtol=ROUNDING)

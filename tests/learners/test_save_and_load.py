@@ -195,7 +195,8 @@ class Halving:
 
 class Stated(Halving):
     def settings(self):
-        return {"first": self.first, "way": "halves", "rule": max, "where": {"at": [1, None]}, "limit": math.inf}
+        where = {"at": [1, None], "by": np.array(["x", "y"])}
+        return {"first": self.first, "way": "halves", "rule": max, "where": where, "limit": math.inf, "note": ""}
 
 
 class Careless(Halving):
@@ -222,10 +223,14 @@ def test_settings_are_numbers_under_names_and_words_in_names():
         "rate.way": "halves",
         "rate.rule": "max",
         "rate.where.at.0": 1.0,
+        "rate.where.by.0": "x",
+        "rate.where.by.1": "y",
+        "rate.note": "",
     }
     written = settings.write(flat)
     assert written["settings.rate=Stated"] == 1
     assert written["settings.rate.first"] == 0.5
+    assert all(isinstance(value, int | float | np.ndarray) for value in written.values())
     rest, read = settings.split({**written, "rounds": 3})
     assert rest == {"rounds": 3}
     assert settings.differences({**read, "learner": "A"}, {**flat, "learner": "A"}) == ""

@@ -56,6 +56,9 @@ BEGINNINGS = {
     "years that are names, not asked for": Messy(
         "country,2000,2001\nFrance,1.5,2\nSpain,3,4\n", {"2000": "number"}, options={"target": None}
     ),
+    "names that are dates": Messy(
+        "country,1/22/20,1/23/20\nFrance,1,2\nSpain,3,4\n", {"1/22/20": "number"}, {"1/23/20": [2, 4]}, options={"target": None}
+    ),
     "names that are numbers": Messy(
         "7,8\n1,2\n3,4\n", {"7": "number"}, remarks=("taken for the header, but holds only numbers",), options={"target": "8"}
     ),

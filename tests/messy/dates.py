@@ -20,6 +20,28 @@ DATES = {
         how="month first (01/31/2012)",
         remarks=("01/02/2012 are read with the month first, as no value decides. --types day=day-first overrules.",),
     ),
+    "dashes decide nothing": date(
+        "01-02-2012",
+        "03-02-2012",
+        means=[FEBRUARY, datetime(2012, 2, 3)],
+        how="day first (31-01-2012)",
+        remarks=("01-02-2012 are read with the day first, as no value decides. --types day=month-first overrules.",),
+    ),
+    "decimal commas put the day first": Messy(
+        "day;y\n01/02/2012;1,5\n03/02/2012;2,5\n",
+        {"day": "date"},
+        {"day": [FEBRUARY, datetime(2012, 2, 3)], "y": [1.5, 2.5]},
+        {"day": "day first (31/01/2012)"},
+        remarks=("with the day first, as no value decides", "semicolons", "decimal comma"),
+    ),
+    "not a date among names": date(
+        "31-Jan-2012",
+        "1-Feb-2012",
+        "soon",
+        means=BOTH,
+        how="as in 31 Jan 2012",
+        refused=((3, "soon", "is not a date as in 31 Jan 2012"),),
+    ),
     "said to be day first": date(
         "01/02/2012",
         "03/02/2012",
@@ -48,6 +70,9 @@ DATES = {
     "days of the week": date("Tue, 31 Jan 2012 14:30", "Wednesday, 1 February 2012 0:05", means=LATE, how="as in 31 Jan 2012"),
     "year first": date("2012/01/31", "2012/2/1", means=BOTH, how="as in 2012/01/31"),
     "eight digits": date("20120131", "20120201", means=BOTH, how="as in 20120131"),
+    "named months of a year": date("2012-Jan", "2012 February", means=[datetime(2012, 1, 1), FEBRUARY], how="as in 2012 Jan"),
+    "named months and years": date("Jan 2012", "Feb-2012", means=[datetime(2012, 1, 1), FEBRUARY], how="as in Jan 2012"),
+    "named months, two digits": date("31-Jan-12", "1-Feb-12", means=BOTH, how="as in 31 Jan 12"),
     "months": date("2012-01", "2012-02", means=[datetime(2012, 1, 1), FEBRUARY], how="as in 2012-01"),
     "two digits of a year": date(
         "01/31/12", "02/01/12", "12/31/99", means=[JANUARY, FEBRUARY, datetime(1999, 12, 31)], how="month first (01/31/12)"

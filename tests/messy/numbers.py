@@ -16,6 +16,7 @@ NUMBERS = {
     "decimal commas": number("1,28", "0,950", "3", means=[1.28, 0.95, 3], how="decimal comma"),
     "thousands by points": number("1.280,5", "12,25", means=[1280.5, 12.25], how="thousands by points, decimal comma"),
     "thousands by spaces": number("1 280", "12 000,5", "7", means=[1280, 12000.5, 7], how="thousands by spaces, decimal comma"),
+    "millions by spaces": number("1 000 000", "2 500 000", means=[1e6, 2.5e6], how="thousands by spaces"),
     "hard spaces": number("1\u00a0280.5", "1\u202f000", means=[1280.5, 1000], how="thousands by spaces"),
     "thousands by apostrophes": number("1'280.5", "950", "2’000", means=[1280.5, 950, 2000], how="thousands by apostrophes"),
     "lakhs": number("1,28,000", "5,000", means=[128000, 5000], how="thousands by commas"),

@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from swordplay.tracking.dates import hours
 
 from swordplay.cli import run
 from swordplay.cli.words import MOST_COLUMNS, WIDEST_NAME, WIDTH, columns
+from swordplay.encoding.columns import Encoder, Plan, plan
 from swordplay.tables import open_table
-from swordplay.tracking.columns import Encoder, Plan, plan
-from swordplay.tracking.dates import hours
 from tolerances import ROUNDING
 
 ROWS = 40
@@ -134,3 +134,24 @@ def test_plain_numbers_never_leave_the_fast_path(tmp_path, monkeypatch):
     assert len(batches) > 5
     assert all(batch.rows.schema.metadata is None for batch in batches)
     assert sorted(json.loads(batches[0].position.layout)) == ["decimal", "delimiter", "names", "types"]
+
+
+def test_a_stopped_run_goes_on_to_the_same_bytes(sales, tmp_path):
+    """The second life never looks at the head: what was decided is in the state."""
+    from swordplay.tracking import Job, Progress, Settings
+    from swordplay.tracking import run as track
+
+    settings = Settings("price", types={"share": "number"}, missing=("b",))
+    whole = Job("sales.csv", settings, output="whole.csv", block_size=1 << 22)
+    track(whole)
+    lives = 0
+    while True:
+        seen: list[Progress] = []
+        job = Job("sales.csv", settings, output="pieces.csv", state="pieces.state", block_size=700 + 50 * lives, save_every=1)
+        outcome = track(job, watch=seen.append, told=lambda seen=seen: any(one.rows > one.resumed for one in seen))
+        lives += 1
+        if not outcome.stopped:
+            break
+    assert lives > 2
+    assert (tmp_path / "pieces.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert outcome.tracker.story("sales.csv").columns == track(whole._replace(force=True)).tracker.story("sales.csv").columns

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -100,3 +103,25 @@ def test_marks_may_come_late(tmp_path: Path) -> None:
     assert [values(batches, name)[10_400] for name in table.schema.names] == [None, None, None, "-"]
     assert [(one.row, one.value) for batch in batches for one in batch.refusals] == [(10_402, "oops")]
     assert len(values(batches, "y")) == 10_499
+
+
+def test_a_title_on_a_live_pipe(tmp_path: Path) -> None:
+    """Lines come one by one; what is above the names is waited for, and the pipe is never closed."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    descriptor = os.open(path, os.O_RDWR)
+
+    def slowly() -> None:
+        for line in (b"Sales\n", b"\n", b"x,price\n", b'"$1,280.50",2\n'):
+            os.write(descriptor, line)
+            time.sleep(0.3)
+
+    writer = threading.Thread(target=slowly)
+    writer.start()
+    try:
+        with open_table(path, target="price") as table:
+            assert next(table.batches()).rows.to_pylist() == [{"x": 1280.5, "price": 2.0}]
+        assert table.remarks[0].startswith("Line 1 is no part of the table ('Sales')")
+    finally:
+        writer.join()
+        os.close(descriptor)

@@ -132,6 +132,19 @@ def test_an_infinite_rate_follows_the_leaders_by_prior():
     assert (weights > 0).all()
 
 
+def test_no_weight_is_zero():
+    """An expert that is hopeless keeps the smallest normal number, from which it can come back."""
+    weights = exponential_weights(np.log(metas.uniform(2)), np.array([0.0, 1e6]), 1.0)
+    assert weights.tolist() == [1.0, 2.2250738585072014e-308]
+
+
+@pytest.mark.parametrize("prior", [[0.5, 0.5 + 2e-9], [0.5, 0.4], [1.0, 0.0], [0.5, math.nan]])
+def test_bad_priors_are_refused(prior):
+    with pytest.raises(ValueError, match="prior must"):
+        metas.OptimisticHedge(rates.Fixed(1.0), SETTING).start(np.array(prior))
+    metas.OptimisticHedge(rates.Fixed(1.0), SETTING).start(np.array([0.5, 0.5 + 5e-10]))  # rounding
+
+
 def test_huge_losses_neither_overflow_nor_vanish():
     weights = exponential_weights(np.log(metas.uniform(3)), np.array([0.0, 1e300, -1e300]), 1e10)
     np.testing.assert_allclose(weights, [0.0, 0.0, 1.0], atol=ROUNDING)

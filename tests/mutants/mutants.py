@@ -104,9 +104,13 @@ MUTANTS = [
     ),
     *_in(
         "pools.py",
+        (f"{DEFAULTS}::test_a_pool_that_is_just_long_enough",),
+        ("G**2 * T / (2 * D**2 * L**2)", "G**2 * T / (D**2 * L**2)"),
+    ),
+    *_in(
+        "pools.py",
         (f"{DEFAULTS}::test_pools", f"{DEFAULTS}::test_ader"),
         ("(8 * G**2 * T)", "(4 * G**2 * T)"),
-        ("G**2 * T / (2 * D**2 * L**2)", "G**2 * T / (D**2 * L**2)"),
         ("D / (16 * L * G * T)", "D / (8 * L * G * T)"),
         ("G * T / (D * L)", "G * T / (4 * D * L)"),
         ("(0.8 * L * D)", "(0.4 * L * D)"),
@@ -243,7 +247,13 @@ MUTANTS = [
     ),
     *_in(
         "metas/hedge.py",
-        (HEDGE, f"{TWINS}::test_sword_ageless"),
+        (
+            f"{HEDGE}::test_weights_are_positive_and_sum_to_one",
+            f"{HEDGE}::test_weights_agree_with_plain_loops",
+            f"{HEDGE}::test_bad_priors_are_refused",
+            f"{HEDGE}::test_no_weight_is_zero",
+            f"{TWINS}::test_sword_ageless",
+        ),
         ("np.maximum(weights / weights.sum(), SMALLEST_WEIGHT)", "np.maximum(weights, SMALLEST_WEIGHT)"),
         ("float(values.max() - values.min()) / 2", "float(values.max() - values.min())"),
         ("self.rate.retention * state.cumulative + losses", "state.cumulative + losses"),

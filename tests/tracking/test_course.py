@@ -9,7 +9,7 @@ from swordplay.tracking.rungs import COUNT
 from swordplay.tracking.story import Moment
 from tolerances import ROUNDING
 
-NAMES = ("Sword", "no change", "running mean")
+NAMES = ("swordplay", "no change", "running mean")
 
 
 def now(row):
@@ -45,7 +45,7 @@ def test_stretches(rows):
     begins = np.concatenate([[0], ends[:-1]])
     assert (ends[:-1] % recorder.width == 0).all()
     assert ends[-1] == rows
-    np.testing.assert_allclose(course.losses["Sword"], np.add.reduceat(losses, begins), rtol=ROUNDING)
+    np.testing.assert_allclose(course.losses["swordplay"], np.add.reduceat(losses, begins), rtol=ROUNDING)
     np.testing.assert_allclose(course.losses["running mean"], 3 * np.add.reduceat(losses, begins), rtol=ROUNDING)
     np.testing.assert_allclose(course.losses["best step size"], np.add.reduceat(losses, begins), rtol=ROUNDING)
     np.testing.assert_array_equal(course.highest, np.maximum.reduceat(losses, begins))

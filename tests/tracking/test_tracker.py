@@ -84,7 +84,7 @@ def test_baselines_of_a_regression():
     means = np.array([targets[:t].mean() for t in range(1, len(targets))])
     assert errors["no change"] == pytest.approx(math.sqrt(np.mean(np.diff(targets) ** 2)), rel=ROUNDING)
     assert errors["running mean"] == pytest.approx(math.sqrt(np.mean((means - targets[1:]) ** 2)), rel=ROUNDING)
-    assert list(errors) == ["Sword", "no change", "running mean", "best step size"]
+    assert list(errors) == ["swordplay", "no change", "running mean", "best step size"]
 
 
 def test_baselines_of_a_classification():
@@ -177,10 +177,20 @@ def test_huge_targets_are_refused():
 
 
 def test_too_many_classes():
-    batch = pa.record_batch({"x": np.zeros(MOST_CLASSES + 1), "y": [f"c{k}" for k in range(MOST_CLASSES + 1)]})
-    tracker = Tracker.begin(Settings("y"), batch.slice(0, FEWEST_NAMES - 1))
-    with pytest.raises(TrackingError, match=r"more than 100 different words, such as 'c100'.*\n.*--types y=number says"):
-        tracker.track(batch, np.arange(1, len(batch) + 1))
+    labels = [f"c{k % (MOST_CLASSES + 2)}" for k in range(2 * MOST_CLASSES)]
+    batch = pa.record_batch({"x": np.zeros(len(labels)), "y": labels})
+    for said in (Settings("y"), Settings("y", task="multi-class")):
+        with pytest.raises(TrackingError, match="different words"):
+            Tracker.begin(said, batch)
+    for sizes in ([len(batch)], [1], [MOST_CLASSES + 1, 7]):
+        tracker, first, refused = Tracker.begin(Settings("y"), batch.slice(0, FEWEST_NAMES - 1)), 0, []
+        while first < len(batch):
+            size = sizes.pop(0) if len(sizes) > 1 else sizes[0]
+            refused += tracker.track(batch.slice(first, size), np.arange(first, len(batch))[:size] + 1).refusals
+            first += size
+        assert [(one.row, one.value) for one in refused] == [(101, "c100"), (102, "c101")]
+        assert "is one class more than 100; if it is an amount, say --task regression" in refused[0].reason
+        assert len(tracker.contestants.models) == MOST_CLASSES
 
 
 def test_words_that_name_rows_are_no_classes():
@@ -216,8 +226,8 @@ def test_the_story_adds_up(task):
     for name, error in story.errors.items():
         mean = story.course.losses[name].sum() / scored
         assert (math.sqrt(mean) if task == "regression" else mean) == pytest.approx(error, rel=ROUNDING)
-    assert story.errors["Sword"] == pytest.approx(column(found, "running_error")[-1], rel=ROUNDING)
-    assert story.errors["Sword"] < story.errors["no change"]
+    assert story.errors["swordplay"] == pytest.approx(column(found, "running_error")[-1], rel=ROUNDING)
+    assert story.errors["swordplay"] < story.errors["no change"]
     assert story.course.highest.max() == pytest.approx(np.nanmax(column(found, "loss")), rel=ROUNDING)
     assert story.course.lowest.min() == pytest.approx(np.nanmin(column(found, "loss")), rel=ROUNDING)
     np.testing.assert_allclose(story.course.weights.sum(axis=1), 1.0, rtol=ROUNDING)

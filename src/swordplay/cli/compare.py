@@ -11,6 +11,7 @@ import click
 
 from swordplay import __version__, arguments
 from swordplay.cli import options
+from swordplay.cli.words import echo
 
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -50,6 +51,11 @@ def radius_of_ball(context: click.Context, option: click.Parameter, value: float
     help="Who takes part beside the estimator, by the names in the table; everybody unless given.",
 )
 @click.option(
+    "--hindsight/--no-hindsight",
+    default=True,
+    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the most).  [default: hindsight]",
+)
+@click.option(
     "--step-sizes", callback=step_sizes, metavar="A,B", help="Let OGD with these steps take part, for scaled columns."
 )
 @click.option(
@@ -85,6 +91,7 @@ def compare_command(
     target: str,
     report: str | None,
     learners: tuple[str, ...] | None,
+    hindsight: bool,
     step_sizes: tuple[float, ...],
     radius: float,
     task: Any,
@@ -113,7 +120,7 @@ def compare_command(
     """
     from swordplay.cli import console, standings
     from swordplay.cli.errors import Refused, in_words
-    from swordplay.contest import FEWEST_ROWS, UnknownLearner, contest, field, perspective
+    from swordplay.contest import FEWEST_ROWS, LeftOut, UnknownLearner, contest, field, perspective
     from swordplay.tracking import Settings
     from swordplay.tracking.whole import whole
 
@@ -131,13 +138,13 @@ def compare_command(
         _say(table, target, rows)
     if len(table.rows) < FEWEST_ROWS:
         raise Refused(f"{file}: a comparison needs at least {FEWEST_ROWS} rows with a target, got {len(table.rows)}.")
-    with console.progress(quiet) as progress:
+    with console.progress(quiet, "All learners play the table, one after the other.") as progress:
         game = field(table.rows, table.targets, len(table.classes), radius=radius, widths=table.widths)
         try:
             found = contest(game, step_sizes=step_sizes, only=learners, progress=progress)
         except UnknownLearner as error:
             raise Refused(f"--learners: {error}") from error
-        view = None if report is None else perspective(game, progress=progress)
+        view = None if report is None else perspective(game, progress=progress) if hindsight else LeftOut(options.NOT_ASKED)
     name = "standard input" if file == "-" else os.path.basename(file)
     if as_json:
         click.echo(_json(found, name, target))
@@ -146,7 +153,7 @@ def compare_command(
     if report is not None:
         _write(found, view, f"{name}: {target}", report)
         if not quiet:
-            click.echo(f"The report is in {report}.", err=True)
+            echo(f"The report is in {report}.", err=True)
 
 
 def _say(table: Any, target: str, rows: int) -> None:
@@ -191,6 +198,6 @@ def _write(found: Any, view: Any, title: str, path: str) -> None:
     from swordplay.report import perspective_section, write_compare
 
     try:
-        write_compare(found, title, path, more=() if view is None else (perspective_section(view),))
+        write_compare(found, title, path, more=(perspective_section(view),))
     except OSError as error:
         raise Failed(f"could not write {path}: {error.strerror}. Everything else is done.") from error

@@ -53,7 +53,7 @@ def demo_command(report: str, rounds: int, quiet: bool) -> None:
     found, story = _track(stream.path, stream.target, quiet)
     outcome.show(found, story, {}, out)
     out.print()
-    with console.progress(quiet) as progress:
+    with console.progress(quiet, "All learners play the table, one after the other.") as progress:
         game = field(stream.features, stream.targets, 2)
         standing, view = contest(game, progress=progress), perspective(game, progress=progress)
     standings.show(standing, out)
@@ -83,7 +83,14 @@ def _write(story: Any, standing: Any, view: Any, rows: Any, path: Path) -> None:
     page = Page(
         title="swordplay on a stream that drifts",
         facts="Does the price of electricity rise or fall? Predicted half hour by half hour, before each answer was seen",
-        sections=(*tracked, compare_section(standing), perspective_section(view), reproduce_section(rows), columns, making),
+        sections=(
+            *tracked,
+            compare_section(standing),
+            perspective_section(view, story.learner),
+            reproduce_section(rows),
+            columns,
+            making,
+        ),
     )
     try:
         write(page, path)

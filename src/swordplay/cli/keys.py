@@ -28,7 +28,7 @@ def show(outcome: Outcome, story: KeyedStory, files: Mapping[str, str], out: Con
         out.print()
         out.print(_total(story))
         out.print()
-        if story.best:
+        if story.named:
             out.print(_keys(story))
             out.print()
     for line in _lines(outcome, story):
@@ -56,7 +56,7 @@ def _keys(story: KeyedStory) -> Table:
     grid.add_column(printable(", ".join(story.key), LONGEST_KEY), no_wrap=True)
     for name in ("rows", story.learner, "no change"):
         grid.add_column(name, justify="right", no_wrap=True)
-    for title, lines in (("best", story.best), ("worst", story.worst), ("largest", story.largest)):
+    for title, lines in story.named.items():
         for k, line in enumerate(lines):
             errors = (figure(line.errors[name], story.task) for name in (story.learner, "no change"))
             grid.add_row(

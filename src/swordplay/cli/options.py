@@ -13,6 +13,8 @@ from swordplay import extras
 
 MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
+NOT_ASKED = "it was not asked for (--no-hindsight)"
+"""Why a report does not look back."""
 
 
 REVERSE = click.option("--reverse", is_flag=True, help="Take the last row first, where the newest rows stand at the top.")
@@ -77,6 +79,11 @@ def try_to_write(path: Path) -> None:
         raise click.BadParameter(f"cannot write {str(path)!r}: {error.strerror}.") from error
     if not existed:
         path.unlink()
+
+
+def ids(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Names of columns between commas; the word none for no column at all."""
+    return () if value == "none" else names(context, option, value)
 
 
 def types(context: click.Context, option: click.Parameter, value: str | None) -> dict[str, str] | None:

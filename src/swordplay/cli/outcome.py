@@ -12,9 +12,10 @@ from rich.text import Text
 
 from swordplay.cli.words import LONGEST_NAME, counted, figure, printable
 from swordplay.tracking import Outcome, Story, figures
+from swordplay.tracking.contestants import LEARNER
 
 MEANINGS = {
-    "Sword": "",
+    LEARNER: "",
     "no change": "the last one again",
     "running mean": "the mean of all before",
     "majority class": "the most frequent one before",
@@ -38,12 +39,18 @@ def _table(story: Story) -> Table:
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("")
     grid.add_column(story.measure, justify="right", no_wrap=True)
+    both = story.task == "regression"
+    if both:
+        grid.add_column("MAE", justify="right", no_wrap=True)
     grid.add_column("")
     least = min(story.errors.values())
     for name, error in story.errors.items():
         meaning = MEANINGS.get(name, f"{story.best_step:.2g}, chosen with hindsight")
         style = "bold" if error == least else ""
-        grid.add_row(Text(name, style=style), Text(figure(error, story.task), style=style), Text(meaning, style="dim"))
+        absolute = [Text(figure(story.more[name], story.task) if name in story.more else "")] if both else []
+        grid.add_row(
+            Text(name, style=style), Text(figure(error, story.task), style=style), *absolute, Text(meaning, style="dim")
+        )
     return grid
 
 

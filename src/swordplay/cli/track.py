@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 import sys
 from typing import Any
 
 import click
 
 from swordplay.cli import options
+from swordplay.cli.words import echo
 
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -18,6 +20,7 @@ Examples:
   swordplay track prices.csv --target price -o predictions.parquet --report report.html
   swordplay track prices.csv --target price -o predictions.csv --state prices.state
   swordplay track prices.csv --target price --lags 2 --drop id,note --json --quiet > summary.json
+  swordplay track panel.csv --target price --key country --sort day
   tail -n +1 -f prices.csv | swordplay track - --target price -o -
 """
 
@@ -29,10 +32,27 @@ Examples:
     "-o", "--output", metavar="PATH", help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output."
 )
 @click.option(
+    "--output-format",
+    type=click.Choice(["csv", "ndjson", "parquet"]),
+    help="Of the predictions; by the name of the file unless given, and - follows the format of FILE.",
+)
+@click.option(
+    "--id",
+    "ids",
+    callback=options.ids,
+    metavar="A,B",
+    help="Columns that the predictions carry, such as a key; by default the date of the row. none for none.",
+)
+@click.option(
     "--report",
     callback=options.report_path,
     metavar="PATH",
     help="Tell the story of the run in one HTML page here; one that is there is replaced.",
+)
+@click.option(
+    "--hindsight/--no-hindsight",
+    default=True,
+    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the most).  [default: hindsight]",
 )
 @click.option("--state", metavar="PATH", help="Save learner and position here; the same command again goes on from there.")
 @click.option(
@@ -42,7 +62,7 @@ Examples:
 @click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
 @click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
 @click.option(
-    "--key", callback=options.names, metavar="A,B", help="A model for each value of these columns, such as a country."
+    "--key", callback=options.names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
 )
 @options.REVERSE
 @options.SORT
@@ -52,8 +72,8 @@ Examples:
 @click.option(
     "--on-bad",
     type=click.Choice(["stop", "skip"]),
-    default="stop",
-    help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).",
+    help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).  "
+    "[default: stop; skip if FILE is a pipe]",
 )
 @click.option(
     "--types", callback=options.types, metavar="A=KIND,B=KIND", help="What columns are, such as price=number,day=date."
@@ -77,7 +97,10 @@ def track_command(
     file: str,
     target: str,
     output: str | None,
+    output_format: str | None,
+    ids: tuple[str, ...] | None,
     report: str | None,
+    hindsight: bool,
     state: str | None,
     task: Any,
     lags: int,
@@ -90,7 +113,7 @@ def track_command(
     missing: tuple[str, ...],
     header: bool | None,
     loss: Any,
-    on_bad: str,
+    on_bad: str | None,
     format_: str | None,
     encoding: str,
     rows: int | None,
@@ -107,11 +130,21 @@ def track_command(
     progress to standard error.
 
     The predictions have the columns row, prediction, truth, loss (squared error; for classes the log loss) and
-    running_error (RMSE; for classes the share of mistakes), and for classes the probability of the prediction.
+    running_error (RMSE; for classes the share of mistakes), for classes the probability of the prediction, and the
+    columns of --id, or else the date of the row.
+
+    On a pipe bad rows are left out and listed, as if --on-bad skip had been said; in a file the first one ends the run.
+    Whatever ends a run, what is done up to there is kept.
 
     With --state a run that was stopped or killed goes on where it was, and writes the same predictions as if nothing
     had happened; if FILE has grown since, only the new rows are read. NO_COLOR is respected.
+
+    Rows that are not in the order of time are noticed by their dates and said, with the option that helps: --reverse,
+    --sort or --key. The first two read FILE whole; row is the number in FILE all the same. With --key the predictions
+    carry the key, and each key is compared with its own past.
     """
+    from swordplay.cli.places import refused_path
+    from swordplay.tables.source import is_live
     from swordplay.tracking import Job, Settings
 
     if rows is not None and state is not None:
@@ -120,21 +153,19 @@ def track_command(
         raise click.UsageError("--json and -o - would both go to standard output. Give a file to one of them.")
     if output == "-" and sys.stdout is None:
         raise click.UsageError("-o - goes to standard output, which is closed. Open it, or give a file.")
-    refused = _beside(output, file) if on_bad == "skip" else None
+    remark = ""
+    if output == "-" and output_format == "parquet":
+        raise click.UsageError("Parquet cannot be written to standard output. Give a file, or another --output-format.")
+    refused = None
+    if on_bad == "skip" or (on_bad is None and is_live(file)):
+        refused = refused_path(output, file, state)
+        remark = "" if on_bad else f"Bad rows are left out and listed in {refused}; --on-bad stop ends at the first one."
     written = {"--output": output, "the file of refused rows": refused}
     _all_different(FILE=file, **written, **_on_the_way(written), **{"--report": report, "--state": state})
-    settings = Settings(target, task, lags, features, drop or (), loss, key or (), types, missing, header)
+    settings = Settings(target, task, lags, features, drop or (), loss, key or (), types, missing, header, ids)
     job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force)
-    job = job._replace(order=options.order(reverse, sort))
-    return _track(job, report, as_json, quiet)
-
-
-def _beside(*paths: str | None) -> str:
-    """Where refused rows go: beside the first of these that is a file."""
-    from swordplay.tables.writing import is_stream
-
-    files = (path for path in paths if path and path != "-" and not is_stream(path))
-    return f"{next(files, 'standard-input')}.refused.csv"
+    job = job._replace(order=options.order(reverse, sort), output_format=output_format)
+    return _track(job, report, hindsight, as_json, quiet, remark)
 
 
 def _on_the_way(written: dict[str, str | None]) -> dict[str, str | None]:
@@ -149,15 +180,25 @@ def _all_different(**paths: str | None) -> None:
     seen: dict[str, str] = {}
     for option, path in paths.items():
         if path is not None and path != "-":
-            real = os.path.realpath(path)
-            if real in seen:
-                raise click.UsageError(
-                    f"{seen[real]} and {option} are the same file {path!r}. Give another path to one of them."
-                )
-            seen[real] = option
+            for identity in _identities(path):
+                if identity in seen:
+                    raise click.UsageError(
+                        f"{seen[identity]} and {option} are the same file {path!r}. Give another path to one of them."
+                    )
+                seen[identity] = option
 
 
-def _track(job: Any, report: str | None, as_json: bool, quiet: bool) -> int:
+def _identities(path: str) -> list[str]:
+    """Where a path leads, and which file is there: one file may have several names."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return [os.path.realpath(path)]
+    place = [f"{found.st_dev}:{found.st_ino}"] if stat.S_ISREG(found.st_mode) and found.st_ino else []
+    return [os.path.realpath(path), *place]
+
+
+def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: bool, remark: str) -> int:
     from rich.console import Console
 
     from swordplay.cli import keys, outcome, progress
@@ -170,16 +211,17 @@ def _track(job: Any, report: str | None, as_json: bool, quiet: bool) -> int:
     with Interrupts() as interrupts:
         try:
             with shown as watch, in_words(lambda: watch.begun):
+                watch.start(remark)
                 found = run(job, watch=watch, told=interrupts)
                 story = None if found.stopped else found.tracker.story(name, refused=found.refused, seconds=found.seconds)
         except KeyboardInterrupt:
             click.echo("swordplay: interrupted.", err=True)
             return interrupts.exit_code
     if story is None:
-        click.echo(_stopped(job, found), err=True)
+        echo(_stopped(job, found), err=True)
         return interrupts.exit_code
     if report is not None:
-        _write(story, _view(job, found, quiet), report)
+        _write(story, _view(job, found, quiet, hindsight), report)
     files = _files(job, report, story)
     outcomes: Any = keys if job.settings.key else outcome
     if as_json:
@@ -189,28 +231,35 @@ def _track(job: Any, report: str | None, as_json: bool, quiet: bool) -> int:
     return 0
 
 
-def _view(job: Any, found: Any, quiet: bool) -> Any:
-    """The first rows once more, seen from their end; None where they cannot be had."""
+def _view(job: Any, found: Any, quiet: bool, hindsight: bool) -> Any:
+    """The first rows once more, seen from their end; or why not."""
     from swordplay.cli import console
-    from swordplay.contest import FEWEST_ROWS, field, perspective
+    from swordplay.contest import FEWEST_ROWS, LeftOut, field, perspective
     from swordplay.contest.perspective import ROWS
+    from swordplay.tables import TableError
     from swordplay.tracking import TrackingError
     from swordplay.tracking.whole import whole
 
-    if job.source == "-" or job.settings.key:
-        return None
+    if not hindsight:
+        return LeftOut(options.NOT_ASKED)
+    if job.source == "-":
+        return LeftOut("the rows came through a pipe and cannot be read again")
+    if job.settings.key:
+        return LeftOut("every key has a stream of its own")
     try:
         most = ROWS if job.rows is None else min(ROWS, job.rows)
         read = {"format": job.format, "encoding": job.encoding, "on_bad": job.on_bad, "order": job.order}
         table = whole(job.source, job.settings, most=most, **read)
-        if len(table.rows) < FEWEST_ROWS:
-            return None
-        with console.progress(quiet) as progress:
-            view = perspective(field(table.rows, table.targets, len(table.classes)), progress=progress)
-    except (TrackingError, RuntimeError) as error:  # too few classes so far, or a problem that will not close
-        click.echo(f"The report has no curve of regret: {error}", err=True)
-        return None
-    return view and view._replace(of=max(view.rows, found.tracker.rows - found.tracker.unlabelled))
+    except (TableError, TrackingError) as error:  # too few classes so far, or a file that has changed
+        return LeftOut(f"the first rows alone cannot be looked at: {error}")
+    if len(table.rows) < FEWEST_ROWS:
+        return LeftOut(f"there are fewer than {FEWEST_ROWS} rows")
+    with console.progress(
+        quiet, "The report looks back at what perfect tracking was worth; --no-hindsight leaves it out."
+    ) as told:
+        view = perspective(field(table.rows, table.targets, len(table.classes)), progress=told)
+    rows = found.tracker.rows - found.tracker.unlabelled
+    return view if isinstance(view, LeftOut) else view._replace(of=max(view.rows, rows))
 
 
 def _write(story: Any, view: Any, path: str) -> None:
@@ -223,7 +272,7 @@ def _write(story: Any, view: Any, path: str) -> None:
         if isinstance(story, KeyedStory):
             write_keys(story, path, command=command)
         else:
-            write_track(story, path, command=command, more=() if view is None else (perspective_section(view),))
+            write_track(story, path, command=command, more=(perspective_section(view, story.learner),))
     except OSError as error:
         raise Failed(f"could not write {path}: {error.strerror}. Everything else is done.") from error
 
@@ -243,6 +292,8 @@ def _stopped(job: Any, found: Any) -> str:
     from swordplay.tables.writing import is_stream
 
     where = f"swordplay: stopped after row {found.tracker.last:,}"
+    if found.partial is not None:
+        return f"{where}; the predictions so far are in {found.partial}. With --state PATH the same command could go on."
     if job.state is not None:
         return f"{where} and saved in {job.state}. Run the same command again to go on."
     sent = job.output == "-" or (job.output is not None and is_stream(job.output))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import click
+
 LONGEST_NAME, MOST_NAMES = 40, 6
 """Letters of a name that are shown, and names in a row."""
 WIDTH, WIDEST_NAME, MOST_COLUMNS = 80, 24, 20
@@ -41,6 +43,11 @@ def printable(text: str, most: int | None = None) -> str:
     """
     safe = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
     return safe if most is None or len(safe) <= most else f"{safe[: most - 1]}…"
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print lines for people. The one way for text with names and paths of the user's, which may hold anything."""
+    click.echo("\n".join(map(printable, text.split("\n"))), err=err)
 
 
 def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:

@@ -2,7 +2,7 @@
 
 from swordplay.contest.contestants import Contestant, contestants
 from swordplay.contest.field import FEWEST_ROWS, Field, field
-from swordplay.contest.perspective import Perspective, perspective
+from swordplay.contest.perspective import LeftOut, Perspective, perspective
 from swordplay.contest.standings import Benchmark, Contest, Progress, Standing, UnknownLearner, contest
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Contest",
     "Contestant",
     "Field",
+    "LeftOut",
     "Perspective",
     "Progress",
     "Standing",

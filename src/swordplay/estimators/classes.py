@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from swordplay.arguments import shown
 from swordplay.estimators.model import LinearModel
+from swordplay.state import COUNT, DAMAGED, require
 from swordplay.types import Matrix, State, Vector
 
 
@@ -107,9 +109,12 @@ class OneModelPerClass:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit."""
-        fresh = OneModelPerClass(self._make, len(np.atleast_1d(saved["counts"])))
+        counts, turned = np.array(saved["counts"], dtype=np.float64), saved.get("turned", 0)
+        if counts.ndim != 1 or not len(counts) <= len(saved) or turned not in ((0,) if len(counts) < 3 else (0, 1)):
+            raise ValueError(f"state has counts of shape {counts.shape} and turned = {shown(turned)}. {DAMAGED}")
+        require("counts", counts, COUNT)
+        fresh = OneModelPerClass(self._make, len(counts))
         for k, model in enumerate(fresh.models):
             prefix = f"{k}."
             model.load_state({name.removeprefix(prefix): v for name, v in saved.items() if name.startswith(prefix)})
-        self.turned = int(bool(saved.get("turned", 0)))
-        self.models, self.counts = fresh.models, np.array(saved["counts"], dtype=np.float64)
+        self.models, self.counts, self.turned = fresh.models, counts, int(turned)

@@ -11,9 +11,10 @@ from swordplay import arguments
 from swordplay.estimators import summary
 from swordplay.estimators.block import Block
 from swordplay.estimators.model import LinearModel
+from swordplay.guard import Guarded
 
 
-class Explained(ABC):
+class Explained(Guarded, ABC):
     """Experts, certificates and a summary, of the one model or of each class's own."""
 
     _block: Block | None = None

@@ -14,13 +14,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from river import base
 
+from swordplay.arguments import shown
 from swordplay.estimators import raw_units
 from swordplay.estimators.class_rows import ClassRows
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.labels import Labels
 from swordplay.estimators.model import MEMORY, LinearModel, LossName, regression_loss, settings
 from swordplay.estimators.named_rows import NamedRows, frame_like, number, numeric_column, series_like, targets
-from swordplay.estimators.saved import Saved
+from swordplay.estimators.saved import Saved, parameters, same
 from swordplay.types import Matrix, State, Vector
 
 Features = Mapping[Hashable, Any]
@@ -42,6 +43,24 @@ class _Coat(Explained, Saved, base.Estimator):
         self._settings = settings(self)
         self._rows = NamedRows()
         self._model: Any = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in parameters(type(self)) or "_model" not in vars(self):
+            return super().__setattr__(name, value)
+        before = getattr(self, name, value)
+        if self._model is not None and not same(before, value):
+            raise ValueError(
+                f"{name} is {shown(before)} and cannot become {shown(value)}: this {type(self).__name__} has learned already. "
+                f"Make a new one with clone({{{name!r}: {shown(value)}}})."
+            )
+        super().__setattr__(name, value)
+        try:
+            self._settings = settings(self)
+            if name == "loss":
+                regression_loss(value)
+        except (TypeError, ValueError):
+            super().__setattr__(name, before)
+            raise
 
     def _fresh(self) -> LinearModel:
         """A model for the columns known so far; one at least, so that rows without features can be learned too."""
@@ -358,6 +377,6 @@ class SwordClassifier(_Coat, base.MiniBatchClassifier):
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self._labels.loads(saved["labels"])
-        if len(self._labels) != np.size(saved["model.counts"]):
+        if not 1 <= len(self._labels) == np.size(saved["model.counts"]):
             raise ValueError("it has not as many labels as models.")
         return super()._resume(saved)

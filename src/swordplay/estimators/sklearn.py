@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from swordplay import arguments, state
 from swordplay.estimators import label_arrays, raw_units
 from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.block import Block
@@ -20,9 +21,10 @@ from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
+from swordplay.estimators.table_encoder import TableEncoder
 from swordplay.types import Matrix, State, Vector
 
-__all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor"]
+__all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor", "TableEncoder"]
 
 
 class SwordRegressor(Explained, Regression):
@@ -47,6 +49,10 @@ class SwordRegressor(Explained, Regression):
         Whether to learn an intercept.
     lags
         How many of the last targets join the columns. :meth:`predict` uses the last ones that were learned for all its rows.
+    encode
+        Whether X may be a data frame with words, dates, truths and missing values, of which numbers are made as in
+        ``swordplay track`` (see :class:`TableEncoder`): a category gets a column with the first row that is learned of it, and
+        what is missing counts as usual. Needs pyarrow.
 
     Attributes
     ----------
@@ -58,6 +64,8 @@ class SwordRegressor(Explained, Regression):
         The experts, see there.
     n_features_in_, feature_names_in_
         Columns seen.
+    coef_names_
+        With ``encode=True``, what each coefficient belongs to, such as ``town_Bern``.
 
     Examples
     --------
@@ -78,6 +86,7 @@ class SwordRegressor(Explained, Regression):
         standardize: bool = True,
         intercept: bool = True,
         lags: int = 0,
+        encode: bool = False,
     ) -> None:
         self.loss = loss
         self.radius = radius
@@ -86,6 +95,7 @@ class SwordRegressor(Explained, Regression):
         self.standardize = standardize
         self.intercept = intercept
         self.lags = lags
+        self.encode = encode
 
     @property
     def coef_(self) -> Vector:
@@ -111,7 +121,7 @@ class SwordRegressor(Explained, Regression):
 
     def _study(self, rows: Any, targets: Any) -> None:
         model = self.model_
-        if model.columns.width > WIDEST:
+        if rows.shape[1] + int(model.columns.intercept) > WIDEST:
             return super()._study(rows, targets)
         self._block = learn_and_choose(
             len(targets),
@@ -123,11 +133,11 @@ class SwordRegressor(Explained, Regression):
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         model = super()._resume(saved)
-        self._block = Block.load(saved, dim=self.n_features_in_, models=1, intercept=model.columns.intercept)
+        self._block = Block.load(saved, dim=len(self.coef_names_), models=1, intercept=model.columns.intercept)
         return model
 
     def _make(self) -> LinearModel:
-        return LinearModel(self.n_features_in_, loss=regression_loss(self.loss), **settings(self))
+        return LinearModel(**self._start(), loss=regression_loss(self.loss), **settings(self))
 
     def _models(self) -> dict[str, LinearModel]:
         self._require_fitted()
@@ -146,6 +156,8 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         As in :class:`SwordRegressor`; the radius is one of log-odds.
     lags
         How many of the last labels join the columns, as truths of "was it this class".
+    encode
+        As in :class:`SwordRegressor`.
 
     Attributes
     ----------
@@ -157,8 +169,6 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         The experts of the model, or of the model of each class.
     """
 
-    classes_: Any
-
     def __init__(
         self,
         radius: float = 32.0,
@@ -167,6 +177,7 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         standardize: bool = True,
         intercept: bool = True,
         lags: int = 0,
+        encode: bool = False,
     ) -> None:
         self.radius = radius
         self.memory = memory
@@ -174,6 +185,15 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         self.standardize = standardize
         self.intercept = intercept
         self.lags = lags
+        self.encode = encode
+
+    @property
+    def classes_(self) -> Any:
+        """Labels, the columns of ``predict_proba``; a copy, as answers are made of them."""
+        try:
+            return vars(self)["_classes"].copy()
+        except KeyError:
+            raise AttributeError("this SwordClassifier has not learned anything yet.") from None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn the rows once, in their order (see :meth:`SwordRegressor.fit`)."""
@@ -234,13 +254,15 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
 
     def _in_raw_units(self) -> tuple[Matrix, Vector]:
         self._require_fitted()
+        model = self.model_
         if self._block is not None:
             return self._block.in_raw_units()
-        coefficients, intercepts = raw_units.of_classes(self.model_)
+        coefficients, intercepts = raw_units.of_classes(model)
         return coefficients[:, self.lags :], intercepts
 
     def _scores(self, rows: Matrix) -> Matrix:
-        return self.model_.scores(rows) if self._block is None else self._block.scores(rows)
+        model, block = self.model_, self._block
+        return np.asarray(model.scores(rows) if block is None else block.scores(rows))
 
     def _labels(self, probabilities: Matrix) -> Any:
         return self.classes_[probabilities.argmax(axis=1)]
@@ -255,6 +277,8 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         """Rows, labels (0..K-1) and weights, all of them checked, and a model for all classes to learn them."""
         with self._all_or_nothing():
             fresh = fresh or not self.__sklearn_is_fitted__()
+            if isinstance(y, np.ma.MaskedArray):
+                arguments.unmasked("y", y)
             rows, y = self._rows_and_targets(X, y, reset=fresh)
             if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
                 check_classification_targets(y)
@@ -265,14 +289,14 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
             labels = label_arrays.places(wanted, y)
             if fresh:
                 self.model_ = self._make_for(len(wanted))
-            self.classes_ = wanted
+            self._classes = wanted
             self._block = None
         self.model_.grow(len(wanted))
         return rows, labels, weights
 
     def _study(self, rows: Any, targets: Any) -> None:
         model, first_model = self.model_, self.model_.models[0]
-        if model.classes < 2 or first_model.columns.width > WIDEST:
+        if model.classes < 2 or rows.shape[1] + int(first_model.columns.intercept) > WIDEST:
             return super()._study(rows, targets)
         self._block = learn_and_choose(
             len(targets),
@@ -283,7 +307,7 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         return None
 
     def _make_for(self, classes: int) -> OneModelPerClass:
-        make = functools.partial(LinearModel, self.n_features_in_, loss="logistic", **settings(self))
+        make = functools.partial(LinearModel, **self._start(), loss="logistic", **settings(self))
         return OneModelPerClass(make, classes)
 
     def _make(self) -> OneModelPerClass:
@@ -298,8 +322,10 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         return learned and (learned[0], learned[1] | {"classes": label_arrays.dump(self.classes_)})
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self.classes_ = label_arrays.load(saved["classes"])
+        self._classes = label_arrays.load(saved["classes"])
+        if len(self._classes) != state.length("model.counts", saved):
+            raise ValueError("it has not as many labels as models.")
         model = super()._resume(saved)
         intercept = bool(self.intercept)
-        self._block = Block.load(saved, dim=self.n_features_in_, models=len(model.models), intercept=intercept)
+        self._block = Block.load(saved, dim=len(self.coef_names_), models=len(model.models), intercept=intercept)
         return model

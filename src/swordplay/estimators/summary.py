@@ -15,7 +15,7 @@ LEADERS = 3
 INDENT = " " * 14
 
 
-def text(name: str, models: Mapping[str, LinearModel], block: Block | None = None) -> str:
+def text(name: str, models: Mapping[str, LinearModel], block: Block | None = None, *, bound: bool = True) -> str:
     """How fast the stream seems to drift, which experts lead, and what the bound says.
 
     Parameters
@@ -26,6 +26,8 @@ def text(name: str, models: Mapping[str, LinearModel], block: Block | None = Non
         What each model tells, such as ``"count"`` or a class, and the model; the names are shown where there are several.
     block
         What ``predict`` answers by until more is learned, if not by the models.
+    bound
+        Whether to say what the bound says.
     """
     first = next(iter(models.values()))
     rows = f"{first.rounds:,} row{'s' * (first.rounds != 1)}"
@@ -33,7 +35,7 @@ def text(name: str, models: Mapping[str, LinearModel], block: Block | None = Non
     parts = [f"{name} after {rows} of {columns}" + (f", {len(models)} models" if len(models) > 1 else "")]
     for what, model in models.items():
         parts += [f"model of {what}"] if len(models) > 1 else []
-        parts += [_drift(model), _experts(model), _bound(model)]
+        parts += [_drift(model), _experts(model), *([_bound(model)] if bound else [])]
     if block is not None:
         parts.append(_answers(block))
     return "\n".join(parts)

@@ -16,7 +16,7 @@ from swordplay.frames.read_back import read_back
 from swordplay.frames.result import TrackResult
 from swordplay.frames.words import in_python
 from swordplay.tables import TableError, frame
-from swordplay.tracking import Job, Settings, Task, TrackingError, figures, run
+from swordplay.tracking import Job, Settings, Story, Task, TrackingError, figures, run
 from swordplay.tracking.outputs import REFUSED
 from swordplay.tracking.task import TASKS
 
@@ -115,6 +115,7 @@ def track(
             outcome = run(job)
             name = os.path.basename(str(source)) if is_path else NAME
             story = outcome.tracker.story(name, refused=outcome.refused, seconds=outcome.seconds)
+            assert isinstance(story, Story)  # there is no key
             predictions = read_back(kept, outcome.tracker.schema)
             left_out = read_back(refused, REFUSED) if refused is not None and os.path.exists(refused) else REFUSED.empty_table()
             files = {

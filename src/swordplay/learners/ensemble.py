@@ -127,6 +127,13 @@ class Ensemble(StatefulLearner[EnsembleState]):
             raise ValueError(
                 "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: load an earlier one."
             )
+        prior = self._template({"hedge.weights": weights}).hedge.log_prior
+        if not np.allclose(new.hedge.log_prior, prior, rtol=SLACK):
+            raise ValueError("state['hedge.log_prior'] is not that of this learner. The state is damaged: load an earlier one.")
+        points, guess = stacked(new.experts), new.optimism.guess
+        slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
+        if not np.allclose(new.hedge.guesses, points @ guess, atol=slack):
+            raise ValueError("state['hedge.guesses'] are not those of its optimism. The state is damaged: load an earlier one.")
 
     def settings(self) -> Mapping[str, Any]:
         """What the learner was made with."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from swordplay import arguments, checkpoint, settings, state
 from swordplay.experts import ExpertState
-from swordplay.learners import certificate
+from swordplay.learners import certificate, sanity
 from swordplay.types import Array, Domain, Gradient, Loss, State, Vector
 
 SLACK = 1e-9
@@ -129,17 +129,12 @@ class StatefulLearner(ABC, Generic[S]):
 
     def _require_sane(self, new: S) -> None:
         """Refuse a state that no game leads to."""
-        if new.rounds < 0:
-            raise ValueError(
-                f"state['rounds'] must be at least 0, got {new.rounds}. The state is damaged: load an earlier one."
-            )
+        sanity.require_ranges(new)
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         for kind in new.experts:
             inside = np.isfinite(kind.points).all() and np.isfinite(kind.base).all()
             if not (inside and self.domain.contains(np.vstack([kind.points, kind.base]), atol=slack).all()):
                 raise ValueError("state has points outside the domain. Make the learner with the domain it was saved with.")
-            if not (kind.energy >= 0).all():
-                raise ValueError("state has a negative energy. The state is damaged: load an earlier one.")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint: the state and the settings in a file, whole or not at all."""
@@ -164,7 +159,10 @@ class StatefulLearner(ABC, Generic[S]):
             )
         if differ := settings.differences(made_with, self._made_with):
             raise checkpoint.CheckpointError(f"{os.fspath(path)} was saved with other settings: {differ}. {REMEDY}")
-        self.load_state(saved)
+        try:
+            self.load_state(saved)
+        except ValueError as error:
+            raise checkpoint.CheckpointError(f"the checkpoint {os.fspath(path)!r} cannot be used: {error}") from error
 
     def settings(self) -> Mapping[str, Any]:
         """What the learner was made with: everything that a saved state and the learner that loads it must have in common.

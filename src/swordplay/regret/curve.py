@@ -56,6 +56,7 @@ def regret_curve(
     path_lengths: Any = None,
     points: int = 12,
     tolerance: float | None = None,
+    seconds: float | None = None,
     progress: Progress | None = None,
 ) -> RegretCurve:
     r"""Regret against the best sequences of every path length.
@@ -74,10 +75,10 @@ def regret_curve(
         A theorem as a function of path length and comparator loss; see :mod:`swordplay.bounds`.
     path_lengths
         Where to evaluate the curve; at the computed points of the frontier unless given.
-    points, tolerance, progress
+    points, tolerance, seconds, progress
         As in :func:`swordplay.hindsight.frontier`.
     """
-    known = frontier(stream, domain, points=points, tolerance=tolerance, progress=progress)
+    known = frontier(stream, domain, points=points, tolerance=tolerance, seconds=seconds, progress=progress)
     paths = known.path_lengths if path_lengths is None else np.sort(arguments.vector("path_lengths", path_lengths))
     least = known.least_loss(paths)
     return RegretCurve(

@@ -77,6 +77,7 @@ class Ledger:
         path_lengths: Any = None,
         points: int = 12,
         tolerance: float | None = None,
+        seconds: float | None = None,
         progress: Progress | None = None,
     ) -> RegretCurve:
         """Regret against the best sequences of every path length, beside the learner's certificate and a theorem's bound.
@@ -89,7 +90,7 @@ class Ledger:
             A theorem as a function of path length and comparator loss, as ``lambda P, F: bounds.ader(path_length=P, ...)``.
         path_lengths
             Where to evaluate the curve; at the computed points of the frontier unless given.
-        points, tolerance, progress
+        points, tolerance, seconds, progress
             As in :func:`swordplay.hindsight.frontier`.
 
         Examples
@@ -117,5 +118,6 @@ class Ledger:
             path_lengths=path_lengths,
             points=points,
             tolerance=tolerance,
+            seconds=seconds,
             progress=progress,
         )

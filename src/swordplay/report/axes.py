@@ -27,7 +27,7 @@ class Axis(NamedTuple):
     low: float
     high: float
     title: str = ""
-    scale: Literal["linear", "log", "symlog"] = "linear"
+    scale: Literal["linear", "log", "symlog", "utc"] = "linear"
     format: Format = "number"
     ticks: tuple[float, ...] = ()
     """Where ticks stand, unless Vega shall choose."""

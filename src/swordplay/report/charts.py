@@ -98,6 +98,8 @@ def chart(
     stretch: bool = False,
     group: str = "",
     marks: bool = False,
+    rows: Vector | None = None,
+    bars: float = 0.0,
 ) -> Chart:
     """Lines over common points.
 
@@ -127,13 +129,18 @@ def chart(
         Charts of one group zoom together.
     marks
         Whether each point of a line gets a dot of its own.
+    rows
+        The number of rows at each point, where the axis is another one (or the points end stretches), shape ``(B,)``.
+    bars
+        Width of bars that begin at the points and are drawn instead of the one line; 0 for lines.
     """
-    columns = {"x": points} | {f"y{k}": line.values for k, line in enumerate((*lines, *extra))}
-    drawn = [*under, *(_line(k, line) for k, line in enumerate(lines))]
+    columns = {"x": points} | ({} if rows is None else {"row": rows})
+    columns |= {f"y{k}": line.values for k, line in enumerate((*lines, *extra))}
+    drawn = [*under, *((_bars(bars),) if bars else (_line(k, line) for k, line in enumerate(lines)))]
     data: list[Spec] = [
         {"name": "table", "values": csv(columns), "format": {"type": "csv", "parse": dict.fromkeys(columns, "number")}}
     ]
-    data.append({"name": "labels", "values": _labels(lines, y, height)})
+    data.append({"name": "labels", "values": [] if bars else _labels(lines, y, height)})
     if dots:
         data.append({"name": "dots", "values": [dot._asdict() for dot in dots]})
         drawn.append(_dots())
@@ -151,8 +158,8 @@ def chart(
         ],
         "data": data,
         "scales": [
-            {"name": "x", "type": x.scale, "domain": {"signal": "span"}, "range": "width", "zero": False, "nice": False},
-            {"name": "y", "type": y.scale, "domain": [y.low, y.high], "range": "height", "zero": False, "nice": False},
+            _scale("x", x, {"signal": "span"}, "width"),
+            _scale("y", y, [y.low, y.high], "height"),
         ],
         "axes": [_axis("left", "y", y, height), _axis("bottom", "x", x, height)],
         "marks": [_clipped(drawn), *(_marks(k, line) for k, line in enumerate(lines) if marks), _names()],
@@ -162,23 +169,31 @@ def chart(
         for k, line in enumerate((*lines, *extra))
     ]
     keys = tuple((line.label or line.name, line.colour) for line in lines) if len(lines) > 1 else ()
-    return Chart(title, words, spec, keys, {"head": head, "stretch": stretch, "fields": fields}, group)
+    readout = {"head": head, "stretch": stretch, "fields": fields, "dated": x.scale == "utc", "bars": bars}
+    return Chart(title, words, spec, keys, readout, group)
 
 
-def band(low: str, high: str, colour: str) -> Spec:
+def band(low: str, high: str, colour: str, opacity: float = 0.2) -> Spec:
     """A band between two columns of the chart's table, such as ``"y0"`` and ``"y1"``, to be drawn under the lines."""
     edges: Spec = {"x": {"scale": "x", "field": "x"}, "y": {"scale": "y", "field": low}, "y2": {"scale": "y", "field": high}}
-    look: Spec = {"fill": {"value": f"var(--{colour})"}, "fillOpacity": {"value": 0.2}}
+    look: Spec = {"fill": {"value": f"var(--{colour})"}, "fillOpacity": {"value": opacity}}
     return {"type": "area", "from": {"data": "table"}, "encode": {"update": edges | look}}
 
 
 def csv(columns: Mapping[str, Vector]) -> str:
-    """Numbers as Vega reads them, nothing where there is no number. The first column, where points lie, has all its digits."""
+    """Numbers as Vega reads them, nothing where there is no number. Where points lie is told with all digits."""
+    digits = [15 if name in ("x", "row") else 6 for name in columns]
     lines = [
-        ",".join([f"{place:.15g}", *(f"{value:.6g}" if math.isfinite(value) else "" for value in values)])
-        for place, *values in np.column_stack(list(columns.values())).tolist()
+        ",".join(f"{value:.{most}g}" if math.isfinite(value) else "" for value, most in zip(values, digits, strict=True))
+        for values in np.column_stack(list(columns.values())).tolist()
     ]
     return "\n".join([",".join(columns), *lines])
+
+
+def _scale(name: str, axis: Axis, domain: Any, length: str) -> Spec:
+    """A direction; on an axis of dates there is no zero to begin at."""
+    scale: Spec = {"name": name, "type": axis.scale, "domain": domain, "range": length, "nice": False}
+    return scale if axis.scale == "utc" else scale | {"zero": False}
 
 
 def _axis(orient: str, scale: str, axis: Axis, height: int) -> Spec:
@@ -189,6 +204,8 @@ def _axis(orient: str, scale: str, axis: Axis, height: int) -> Spec:
         spec["values"] = list(axis.ticks)
     if not left:
         spec |= {"title": axis.title, "titleAnchor": "end", "labelFlush": True}
+    if axis.scale == "utc":
+        return spec  # Vega names days, months and years as it finds room for them
     text = f"{scale}_names[format(datum.value, '~g')]" if axis.names else LABELS[axis.format]
     return spec | {"encode": {"labels": {"update": {"text": {"signal": text}}}}}
 
@@ -215,6 +232,18 @@ def _line(k: int, line: Line) -> Spec:
             }
         },
     }
+
+
+def _bars(width: float) -> Spec:
+    """Bars from zero to the first line's values, a hair apart."""
+    edges: Spec = {
+        "x": {"scale": "x", "field": "x", "offset": 0.5},
+        "x2": {"scale": "x", "signal": f"datum.x + {width!r}", "offset": -0.5},
+        "y": {"scale": "y", "field": "y0"},
+        "y2": {"scale": "y", "value": 0},
+    }
+    look: Spec = {"fill": {"value": "var(--sword)"}, "fillOpacity": {"value": 0.75}}
+    return {"type": "rect", "from": {"data": "table"}, "encode": {"update": edges | look}}
 
 
 def _marks(k: int, line: Line) -> Spec:

@@ -14,12 +14,11 @@ from swordplay.report.axes import Axis, Format, top
 from swordplay.report.charts import Chart, Line, chart
 from swordplay.report.document import write
 from swordplay.report.page import Page, Section, Table, Text
+from swordplay.report.result_charts import look
 
 if TYPE_CHECKING:
     from swordplay.contest import Contest, Standing
 
-PALETTE = ("sword", "hindsight", "other", "mean", "alarm")
-"""Colours of the first in rank; the others share one."""
 SETTLED = 0.05
 """Share of the run after which errors so far fit in the picture."""
 
@@ -54,13 +53,13 @@ def compare_section(contest: Contest) -> Section:
 def _course(contest: Contest) -> Chart:
     """Errors so far, the first in rank on top."""
     ends = contest.ends.astype(np.float64)
-    colours = (*PALETTE, *["naive"] * len(contest.standings))
     lines = [
-        Line(one.name, one.course, colour, 2.5 if one.rank == 1 else 1.5)
-        for one, colour in zip(contest.standings, colours, strict=False)
+        Line(one.name, one.course, colour, 2.5 if one.rank == 1 else 1.5, dash)
+        for one, (colour, dash) in zip(contest.standings, map(look, range(len(contest.standings))), strict=True)
     ][::-1]
     form: Format = "number" if contest.measure == "RMSE" else "percent"
-    y = Axis(0.0, top([line.values for line in lines], after=int(SETTLED * len(ends))), format=form)
+    high = top([line.values for line in lines], after=int(SETTLED * len(ends)))
+    y = Axis(0.0, high if form == "number" else min(high, 1.0), format=form)
     x = Axis(float(ends[0]), max(float(ends[-1]), float(ends[0]) + 1.0), title="row")
     text = "Error over all rows so far, predicted before each was learned."
     return chart("How it went", text, ends, lines, x, y, height=300, head="row")

@@ -13,6 +13,12 @@ from swordplay.report.page import Page, Score, Scores, Section, Table, Text
 if TYPE_CHECKING:
     from swordplay.tracking.keyed import KeyedStory, KeyLine
 
+CAPTIONS = {
+    "best": "Where it did best (a regression: beside no change)",
+    "worst": "Where it did worst",
+    "largest": "The keys with most rows",
+}
+
 
 def write_keys(story: KeyedStory, path: str | os.PathLike[str], *, command: str = "") -> None:
     """Write the report of a run over many keys as one HTML file, all or nothing.
@@ -44,7 +50,7 @@ def keys_sections(story: KeyedStory, *, command: str = "") -> tuple[Section, ...
     facts += [("swordplay", __version__), *([("command", command)] if command else [])]
     return (
         Section("In short", _in_short(story)),
-        *((Section("Which keys", _tables(story)),) if story.largest else ()),
+        *((Section("Which keys", _tables(story)),) if story.named else ()),
         Section("What was made of each column", (Table("", ("column", "kind", "how it was used"), columns),)),
         Section("How this was made", (Table("", ("", ""), tuple((name, words.shown(value, 300)) for name, value in facts)),)),
     )
@@ -77,17 +83,11 @@ def headline(story: KeyedStory) -> str:
 
 
 def _tables(story: KeyedStory) -> tuple[Table, ...]:
-    captions = {
-        "Where it did best" + (", beside no change" if story.measure == "RMSE" else ""): story.best,
-        "Where it did worst": story.worst,
-        "The keys with most rows": story.largest,
-    }
     head = (" and ".join(story.key), "rows", *story.errors)
     numbers = tuple(range(1, len(head)))
     return tuple(
-        Table(caption, head, tuple(_line(story, line) for line in lines), numbers)
-        for caption, lines in captions.items()
-        if lines
+        Table(CAPTIONS[title], head, tuple(_line(story, line) for line in lines), numbers)
+        for title, lines in story.named.items()
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from swordplay.report import vega, words
 from swordplay.report.charts import Chart
-from swordplay.report.page import Block, Pair, Scores, Section, Table, Text, Verbatim
+from swordplay.report.page import Answer, Block, Counts, Pair, Scores, Section, Table, Text, Verbatim
 
 
 class Drawer:
@@ -29,6 +29,10 @@ class Drawer:
         match block:
             case Text(text, lead):
                 return f"{_tag('p', 'lead', lead)}{escaped(text, 2000)}</p>"
+            case Answer():
+                return _answer(block)
+            case Counts():
+                return _counts(block)
             case Scores():
                 return _scores(block)
             case Table():
@@ -58,14 +62,47 @@ class Drawer:
         )
 
 
+def _answer(answer: Answer) -> str:
+    points = "".join(f"<li>{escaped(point, 400)}</li>" for point in answer.points)
+    listed = f"\n<ul>{points}</ul>" if points else ""
+    text = f"{_tag('p', 'lead', answer.lead)}{escaped(answer.text, 1000)}</p>" if answer.text else ""
+    return f'<div class="answer"><h3>{escaped(answer.question)}</h3>\n{text}{listed}</div>'
+
+
+def _counts(counts: Counts) -> str:
+    """The shade of a cell is its share of its row."""
+    head = "".join(f'<th scope="col"><bdi>{escaped(name, 24)}</bdi></th>' for name in counts.names)
+    lines = []
+    for name, row in zip(counts.names, counts.counts, strict=True):
+        total = sum(row) or 1.0
+        cells = "".join(
+            f'<td class="number" style="--share: {count / total:.3f}">{count:,.0f}<small>'
+            f"{words.percent(count / total)}</small></td>"
+            for count in row
+        )
+        lines.append(f'<tr><th scope="row"><bdi>{escaped(name, 24)}</bdi></th>{cells}</tr>')
+    body = "\n".join(lines)
+    corner = f'<thead><tr><th scope="col">{escaped(counts.corner)}</th>{head}</tr></thead>'
+    caption = f"<figcaption><p>{escaped(counts.caption, 400)}</p></figcaption>"
+    return (
+        f'<figure>{caption}\n<div class="wide"><table class="counts">{corner}\n<tbody>\n{body}\n</tbody></table></div></figure>'
+    )
+
+
 def _scores(scores: Scores) -> str:
     lines = "\n".join(
         f'{_tag("tr", "ours", line.ours)}<th scope="row"><bdi>{escaped(line.name)}</bdi></th>'
         f'<td class="bar"><span style="width: {100 * min(1.0, max(0.0, line.share)):.1f}%"></span></td>'
-        f"<td>{escaped(line.value)}</td><td>{escaped(line.note)}</td></tr>"
+        f"<td>{escaped(line.value)}</td>{_second(scores, line.second)}<td>{escaped(line.note)}</td></tr>"
         for line in scores.lines
     )
-    return f'<table class="scores"><caption>{escaped(scores.caption)}</caption>\n<tbody>\n{lines}\n</tbody></table>'
+    names = "".join(f'<th scope="col">{escaped(name)}</th>' for name in scores.head)
+    head = f'<thead><tr><th></th><th class="bar"></th>{names}<th></th></tr></thead>' if any(scores.head) else ""
+    return f'<table class="scores"><caption>{escaped(scores.caption, 200)}</caption>{head}\n<tbody>\n{lines}\n</tbody></table>'
+
+
+def _second(scores: Scores, text: str) -> str:
+    return f'<td class="second">{escaped(text)}</td>' if any(scores.head) else ""
 
 
 def _table(table: Table) -> str:

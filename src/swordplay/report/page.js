@@ -15,6 +15,11 @@
   };
   const whole = (value) => Math.round(value).toLocaleString("en");
   const FORMATS = { number, percent };
+  // Dates as the table has them: no time zone but its own. The time of day is told where there is one.
+  const date = (time) => {
+    const text = new Date(time).toISOString();
+    return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : text.slice(0, 16).replace("T", " ");
+  };
 
   const made = (parent, tag, look) => {
     const element = document.createElement(tag);
@@ -92,13 +97,14 @@
         if (this.rows[middle].x < value) low = middle + 1; else high = middle;
       }
       const before = this.rows[low - 1];
+      if (this.readout.bars) return value < this.rows[low].x && low > 0 ? low - 1 : low;
       return !this.readout.stretch && before && value - before.x < this.rows[low].x - value ? low - 1 : low;
     }
 
     move(event) {
       const place = this.inside(event);
       if (this.from !== undefined) this.place(this.brush, Math.min(place, this.from), Math.abs(place - this.from));
-      this.point(this.nearest(this.view.scale("x").invert(place)), place);
+      this.point(this.nearest(+this.view.scale("x").invert(place)), place);
     }
 
     point(k, place) {
@@ -116,8 +122,7 @@
     tell(k, place) {
       const row = this.rows[k], first = this.readout.stretch ? this.rows[k - 1].x : -Infinity;
       this.note.replaceChildren();
-      const head = this.readout.stretch ? `rows ${whole(first + 1)} to ${whole(row.x)}` : `${this.readout.head} ${number(row.x)}`;
-      made(this.note, "div", "head").textContent = head;
+      for (const head of this.heads(row, k)) made(this.note, "div", "head").textContent = head;
       for (const field of this.readout.fields) {
         if (row[field.field] === null || !Number.isFinite(row[field.field])) continue;
         const line = made(this.note, "div", "");
@@ -134,6 +139,18 @@
       const fits = right + this.note.offsetWidth <= this.plot.clientWidth;
       this.note.style.left = `${fits ? right : Math.max(0, this.left + place - 14 - this.note.offsetWidth)}px`;
       this.note.style.top = `${this.top + 4}px`;
+    }
+
+    // What a point is called: rows and, where the axis has them, dates.
+    heads(row, k) {
+      const dated = this.readout.dated;
+      if (this.readout.stretch) {
+        const before = this.rows[k - 1];
+        return [`rows ${whole(before.row + 1)} to ${whole(row.row)}`, ...(dated ? [`${date(before.x)} to ${date(row.x)}`] : [])];
+      }
+      if (row.row !== undefined) return [`row ${whole(row.row)}`, ...(dated ? [date(row.x)] : [])];
+      if (this.readout.bars) return [`${number(row.x)} to ${number(row.x + this.readout.bars)}`];
+      return [`${this.readout.head} ${FORMATS[this.readout.format || "number"](row.x)}`];
     }
 
     place(part, from, width, hidden = false) {
@@ -155,7 +172,7 @@
       const dragged = this.from !== undefined && ends[1] - ends[0] >= FEWEST;
       this.from = undefined;
       this.brush.hidden = true;
-      if (dragged) this.zoom(ends.map((end) => this.view.scale("x").invert(end)));
+      if (dragged) this.zoom(ends.map((end) => +this.view.scale("x").invert(end)));
     }
 
     leave() {

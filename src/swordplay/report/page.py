@@ -23,6 +23,8 @@ class Score(NamedTuple):
     """Length of the bar, in [0, 1]."""
     note: str = ""
     ours: bool = False
+    second: str = ""
+    """Another figure, which has no bar."""
 
 
 class Scores(NamedTuple):
@@ -30,6 +32,8 @@ class Scores(NamedTuple):
 
     caption: str
     lines: tuple[Score, ...]
+    head: tuple[str, str] = ("", "")
+    """What the figure and the other one are called, where there are two."""
 
 
 class Table(NamedTuple):
@@ -46,6 +50,26 @@ class Table(NamedTuple):
     """Whether the last column is long text, which goes under the others on a narrow screen."""
 
 
+class Answer(NamedTuple):
+    """A question that everybody has, and its answer in a sentence or two, and perhaps a list."""
+
+    question: str
+    text: str
+    points: tuple[str, ...] = ()
+    lead: bool = False
+    """Whether the text is the sentence to remember."""
+
+
+class Counts(NamedTuple):
+    """How often each of several things was taken for each of them, as a table of shaded cells."""
+
+    caption: str
+    corner: str
+    """What the rows and the columns are."""
+    names: tuple[str, ...]
+    counts: tuple[tuple[float, ...], ...]
+
+
 class Verbatim(NamedTuple):
     """Text as it was printed."""
 
@@ -59,7 +83,7 @@ class Pair(NamedTuple):
     charts: tuple[Chart, ...]
 
 
-Block = Text | Scores | Table | Verbatim | Pair | Chart
+Block = Text | Answer | Scores | Counts | Table | Verbatim | Pair | Chart
 
 
 class Section(NamedTuple):

@@ -12,12 +12,15 @@ from swordplay.report.page import Section, Table, Text
 from swordplay.types import Vector
 
 if TYPE_CHECKING:
-    from swordplay.contest import Perspective
+    from swordplay.contest import LeftOut, Perspective
     from swordplay.regret.curve import RegretCurve
 
 
+TITLE = "What perfect tracking would have been worth"
+
+
 def regret_section(
-    curve: RegretCurve, *, learner: str = "Sword", others: Mapping[str, Vector] | None = None, note: str = ""
+    curve: RegretCurve, *, learner: str = "sp.Sword", others: Mapping[str, Vector] | None = None, note: str = ""
 ) -> Section:
     """Regret as a curve, the certificate above it.
 
@@ -47,7 +50,7 @@ def regret_section(
     ]
     lines += [] if curve.bound is None else [Line("theorem", curve.bound, "naive")]
     picture = chart(
-        "What perfect tracking would have been worth",
+        TITLE,
         "Regret against the best sequence of models of each path length, and the bound that the run itself proved.",
         paths,
         lines,
@@ -69,15 +72,62 @@ def regret_section(
     return Section("Regret against every comparator", (Text(text), *((Text(note),) if note else ()), picture, table))
 
 
-def perspective_section(view: Perspective) -> Section:
-    """The same for the first rows of a table, from what :func:`swordplay.contest.perspective` returned."""
+def perspective_section(view: Perspective | LeftOut, learner: str = "") -> Section:
+    """What perfect tracking of the first rows would have been worth, or why that is left out.
+
+    The certificate is that of ``sp.Sword``, which plays the same rows. It is shown if it says something: if it is smaller than
+    all that ``sp.Sword`` lost.
+
+    Parameters
+    ----------
+    view
+        What :func:`swordplay.contest.perspective` returned.
+    learner
+        What the page calls the model of ``swordplay track``, unless by its estimator's name.
+    """
+    from swordplay.contest import LeftOut
+
+    if isinstance(view, LeftOut):
+        text = f"The look back at what perfect tracking would have been worth is left out, because {view.why}."
+        return Section(TITLE, (Text(text),))
+    name = learner or view.name
     part = f"All {view.of:,} rows" if view.rows == view.of else f"Only the first {view.rows:,} of {view.of:,} rows"
     note = (
-        f"{part} were looked at. Both learners are charged by the same losses, of the scaled columns; the certificate is "
-        "that of Sword, which plays them in a ball of known size. A regret below 0 means that the learner lost less than "
-        "the best of hindsight."
+        f"{part} were looked at, in losses of the scaled columns. A regret below 0 means that {name} lost less than the "
+        "best of hindsight."
     )
-    return regret_section(view.curve, others={f"regret of {view.name}": view.estimator}, note=note)
+    curve = view.curve
+    if curve.certificate[0] < view.total:
+        note += (
+            " The certificate is a bound that a run proves for itself. It is that of sp.Sword, the learner for games on a "
+            f"domain of known size, which lost {words.number(view.total)} on the same rows."
+        )
+        return regret_section(curve, learner="sp.Sword", others={f"regret of {name}": view.estimator}, note=note)
+    note += (
+        " A bound that a run proves for itself (the certificate of sp.Sword) would be larger than the whole loss here; it says "
+        "nothing, and is left out."
+    )
+    return _plain(curve, view.estimator, name, note)
+
+
+def _plain(curve: RegretCurve, regrets: Vector, name: str, note: str) -> Section:
+    """One curve of regret, no certificate."""
+    paths = curve.path_lengths
+    text = (
+        f"Chosen with hindsight, the best fixed model would have lost {_less(regrets[0])} than {name}; the best of all models "
+        f"that travel {words.number(float(paths[-1]))}, {_less(regrets[-1])}."
+    )
+    picture = chart(
+        TITLE,
+        "Regret against the best sequence of models of each path length: how far the model of hindsight may move over the run.",
+        paths,
+        [Line("regret", regrets, "sword", 2.5)],
+        path_axis(paths),
+        Axis(_bottom([regrets]), top([regrets])),
+        head="path length",
+        marks=True,
+    )
+    return Section("Regret against every comparator", (Text(text), Text(note), picture))
 
 
 def _bottom(regrets: list[Vector]) -> float:

@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swordplay import __version__
-from swordplay.report import track_charts, words
+from swordplay.report import first_screen, over_time, result_charts, track_charts, words
 from swordplay.report.document import write
-from swordplay.report.page import Page, Score, Scores, Section, Table, Text, Verbatim
+from swordplay.report.page import Answer, Page, Score, Scores, Section, Table, Text, Verbatim
+from swordplay.tracking.changes import changes
 
 if TYPE_CHECKING:
+    from swordplay.tracking.changes import Change
     from swordplay.tracking.story import Story
 
-PHRASES = {
-    "best step size": "the best step size chosen with hindsight",
-    "no change": "repeating the last answer",
-    "majority class": "always saying the commonest class",
-    "running mean": "saying the mean so far",
-}
-"""Baselines in a sentence; others go by their names."""
 LEVEL = 0.0005
 """Relative differences that a tenth of a percent does not show."""
+START_UP = 0.02
+"""Share of the run in which the learner finds its pace: what its step size does there says nothing about the world."""
+MOST_CHANGES = 4
+"""On the first screen."""
+NO_CHANGES = (
+    "Nothing that stands out: neither the errors nor the coefficients made a lasting jump that noise would not explain."
+)
 TASKS = {"regression": "a number", "binary": "one of two classes", "multi-class": "one of several classes"}
 
 
@@ -49,8 +51,8 @@ def write_track(
     *sections, columns, making = track_sections(story, command=command, date=date)
     source, target = words.shown(story.source, 60), words.shown(story.target, 60)
     page = Page(
-        title=f"{story.learner} on {source}",
-        facts=f"Predicting {target} in {source}, row by row, before each answer was seen",
+        title=f"{target} in {source}",
+        facts=f"Every row was predicted by {story.learner} before its answer was seen",
         sections=(*sections, *more, columns, making),
         footer=f"Made by swordplay {__version__}. This file is complete in itself and loads nothing.",
     )
@@ -58,53 +60,116 @@ def write_track(
 
 
 def track_sections(story: Story, *, command: str = "", date: str = "") -> tuple[Section, ...]:
-    """All that a story gives: headline, errors, pace, optimism, bound, worst rows, columns, how it was made."""
-    told = len(story.course.ends) > 0
-    parts = [_headline(story)]
-    if told:
-        parts += [_errors(story), _pace(story), _trust(story), _bound(story), _worst(story)]
-    return (*parts, _columns(story), _making(story, command, date))
+    """All that a story gives: first what everybody asks, then pictures of the results, then how the learner worked.
 
-
-def _headline(story: Story) -> Section:
+    The last two sections tell what was made of each column, and how the run was made.
+    """
     if not story.errors or not story.rows:
-        return Section("In short", (Text("No row was learned, so there is nothing to tell.", lead=True),))
+        nothing = Section("In short", (Text("No row was learned, so there is nothing to tell.", lead=True),))
+        return (nothing, _columns(story), _making(story, command, date))
+    found = changes(story)
+    results = [_short(story, found), _answers(story), *_drivers(story, found), _changes(story, found), _errors(story)]
+    worked = [_course(story, found), _curious(), _pace(story), _trust(story)]
+    return (*results, *worked, _columns(story), _making(story, command, date))
+
+
+def _short(story: Story, found: tuple[Change, ...]) -> Section:
+    clearest = sorted(found, key=lambda one: -one.strength)[:MOST_CHANGES]
+    told = tuple(first_screen.change_in_words(story, one) for one in found if one in clearest)
+    calm = "" if told else NO_CHANGES
     return Section(
-        "In short", (Text(headline(story), lead=True), _scoreboard(story), Text(_counts(story)), *map(Text, story.remarks))
+        "In short",
+        (
+            Answer("Is it good?", first_screen.is_it_good(story), lead=True),
+            _scoreboard(story),
+            Answer("Can I trust it?", first_screen.can_i_trust_it(story)),
+            Answer("What changed, and when?", calm, told),
+            Text(_counts(story)),
+            *map(Text, story.remarks),
+        ),
     )
 
 
-def headline(story: Story) -> str:
-    """The run in a sentence or two: the learner beside the strongest baseline."""
-    ours = story.errors[story.learner]
-    others = {name: error for name, error in story.errors.items() if name != story.learner and np.isfinite(error)}
-    rate = story.measure != "RMSE"
-    said = (
-        f"{story.learner} erred on {words.percent(ours)} of rows"
-        if rate
-        else f"{story.learner} was off by {words.number(ours)} (RMSE)"
+def _answers(story: Story) -> Section:
+    if story.task == "regression":
+        return Section("Actual and predicted", (result_charts.actual_and_predicted(story), result_charts.last_rows(story)))
+    return Section("Actual and predicted", (result_charts.class_shares(story),))
+
+
+def _drivers(story: Story, found: tuple[Change, ...]) -> tuple[Section, ...]:
+    """What drives the target; nothing where no column counts."""
+    if not story.drivers:
+        return ()
+    remarks = [(one.row - 1, one.what, one.about, first_screen.change_in_words(story, one)) for one in found]
+    rows = tuple(
+        (
+            result_charts.driver_name(story, driver.name, driver.about),
+            words.number(float(driver.path[-1])),
+            words.number(driver.per_unit),
+        )
+        for driver in story.drivers
     )
-    if not others:
-        return f"{said}."
-    name = min(others, key=lambda key: others[key])
-    theirs = others[name]
-    phrase = PHRASES.get(name, words.shown(name, 60))
-    return f"{said}; {phrase} {f'on {words.percent(theirs)}' if rate else f'by {words.number(theirs)}'}."
+    effect = words.shown(story.target, 30) if story.task == "regression" else "log-odds"
+    head = ("column", f"{effect} per standard deviation", f"{effect} per unit")
+    watched, there = story.watched
+    note = f" Only the first {watched:,} of {there:,} columns of numbers were watched." if watched < there else ""
+    caption = f"At the end of the run, the largest first (by their mean size over the run).{note}"
+    return (Section("What drives it", (result_charts.coefficients(story, remarks), Table(caption, head, rows, (1, 2)))),)
+
+
+def _changes(story: Story, found: tuple[Change, ...]) -> Section:
+    if not found:
+        return Section("What changed, and when", (Text(NO_CHANGES),))
+    dated = bool(story.clock)
+    rows = tuple(_change(story, one)[0 if dated else 1 :] for one in found)
+    head = ("when", "from row", "what", "before", "after")[0 if dated else 1 :]
+    text = "Lasting changes of level that stand out from the noise. A coefficient is told per standard deviation of its column."
+    return Section("What changed, and when", (Text(text), Table("", head, rows, (1, 3, 4) if dated else (0, 2, 3))))
+
+
+def _change(story: Story, one: Change) -> tuple[str, ...]:
+    what = story.measure if one.what == "error" else f"coefficient of {result_charts.driver_name(story, one.what, one.about)}"
+    when = over_time.when(story, one.row, one.time).removeprefix("in ").removeprefix("on ")
+    return (when, f"{one.row:,}", what, *first_screen.levels(story, one))
+
+
+def _errors(story: Story) -> Section:
+    """How large errors were, or who was taken for whom; and the rows that cost most."""
+    if story.task == "regression":
+        dots = track_charts.worst_dots(story)
+        sizes, course = result_charts.residual_histogram(story), result_charts.residuals_over_time(story, dots)
+        return Section("How wrong it was", (sizes, course, *_worst(story)))
+    charts = (result_charts.confusion(story), result_charts.calibration(story))
+    return Section("How wrong it was", (*charts, track_charts.losses(story), *_worst(story)))
+
+
+def _course(story: Story, found: tuple[Change, ...]) -> Section:
+    remarks = [(one.row - 1, first_screen.change_in_words(story, one)) for one in found if one.what == "error"]
+    return Section("Beside the baselines", (track_charts.errors_so_far(story), track_charts.errors_lately(story, remarks)))
+
+
+def _curious() -> Section:
+    text = "How the learner itself worked. Nothing below is needed to use its predictions."
+    return Section("For the curious", (Text(text),))
 
 
 def _scoreboard(story: Story) -> Scores:
-    ours = story.errors[story.learner]
+    ours, two = story.errors[story.learner], story.task == "regression"
     largest = max((error for error in story.errors.values() if np.isfinite(error)), default=1.0)
     lines = tuple(
         Score(
             name,
-            words.number(error) if story.measure == "RMSE" else words.percent(error),
+            words.number(error) if two else words.percent(error),
             error / largest if largest > 0 and np.isfinite(error) else 0.0,
             "" if name == story.learner else _against(ours, error, name, story),
             ours=name == story.learner,
+            second=words.number(story.more[name]) if two and name in story.more else "",
         )
         for name, error in sorted(story.errors.items(), key=lambda item: (item[0] != story.learner, item[1]))
     )
+    if two:
+        caption = "Errors over all rows; less is better. The bars are RMSE."
+        return Scores(caption, lines, ("RMSE", "MAE"))
     return Scores(f"{story.measure[0].upper()}{story.measure[1:]} over all rows; less is better", lines)
 
 
@@ -133,26 +198,24 @@ def _counts(story: Story) -> str:
     return text
 
 
-def _errors(story: Story) -> Section:
-    return Section("How well it did", (track_charts.errors_so_far(story), track_charts.errors_lately(story)))
-
-
 def _pace(story: Story) -> Section:
     return Section("How fast the world moved", (Text(pace_in_words(story)), track_charts.pace(story)))
 
 
 def pace_in_words(story: Story) -> str:
-    """The effective step size of most rows, and where it was largest."""
-    course = story.course
+    """The effective step size of most rows, and where its drawn curve was highest once it had started up."""
+    course, drawn = story.course, track_charts.effective_step(story)
     widths = np.diff(course.ends, prepend=0.0)
     order = np.argsort(course.effective, kind="stable")
     shares = np.cumsum(widths[order]) / course.ends[-1]
     low, high = (words.near(float(course.effective[order[np.argmax(shares >= share)]])) for share in (0.25, 0.75))
-    fastest = int(np.argmax(course.effective))
+    start = min(max(over_time.back(story)[0], int(START_UP * len(drawn))), len(drawn) - 1)
+    fastest = start + int(np.argmax(drawn[start:]))
+    time = float(course.times[fastest + 1]) if story.clock else None
     return (
         f"Nobody told {story.learner} how fast to learn. For the middle half of all rows its effective step size lay "
-        f"{f'near {low}' if low == high else f'between {low} and {high}'}; it was largest, "
-        f"{words.number(float(course.effective[fastest]))}, around row {int(course.ends[fastest]):,}. "
+        f"{f'near {low}' if low == high else f'between {low} and {high}'}; after the start-up its curve was highest, "
+        f"{words.number(float(drawn[fastest]))}, {over_time.when(story, int(course.ends[fastest]), time)}. "
         "A step size of 1 learns each row by heart; small ones average over many rows."
     )
 
@@ -161,39 +224,21 @@ def _trust(story: Story) -> Section:
     return Section("Which optimism was trusted", (track_charts.optimism(story),))
 
 
-def _bound(story: Story) -> Section:
-    paths, bounds = story.certificate
-    if not len(paths) or not np.isfinite(bounds).all():
-        return Section("What is certain", (Text("This run has no certificate."),))
-    first, last = (words.number(float(paths[k])) for k in (0, -1))
-    fixed = "any fixed model" if paths[0] == 0.0 else f"any model that travels {first}"
-    text = (
-        f"Whatever the data were: {story.learner} lost at most {words.number(float(bounds[0]))} more than {fixed}, and at most "
-        f"{words.number(float(bounds[-1]))} more than any model that travels {last}."
-    )
-    return Section("What is certain", (Text(text), track_charts.certificate(story)))
-
-
-def _worst(story: Story) -> Section:
+def _worst(story: Story) -> tuple[Table, ...]:
     rows = tuple(
         (
             f"{moment.row:,}",
             words.shown(moment.prediction, 24),
             words.shown(moment.truth, 24),
-            words.number(moment.loss),
+            words.number(moment.loss ** (0.5 if story.task == "regression" else 1.0)),
             " · ".join(f"{words.shown(name, 24)}{words.TIE}{words.shown(value, 24)}" for name, value in moment.values.items()),
         )
-        for moment in story.worst
+        for moment in story.worst[: track_charts.MOST_WORST]
     )
-    unit = "squared error" if story.task == "regression" else "log loss"
-    table = Table(
-        "The rows that cost most, spread over the run",
-        ("row", "predicted", "was", unit, "its columns"),
-        rows,
-        (0, 1, 2, 3),
-        long=True,
-    )
-    return Section("Where it hurt", (track_charts.losses(story), *((table,) if rows else ())))
+    unit = "off by" if story.task == "regression" else "log loss"
+    head = ("row", "predicted", "was", unit, "its columns")
+    table = Table("The rows that cost most, spread over the run", head, rows, (0, 1, 2, 3), long=True)
+    return (table,) if rows else ()
 
 
 def _columns(story: Story) -> Section:

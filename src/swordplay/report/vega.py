@@ -13,6 +13,9 @@ from typing import Any
 from swordplay import extras
 
 # The package's own ``vega`` is null in a bundle (1.9), so the page draws by vega-embed.
+LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
+"""Digits of a place in a drawing beyond a hundredth of a pixel."""
+PATH = re.compile(r'(?<= d=")[^"]*(?=")')
 CLIP = re.compile(r"(?<=id=\")clip\d+(?=\")|(?<=url\(#)clip\d+(?=\))")
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
@@ -33,7 +36,7 @@ def still(spec: Mapping[str, Any], name: str) -> str:
     name
         Of the chart, unique in its page: clipping paths are called by it, as Vega would number all that it ever drew.
     """
-    picture = str(_package().vega_to_svg(dict(spec)))
+    picture = PATH.sub(lambda path: LONG_NUMBER.sub(r"\1", path[0]), str(_package().vega_to_svg(dict(spec))))
     numbers = {path: k for k, path in enumerate(dict.fromkeys(CLIP.findall(picture)))}
     return CLIP.sub(lambda path: f"{name}-clip{numbers[path[0]]}", picture)
 

@@ -6,12 +6,16 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 Shown = Callable[[float], str]
 """A number to its text."""
 NARROW = "\N{NARROW NO-BREAK SPACE}"
 TIE = "\N{NO-BREAK SPACE}"
 DIGITS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+DAY = 86_400_000.0
+MONTH, YEAR = 30.0 * DAY, 365.0 * DAY
+"""In milliseconds."""
 LONGEST = 80
 """Characters of a foreign name or value that are shown: columns may be called anything, a paragraph too."""
 # Marks that turn the direction of what follows could make a page read otherwise than it is; lone surrogates have no bytes.
@@ -67,6 +71,22 @@ def near(size: float) -> str:
     ('1/4', '1')
     """
     return step(2.0 ** round(math.log2(size))) if 0.0 < size < math.inf else number(size)
+
+
+def moment(time: float, span: float) -> str:
+    """A time in milliseconds since 1970, as fine as a run of that many milliseconds deserves.
+
+    >>> moment(1335830400000.0, 3 * 366 * DAY), moment(1335830400000.0, 90 * DAY), moment(1335879000000.0, DAY)
+    ('May 2012', '1 May 2012', '1 May 2012, 13:30')
+    """
+    try:
+        then = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time)
+    except OverflowError:
+        return "an unknown time"
+    if span >= 2 * YEAR:
+        return f"{then:%B} {then.year}"
+    day = f"{then.day} {then:%B} {then.year}"
+    return day if span >= MONTH else f"{day}, {then:%H:%M}"
 
 
 def shown(text: str, longest: int = LONGEST) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from swordplay.arguments import shown
 from swordplay.tables.errors import TableError, nearest
 from swordplay.tables.readings import Iso, TimeOfDay
-from swordplay.tables.readings.reading import MARKS, NUMBER, TIME, TRUTH, WORD
+from swordplay.tables.readings.reading import MARKS, NUMBER, TIME, TRUTH, WORD, refused
 
 MEANINGS = {NUMBER: "a finite number", TRUTH: "true or false", WORD: "a word", TIME: TimeOfDay.expected}
 """What a value of a type is called; the rest are dates."""
@@ -64,26 +64,6 @@ def parsed(values: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:
     if misfits(values, kind).any():
         raise pa.ArrowInvalid("not true or false")
     return pc.if_else(pc.is_valid(values), pc.is_in(values, value_set=pa.array(TRUE, WORD)), None)
-
-
-def refused(count: int, attempt: Callable[[int, int], NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    """Which of ``count`` entries make ``attempt(start, stop)`` fail, found by halving; others are what it returns."""
-    bad = np.zeros(count, bool)
-
-    def search(start: int, stop: int) -> None:
-        try:
-            bad[start:stop] = attempt(start, stop)
-        except pa.ArrowInvalid:
-            if stop - start == 1:
-                bad[start] = True
-                return
-            middle = (start + stop) // 2
-            search(start, middle)
-            search(middle, stop)
-
-    if count:
-        search(0, count)
-    return bad
 
 
 def infinite(values: pa.Array) -> NDArray[np.bool_]:
@@ -175,4 +155,4 @@ def rounded(name: str) -> str:
 
 def empty(name: str) -> str:
     """A remark."""
-    return f"Column {name!r} is empty at the beginning of the table: it is taken for numbers."
+    return f"Column {name!r} is empty at the beginning of the table: it joins with its first value."

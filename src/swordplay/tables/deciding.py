@@ -13,6 +13,7 @@ from swordplay.arguments import shown
 from swordplay.tables import columns
 from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
+from swordplay.tables.joining import EMPTY
 from swordplay.tables.layout import Layout
 from swordplay.tables.readings import KINDS, Amount, Iso, Reading, TimeOfDay, Truth, Word, reading_as, reading_of
 from swordplay.tables.readings.choosing import codes_remark, is_code
@@ -58,7 +59,7 @@ def of_texts(name: str, values: pa.Array, choice: Choice, decimal: str = ".") ->
         return _as_said(name, values, choice, decimal)
     kind = columns.vote(values, [NUMBER, TRUTH, *DATES], decimal)
     if kind is None:
-        return Decision(NUMBER, remark=columns.empty(name))
+        return Decision(EMPTY, remark=columns.empty(name))
     marked = columns.unmarked(values).null_count > values.null_count
     misfits = int(np.count_nonzero(columns.misfits(values, kind, decimal))) if kind != WORD else len(values)
     if not misfits and kind == NUMBER:

@@ -7,10 +7,11 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from swordplay.tables import columns, deciding
+from swordplay.tables import columns, deciding, joining
 from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
-from swordplay.tables.header import DELIMITERS, Header, read_header
+from swordplay.tables.header import DELIMITERS, LOOKED_AT, Header, read_header
+from swordplay.tables.joining import EMPTY
 from swordplay.tables.layout import Layout
 from swordplay.tables.readings.reading import MISSING, NUMBER, WORD
 from swordplay.tables.records import boundaries, newlines, pieces
@@ -39,6 +40,7 @@ class Delimited:
         self.layout = layout
         self.schema = layout.schema
         self._delimiter, self._decimal = delimiter, decimal
+        self.grows = EMPTY in layout.types
         self._parsing = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
         self._types = self._converting(layout.input, decimal)
         self._words = self._converting(pa.schema([(name, WORD) for name in self.schema.names]), ".")
@@ -119,12 +121,30 @@ class Delimited:
         whole = [i for i in range(len(records)) if i not in found]
         words = self._read(b"".join(records[i] for i in whole), self._words)
         for values, field in zip(words.columns, self.schema, strict=True):
+            if field.type == EMPTY:
+                continue
             reading = self.layout.readings.get(field.name)
             bad = columns.misfits(values, field.type, self._decimal) if reading is None else reading.convert(values).bad
             reason = f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
             for i in np.flatnonzero(bad):
                 found.setdefault(whole[i], Fault(field.name, values[int(i)].as_py(), reason))
         return found
+
+    def overlooks(self, block: bytes) -> bool:
+        """Never: the header names all columns."""
+        return False
+
+    def joined(self, records: list[bytes]) -> Delimited | None:
+        """The format with the columns that have their first value in these records, which must be good; None without any."""
+        words = self._read(b"".join(records), self._words)
+        empty = [field.name for field in self.schema if field.type == EMPTY]
+        rows = pa.RecordBatch.from_arrays([columns.unmarked(words.column(name)) for name in empty], names=empty).to_pylist()
+        kinds = joining.joined(
+            ({name: text for name, text in row.items() if text is not None} for row in rows),
+            lambda text: joining.kind_of_text(text, self._decimal),
+            lambda text, kind: joining.text_fits(text, kind, self._decimal),
+        )
+        return Delimited(self.layout.joined(kinds), self._delimiter, self._decimal) if kinds else None
 
     def _ragged(self, record: bytes, fields: int) -> Fault:
         reason = f"has {fields} field{'s' * (fields != 1)} where the header has {len(self.layout.names)}"
@@ -169,7 +189,7 @@ def _require(head: Head, header: Header, choice: Choice) -> None:
 
 
 def complete(head: bytes) -> bool:
-    """Whether a head has a header and at least one record after it."""
+    """Whether a head has a header and at least one record like it, or many others."""
     if head.count(b"\n") < 2:
         return False
     try:
@@ -177,8 +197,12 @@ def complete(head: bytes) -> bool:
     except TableError:
         return True  # no more bytes will mend it
     rest = head[header.size :]
-    end = Delimited(_words_only(header), header.delimiter, ".").cut(rest)
-    return bool(rest[:end].strip(b"\r\n"))
+    format = Delimited(_words_only(header), header.delimiter, ".")
+    starts, ends = format.split(rest[: format.cut(rest)])
+    rows = b"".join(rest[a:b] for a, b in zip(starts[:LOOKED_AT], ends[:LOOKED_AT], strict=True))
+    fields = boundaries(rows, header.delimiter)[1]
+    # Records of other lengths only: what was taken for the header may be a title above it.
+    return len(starts) >= LOOKED_AT or bool((fields == len(header.names)).any())
 
 
 def _words_of(head: Head, header: Header, format: Delimited) -> pa.RecordBatch:

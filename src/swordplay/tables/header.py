@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from swordplay.arguments import shown
 from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
 from swordplay.tables.readings.reading import MARKS, MISSING
-from swordplay.tables.readings.values import is_value
+from swordplay.tables.readings.values import is_value, value_kind
 from swordplay.tables.text import Head, endless, without_mark
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -124,12 +125,12 @@ def _place(head: Head, lines: list[bytes], choice: Choice) -> Place:
 
 def _records(head: Head, lines: list[bytes], delimiter: str) -> list[Record]:
     """The first records that are not empty; one that is never closed, or of which more may come, only if it is the first."""
-    reader = csv.reader((line.decode(errors="replace") for line in [*lines, b""]), delimiter=delimiter)
+    reader = csv.reader((line.decode(errors="replace") for line in chain(lines, [b""])), delimiter=delimiter)
     found: list[Record] = []
-    first = 0
+    first, closed = 0, head.ended or not lines or lines[-1].endswith((b"\n", b"\r"))
     try:
         for fields in reader:
-            whole = reader.line_num < len(lines) or (reader.line_num == len(lines) and head.ended)
+            whole = reader.line_num < len(lines) or (reader.line_num == len(lines) and closed)
             if any(fields) or len(fields) > 1:
                 if not found and reader.line_num > len(lines) and lines:
                     raise endless(head.name, first)
@@ -167,14 +168,15 @@ def _after_preamble(delimiter: str, records: Sequence[Record], choice: Choice) -
 
 
 def _evidence(record: Record, below: Sequence[Record]) -> tuple[bool, list[str]]:
-    """Whether a field is no value though those below it are; and the fields that are values as those below."""
+    """Whether a field is none of the values that are below it; and the fields that are such values."""
     below = [one for one in below if len(one.fields) == len(record.fields)]
     values = []
     for field, *others in zip(record.fields, *(one.fields for one in below), strict=True):
-        known = [other for other in others if other not in NOTHING]
-        if not known or 2 * sum(map(is_value, known)) <= len(known) or not field:
+        kinds = Counter(value_kind(other) for other in others if other not in NOTHING)
+        kind = next((kind for kind, count in kinds.items() if 2 * count > kinds.total()), None)
+        if kind is None or not field:
             continue
-        if field not in NOTHING and not is_value(field):
+        if field not in NOTHING and value_kind(field) != kind:  # a name above numbers, or a date above them
             return True, []
         values.append(field)
     return False, values

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from swordplay.tables.readings import Reading, from_declared
 from swordplay.tables.readings.reading import DATES, NUMBER, TIME, TRUTH, WORD, known
 
-TYPES = {str(kind): kind for kind in (NUMBER, TRUTH, WORD, TIME, *DATES)}
+TYPES = {str(kind): kind for kind in (NUMBER, TRUTH, WORD, TIME, *DATES, pa.null())}
 HOW, LEFT = b"reading", b"left out"
 """Keys of a schema's metadata: how a column was read, and which columns were left out, why (JSON)."""
 
@@ -23,7 +23,7 @@ class Layout(NamedTuple):
 
     names: tuple[str, ...]
     types: tuple[pa.DataType | None, ...]
-    """None for a column that is left out."""
+    """None for a column that is left out, and null for one that has had no value so far."""
     readings: Mapping[str, Reading] = {}
     """Of columns whose values are not written plainly."""
     stored: Mapping[str, pa.DataType] = {}
@@ -46,6 +46,12 @@ class Layout(NamedTuple):
         """The same columns as they are in the input, before they are read."""
         schema = self.schema.remove_metadata()
         return pa.schema([(field.name, self.stored.get(field.name, field.type)) for field in schema])
+
+    def joined(self, kinds: Mapping[str, pa.DataType | None]) -> Layout:
+        """The same, where columns that had no value so far, or were not there at all, have become what they are."""
+        types = dict(zip(self.names, self.types, strict=True)) | dict(kinds)
+        useless = {name: "it holds nested values" for name, kind in kinds.items() if kind is None}
+        return self._replace(names=tuple(types), types=tuple(types.values()), left={**self.left, **useless})
 
     def converted(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, NDArray[np.bool_]]]:
         """Rows of the input as rows of the schema, and which values of which columns do not fit."""

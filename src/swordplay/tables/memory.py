@@ -82,7 +82,11 @@ class MemoryTable(TypedTable):
             position = Position("memory", self._layout.text(), 0, 0, 0, refused, self._fingerprint(0))
         elif position.row > len(rows) or position.fingerprint != self._fingerprint(position.row):
             raise self._changed(sorted)
-        self._position = position
+        self._position = self.start = position
+
+    def share(self, position: Position) -> float | None:
+        """The rows that are done, of all."""
+        return float(position.row / len(self._rows))
 
     def _fits(self) -> bool:
         """Whether the table has the columns of the layout, with values of the same kinds."""

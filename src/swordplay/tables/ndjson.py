@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
@@ -11,10 +12,11 @@ import pyarrow as pa
 import pyarrow.json
 from numpy.typing import NDArray
 
-from swordplay.tables import columns, deciding
+from swordplay.tables import columns, deciding, joining
 from swordplay.tables.columns import Choice
 from swordplay.tables.deciding import Decision
 from swordplay.tables.errors import TableError
+from swordplay.tables.joining import EMPTY
 from swordplay.tables.layout import Layout
 from swordplay.tables.readings.reading import DATES, NUMBER, TRUTH, WORD
 from swordplay.tables.records import newlines, pieces
@@ -24,35 +26,44 @@ HEAD_ROWS = 10_000
 """Rows that decide on columns and types."""
 BLANK = b" \t\r\n"
 """What JSON allows between values."""
+KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t]*:')
+"""Whatever may be a key."""
 NESTED = "nested"
 KINDS: dict[type, Any] = {bool: TRUTH, int: NUMBER, float: NUMBER, str: WORD, list: NESTED, dict: NESTED}
 """What a JSON value is, by its type in Python."""
 
 
 class Lines:
-    """How an NDJSON table is written, and its blocks as rows. Keys that are not in the head are passed over.
+    """How an NDJSON table is written, and its blocks as rows.
 
     Parameters
     ----------
     layout
         Keys and types.
+    grows
+        Whether keys that are not in the layout join; otherwise they are passed over.
     """
 
     name = "ndjson"
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, layout: Layout, grows: bool = False) -> None:
+        self.layout, self.grows = layout, grows
         self.schema = layout.schema
-        self._parsing = pyarrow.json.ParseOptions(explicit_schema=layout.input, unexpected_field_behavior="ignore")
+        # With keys that are left out every row holds one that pyarrow does not expect: then we look for new ones ourselves.
+        self._strict = grows and None not in layout.types
+        behaviour = "error" if self._strict else "ignore"
+        self._parsing = pyarrow.json.ParseOptions(explicit_schema=layout.input, unexpected_field_behavior=behaviour)
+        self._keys = {json.dumps(name, ensure_ascii=ascii)[1:-1].encode() for name in layout.names for ascii in (True, False)}
 
     def describe(self) -> str:
         """The layout, for a position."""
-        return self.layout.text()
+        return self.layout.text(**({"grows": "yes"} if self.grows else {}))
 
     @classmethod
     def described(cls, text: str) -> Lines:
         """The way back from :meth:`describe`."""
-        return cls(Layout.read(text)[0])
+        layout, details = Layout.read(text)
+        return cls(layout, "grows" in details)
 
     def cut(self, block: bytes) -> int:
         """End of the last complete line; 0 where there is none."""
@@ -99,8 +110,26 @@ class Lines:
                 else:
                     rows[i] = row
         for field in self.schema:
-            found = self._misfits(field, rows) | found
+            if field.type != EMPTY:
+                found = self._misfits(field, rows) | found
         return found
+
+    def overlooks(self, block: bytes) -> bool:
+        """Whether lines hold keys that are not in the layout, and :meth:`parse` passes over them."""
+        if not self.grows or self._strict or self._keys.issuperset(KEY.findall(block)):
+            return False
+        names = set(self.layout.names)
+        rows = (_object(line) for line in block.split(b"\n") if line.strip(BLANK) and _is_utf8(line))
+        return any(isinstance(row, dict) and not names.issuperset(row) for row in rows)
+
+    def joined(self, records: list[bytes]) -> Lines | None:
+        """The format with the keys that have their first value in these lines, which must be good; None if there are none."""
+        done = {name for name, kind in zip(self.layout.names, self.layout.types, strict=True) if kind != EMPTY}
+        rows = [row for row in map(_object, records) if isinstance(row, dict)]
+        news = [{name: value for name, value in row.items() if name not in done} for row in rows]
+        kinds: dict[str, pa.DataType | None] = {name: EMPTY for row in news for name in row if name not in self.layout.names}
+        kinds |= joining.joined(({n: v for n, v in row.items() if v is not None} for row in news), _kind_of, _fits)
+        return Lines(self.layout.joined(kinds), self.grows) if kinds else None
 
     def _misfits(self, field: pa.Field, rows: dict[int, dict[str, Any]]) -> dict[int, Fault]:
         """Rows whose value is not of the column's type."""
@@ -150,7 +179,20 @@ def recognise(head: Head, choice: Choice) -> Lines:
     stored = {name: kind for name, (_, kind) in decisions.items() if kind is not None}
     layout = deciding.layout(head.name, names, [one for one, _ in decisions.values()], choice, head.remarks, stored)
     head.take(mark, 0)
-    return Lines(layout)
+    return Lines(layout, grows=choice.keep is None)
+
+
+def _kind_of(value: Any) -> pa.DataType | None:
+    """What a key becomes with this first value; None if that cannot be used."""
+    kind = KINDS[type(value)]
+    return None if kind == NESTED else columns.vote(pa.array([value]), DATES) if kind == WORD else kind
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    """Whether a later value does."""
+    if KINDS[type(value)] == WORD and kind in DATES:
+        return joining.text_fits(value, kind)
+    return bool(KINDS[type(value)] == kind)
 
 
 def complete(head: bytes) -> bool:
@@ -165,7 +207,7 @@ def _decided(head: Head, name: str, values: list[Any], choice: Choice) -> tuple[
     kinds = Counter(KINDS[type(value)] for value in values if value is not None)
     if not kinds:
         head.remarks.append(columns.empty(name))
-        return Decision(NUMBER), None
+        return Decision(EMPTY), None
     kind = kinds.most_common(1)[0][0]
     known = [value for value in values if KINDS.get(type(value)) == kind]
     if kind == NESTED:

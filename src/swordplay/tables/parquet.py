@@ -1,4 +1,4 @@
-"""Parquet: batches of rows in the four kinds of values."""
+"""Parquet: batches of rows in the kinds of values that are used here."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ class ParquetTable(TypedTable):
         self._layout = Layout.read(position.layout)[0]
         self.schema = self._layout.schema
         self._position, self._batch_rows = position, batch_rows
+        self.start = position
         asked = {name for name in self._layout.names if not choice.leaves_out(name)}
         if asked != {*self.schema.names, *self._layout.left} - {name for name in self._layout.left if choice.leaves_out(name)}:
             raise changed(self.name)
@@ -118,6 +119,10 @@ class ParquetTable(TypedTable):
     def consumed(self) -> int:
         """The same share of the bytes as of the rows."""
         return int((self._raw.size or 0) * self._position.row // self._file.metadata.num_rows)
+
+    def share(self, position: Position) -> float | None:
+        """The rows that are done, of all."""
+        return float(position.row / self._file.metadata.num_rows)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -11,7 +11,9 @@ import numpy as np
 from swordplay.estimators.model import LinearModel
 from swordplay.types import Matrix, State, Vector
 
-LEARNER, NO_CHANGE, BEST_STEP = "Sword", "no change", "best step size"
+LEARNER, NO_CHANGE, BEST_STEP = "swordplay", "no change", "best step size"
+"""``swordplay`` is the model that ``swordplay track`` runs: that of SwordRegressor and SwordClassifier, not ``sp.Sword``."""
+SAID, WAS = "predicted", "actual"
 
 
 class Said(NamedTuple):
@@ -31,6 +33,10 @@ class Played(NamedTuple):
     """Of the learner in the n rows that were learned, shape ``(n,)``: squared errors, or log losses of a classification."""
     errors: Matrix
     """Of the learner and of both baselines there, shape ``(n, 3)``: squared errors, or mistakes (0 and 1)."""
+    figures: Matrix
+    """What else is summed over those rows, shape ``(n, F)``: see ``Contestants.figures``."""
+    values: Matrix
+    """What extremes are kept of: prediction, target and their difference, shape ``(n, 3)``; ``(n, 0)`` for classes."""
 
 
 class Contestants(Protocol):
@@ -38,6 +44,8 @@ class Contestants(Protocol):
 
     names: tuple[str, str, str]
     """The learner and the baselines: the columns of ``Played.errors``."""
+    figures: tuple[str, ...]
+    """Names of the columns of ``Played.figures``."""
 
     @property
     def started(self) -> bool:
@@ -49,8 +57,17 @@ class Contestants(Protocol):
         """The learner's models by what they tell, such as a class."""
         ...
 
+    @property
+    def coefficients(self) -> dict[int, Vector]:
+        """Of the scaled columns, for each model by the place of its class (0 for a regression); shape ``(d,)`` each."""
+        ...
+
     def targets(self, column: Any) -> Vector:
         """Targets of a pyarrow column as numbers, NaN where missing."""
+        ...
+
+    def strange(self, column: Any, whole: bool) -> dict[int, str]:
+        """Rows of a pyarrow column whose target cannot be used, and why; ``whole`` if classes are whole numbers."""
         ...
 
     def debuts(self, targets: Vector) -> list[int]:

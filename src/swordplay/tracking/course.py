@@ -16,6 +16,7 @@ import numpy as np
 from swordplay.engine.layout import LIVE
 from swordplay.estimators.model import LinearModel
 from swordplay.learners.ageless import DEPTH
+from swordplay.tracking.coefficients import Now, Paths
 from swordplay.tracking.contestants import BEST_STEP, Played
 from swordplay.tracking.rungs import COUNT, STEP_SIZES
 from swordplay.tracking.story import Course, Moment
@@ -23,6 +24,8 @@ from swordplay.types import State, Vector
 
 MOST, FIRST_WIDTH = 1024, 16
 """Stretches (a picture has hardly more columns, and each one costs a call), and rows of each as long as the run is short."""
+EVERY = 4
+"""Stretches between two looks at the coefficients: forming them costs more than anything else that is kept."""
 MOST_MOMENTS = 20
 NEIGHBOURHOOD = 1.0 / 200.0
 """Of the run: of two rows that lie nearer to each other, the worse one is named."""
@@ -47,7 +50,10 @@ def sample(models: Sequence[LinearModel]) -> Sample:
     return Sample(weights, math.exp(weights @ np.log(POOL)), float(shares[:DEPTH].sum()), optimism)
 
 
-ARRAYS = ("errors", "rungs", "highest", "lowest", *Sample._fields)
+SUMS = ("errors", "rungs", "figures")
+LOWS, HIGHS = ("lowest", "low"), ("highest", "high")
+LATEST = ("times", *Sample._fields)
+ARRAYS = (*SUMS, *LOWS, *HIGHS, *LATEST)
 
 
 @final
@@ -58,16 +64,26 @@ class Recorder:
     ----------
     names
         The learner and the baselines.
+    figures
+        What else is summed (see ``Contestants.figures``).
+    values
+        How many values of each row extremes are kept of: the columns of ``Played.values``.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
+    def __init__(self, names: Sequence[str], figures: Sequence[str] = (), values: int = 0) -> None:
+        self.names, self.figure_names = tuple(names), tuple(figures)
         self.width, self.closed = FIRST_WIDTH, 0
         self.errors = np.zeros((MOST + 1, len(self.names)))  # the row after the closed ones is the open stretch
         self.rungs = np.zeros((MOST + 1, COUNT))
+        self.figures = np.zeros((MOST + 1, len(self.figure_names)))
         self.highest, self.lowest = np.full(MOST + 1, -np.inf), np.full(MOST + 1, np.inf)
+        self.high, self.low = np.full((MOST + 1, values), -np.inf), np.full((MOST + 1, values), np.inf)
+        self.times = np.full(MOST + 1, np.nan)
+        self.began = math.nan
+        """The first time on record."""
         self.weights = np.zeros((MOST + 1, len(POOL)))
         self.effective, self.extra, self.optimism = np.zeros(MOST + 1), np.zeros(MOST + 1), np.zeros(MOST + 1)
+        self.paths = Paths(MOST // EVERY)
         self.moments: list[Moment | None] = [None]
         """The worst row of each stretch."""
         self.open = 0
@@ -88,19 +104,38 @@ class Recorder:
         """Where losses of single step sizes are to be added."""
         return np.asarray(self.rungs[self.closed])
 
-    def add(self, played: Played, moment: Callable[[int], Moment]) -> None:
-        """Put rows on record, no more than there is room for; ``moment(k)`` tells about row k of them."""
+    def add(self, played: Played, times: Vector | None, moment: Callable[[int], Moment]) -> None:
+        """Put rows on record, no more than there is room for.
+
+        Parameters
+        ----------
+        played
+            What everybody said and lost.
+        times
+            When the rows that were learned happened, in milliseconds since 1970, NaN where unknown; None if all are.
+        moment
+            Tells about one of them by its place.
+        """
         here, worst = self.closed, int(played.losses.argmax())
         # One by one, as in values.py: numpy's own sum would depend on where the rows were cut.
-        self.errors[here] = np.cumsum(np.vstack([self.errors[here], played.errors]), axis=0)[-1]
+        both = np.hstack([played.errors, played.figures])
+        sums = np.cumsum(np.vstack([np.concatenate([self.errors[here], self.figures[here]]), both]), axis=0)[-1]
+        self.errors[here], self.figures[here] = sums[: len(self.names)], sums[len(self.names) :]
+        self.high[here] = np.maximum(self.high[here], played.values.max(axis=0))
+        self.low[here] = np.minimum(self.low[here], played.values.min(axis=0))
+        if times is not None and len(known := times[~np.isnan(times)]):
+            self.times[here] = known[-1]
+            self.began = float(known[0]) if math.isnan(self.began) else self.began
         if played.losses[worst] > self.highest[here]:
             self.highest[here] = played.losses[worst]
             self.moments[here] = moment(worst)
         self.lowest[here] = min(self.lowest[here], played.losses.min())
         self.open += len(played.losses)
 
-    def close(self, now: Sample) -> None:
-        """Close the open stretch, whose rows are complete."""
+    def close(self, now: Sample, coefficients: Callable[[], Now]) -> None:
+        """Close the open stretch, whose rows are complete; coefficients are asked for after a few stretches only."""
+        if not (self.closed + 1) % EVERY:
+            self.paths.put((self.closed + 1) // EVERY - 1, coefficients())
         for name, value in now._asdict().items():
             getattr(self, name)[self.closed] = value
         self.closed, self.open = self.closed + 1, 0
@@ -110,21 +145,22 @@ class Recorder:
         self._clear(self.closed)
 
     def _clear(self, here: int) -> None:
-        for name in ARRAYS:
-            getattr(self, name)[here] = 0.0
-        self.highest[here], self.lowest[here] = -np.inf, np.inf
+        for names, value in ((SUMS, 0.0), (LOWS, np.inf), (HIGHS, -np.inf), (LATEST, 0.0)):
+            for name in names:
+                getattr(self, name)[here] = value
+        self.times[here] = np.nan
 
     def _merge(self) -> None:
         """Neighbours become one stretch: sums are added, extremes kept, samples those of the later one."""
         half = MOST // 2
-        for sums in (self.errors, self.rungs):
-            sums[:half] = sums[0:MOST:2] + sums[1:MOST:2]
-        for name in Sample._fields:
-            getattr(self, name)[:half] = getattr(self, name)[1:MOST:2]
+        self.times[1:MOST:2] = np.where(np.isnan(self.times[1:MOST:2]), self.times[0:MOST:2], self.times[1:MOST:2])
         earlier = self.highest[0:MOST:2] >= self.highest[1:MOST:2]
         self.moments = [self.moments[2 * k + (0 if earlier[k] else 1)] for k in range(half)] + [None]
-        self.highest[:half] = np.maximum(self.highest[0:MOST:2], self.highest[1:MOST:2])
-        self.lowest[:half] = np.minimum(self.lowest[0:MOST:2], self.lowest[1:MOST:2])
+        for names, joined in ((SUMS, np.add), (LOWS, np.minimum), (HIGHS, np.maximum), (LATEST, _later)):
+            for name in names:
+                values = getattr(self, name)
+                values[:half] = joined(values[0:MOST:2], values[1:MOST:2])
+        self.paths.merge(half // EVERY)
         self.closed, self.width = half, 2 * self.width
 
     def totals(self) -> tuple[dict[str, float], float]:
@@ -135,16 +171,27 @@ class Recorder:
         best = int(rungs.argmin())
         return {**dict(zip(self.names, sums, strict=True)), BEST_STEP: float(rungs[best])}, float(STEP_SIZES[best])
 
-    def course(self, now: Sample) -> Course:
+    def course(self, now: Sample, coefficients: Now) -> Course:
         """The run so far, the open stretch included."""
         stop = self.closed + (1 if self.open else 0)
-        ends = np.minimum(self.width * np.arange(1.0, stop + 1.0), self.rows)
         best = int(self.rungs[:stop].sum(axis=0).argmin())
         losses = {name: self.errors[:stop, k].copy() for k, name in enumerate(self.names)}
         losses[BEST_STEP] = self.rungs[:stop, best].copy()
-        extremes = self.highest[:stop].copy(), self.lowest[:stop].copy()
-        samples = (np.concatenate([getattr(self, name)[: self.closed], [getattr(now, name)]])[:stop] for name in Sample._fields)
-        return Course(ends, losses, *extremes, *samples)
+        samples = {
+            name: np.concatenate([getattr(self, name)[: self.closed], [getattr(now, name)]])[:stop] for name in Sample._fields
+        }
+        looked = self.closed // EVERY
+        marks = np.unique(np.append(EVERY * np.arange(1, looked + 1), stop))  # the learner is looked at now, too
+        return Course(
+            ends=np.minimum(self.width * np.arange(1.0, stop + 1.0), self.rows),
+            losses=losses,
+            **{name: getattr(self, name)[:stop].copy() for name in (*HIGHS, *LOWS)},
+            **samples,
+            figures={name: self.figures[:stop, k].copy() for k, name in enumerate(self.figure_names)},
+            times=np.concatenate([[self.began], self.times[:stop]]),
+            marks=marks[marks > 0],
+            coefficients=self.paths.told(looked, coefficients)[: int((marks > 0).sum())],
+        )
 
     def worst(self, rows: int) -> tuple[Moment, ...]:
         """The worst rows, no two of them neighbours; ``rows`` is the length of the input."""
@@ -158,11 +205,21 @@ class Recorder:
         """All that the next row needs."""
         arrays = {name: getattr(self, name)[: self.closed + 1].copy() for name in ARRAYS}
         moments = json.dumps([None if one is None else list(one) for one in self.moments])
-        return {**arrays, "width": self.width, "closed": self.closed, "open": self.open, "moments": moments}
+        counts = {"width": self.width, "closed": self.closed, "open": self.open, "began": self.began}
+        return {**arrays, **self.paths.state(self.closed // EVERY), **counts, "moments": moments}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.width, self.closed, self.open = (int(saved[name]) for name in ("width", "closed", "open"))
+        self.began = float(saved["began"])
         for name in ARRAYS:
-            getattr(self, name)[: self.closed + 1] = saved[name]
+            mine = getattr(self, name)[: self.closed + 1]
+            if np.shape(saved[name]) != mine.shape:  # numpy would repeat a single row
+                raise ValueError(f"recorder.{name} has shape {np.shape(saved[name])} instead of {mine.shape}.")
+            mine[:] = saved[name]
+        self.paths.load_state(saved)
         self.moments = [None if one is None else Moment(*one) for one in json.loads(saved["moments"])]
+
+
+def _later(earlier: Vector, later: Vector) -> Vector:
+    return later

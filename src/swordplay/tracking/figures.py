@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from swordplay import __version__
-from swordplay.tracking.run import Outcome
+from swordplay.tracking.accounts import Outcome
+from swordplay.tracking.changes import changes
 from swordplay.tracking.story import Story
 
 
@@ -31,10 +32,14 @@ def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[st
         "predicted": story.rows,
         "unlabelled": story.unlabelled,
         "refused": story.refused,
+        "first_refused": [refusal._asdict() for refusal in outcome.refusals],
         "measure": story.measure,
+        "learner": story.learner,
         "errors": dict(story.errors),
+        **_more(story),
         "best_step_size": story.best_step if story.rows else None,
         "effective_step_size": tracker.effective_step_size,
+        "changes": [one._asdict() for one in changes(story)],
         "columns": [column._asdict() for column in story.columns],
         "worst": [moment._asdict() for moment in story.worst],
         "remarks": list(outcome.remarks),
@@ -42,3 +47,10 @@ def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[st
         "seconds": round(outcome.seconds, 3),
         "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
     }
+
+
+def _more(story: Story) -> dict[str, Any]:
+    """The figures that are not the measure."""
+    if story.task == "regression":
+        return {"mean_absolute_errors": dict(story.more)}
+    return {name.lower().replace(" ", "_"): value for name, value in story.more.items()}

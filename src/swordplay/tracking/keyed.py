@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from swordplay.encoding.columns import Encoder, Plan, codes_of, plan
+from swordplay.tables import Refusal
 from swordplay.tables.errors import nearest
-from swordplay.tables.layout import TYPES
-from swordplay.tracking import nested
-from swordplay.tracking.columns import Encoder, Plan, codes_of, plan
+from swordplay.tracking import carried, nested
 from swordplay.tracking.contestants import BEST_STEP, LEARNER, NO_CHANGE
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.order import OrderWatch, Remark, told
@@ -23,7 +23,7 @@ from swordplay.tracking.packing import pack, unpack
 from swordplay.tracking.predictions import Predictions
 from swordplay.tracking.steps import Steps, moves
 from swordplay.tracking.story import Column, Task
-from swordplay.tracking.task import MOST_CLASSES, Recognised, recognise
+from swordplay.tracking.task import Recognised, recognise
 from swordplay.tracking.tracker import Settings, Tracked, Tracker
 from swordplay.types import State
 
@@ -31,6 +31,14 @@ MOST_KEYS = 10_000
 """Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many keys."""
 COUNTS = ("rows", "unlabelled", "refused", "last")
 WHY = "it is the key"
+NOTES = {
+    "number": "as it is",
+    "truth": "1 and 0",
+    "category": "one column for each category that the key has",
+    "date": "day of the week, day of the year",
+    "date and time": "hour of the day, day of the week, day of the year",
+}
+"""What is made of columns, by kind."""
 RESERVED = ("row", "prediction", "probability", "truth", "loss", "running_error")
 """Columns of the predictions."""
 FEWEST_ROWS = 10
@@ -87,6 +95,13 @@ class KeyedStory(NamedTuple):
     remarks: tuple[str, ...]
     """About the order of the rows."""
 
+    @property
+    def named(self) -> dict[str, tuple[KeyLine, ...]]:
+        """The keys to be shown, by what they are; the largest ones only where best and worst are not all there are."""
+        largest = self.largest if self.keys > len(self.best) + len(self.worst) else ()
+        lists = {"best": self.best, "worst": self.worst, "largest": largest}
+        return {title: lines for title, lines in lists.items() if lines}
+
 
 @final
 class KeyedTracker:
@@ -104,7 +119,7 @@ class KeyedTracker:
     plans
         What to make of each column.
     fields
-        The columns of the key: names and pyarrow types.
+        The columns that predictions carry: those of the key, and others.
     clocks
         Columns of dates by which the order of the rows of each key is judged.
     """
@@ -133,7 +148,9 @@ class KeyedTracker:
 
     def _fresh(self) -> Tracker:
         labels = self.recognised.task != "regression"
-        tracker = Tracker(self.settings, self.recognised, self.kind, Encoder(self.plans, self.settings.lags, labels))
+        tracker = Tracker(
+            self.settings, self.recognised, self.kind, Encoder(self.plans, self.settings.lags, labels, self.settings.target)
+        )
         tracker.order.clocks = {name: Steps() for name in self.clocks}
         return tracker
 
@@ -153,11 +170,14 @@ class KeyedTracker:
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task)
         features = None if settings.features is None else [name for name in settings.features if name not in settings.key]
-        found = plan(head, settings.target, features, [name for name in settings.drop if name not in settings.key])
+        drop = [name for name in settings.drop if name not in settings.key]
+        found = plan(head, settings.target, features, drop, settings.id or ())
         plans = tuple(Plan(one.name, "left out", WHY) if one.name in settings.key else one for one in found)
         watch = OrderWatch(keyed=True)
         watch.begin(head, settings.target)
-        fields = tuple(pa.field(name, head.column(name).type) for name in settings.key)
+        keys = carried.carried(head, settings.target, settings.key)
+        beside = carried.carried(head, settings.target, settings.id)
+        fields = (*keys, *(field for field in beside if field.name not in settings.key))
         return cls(settings, recognised, str(target.type), plans, fields, tuple(watch.clocks))
 
     @property
@@ -187,12 +207,20 @@ class KeyedTracker:
         steps = [tracker.effective_step_size for tracker in self.trackers.values() if tracker.started]
         return math.exp(math.fsum(map(math.log, steps)) / len(steps)) if steps else math.nan
 
+    def strange(self, batch: Any) -> dict[int, str]:
+        """Which rows of a batch cannot be used, whatever their key, and why."""
+        return self.blank.strange(batch)
+
+    def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+        """The rows that can be used, whatever their key, and refusals of the others, by their numbers in the input."""
+        return self.blank.usable(batch, numbers if self.numbering is None else self.numbering[numbers - 1])
+
     def track(self, batch: Any, numbers: NDArray[np.int64]) -> Tracked:
         """Predict and learn rows, those of each key in their order (see ``Tracker.track``)."""
         last = int(numbers[-1]) if len(numbers) else self.last
-        numbers = numbers if self.numbering is None else self.numbering[numbers - 1]
-        batch, numbers, refusals = self.blank.usable(batch, numbers)
-        groups, self.classes = self._groups(batch), self._classes(batch)
+        batch, numbers, refusals = self.usable(batch, numbers)
+        groups = self._groups(batch)
+        self._learn_classes(batch.column(self.settings.target))
         answers = self._answers(batch, numbers, groups) if groups else None
         self.rows, self.refused, self.last = self.rows + len(batch), self.refused + len(refusals), last
         self.unlabelled += batch.column(self.settings.target).null_count
@@ -215,17 +243,11 @@ class KeyedTracker:
             )
         return found
 
-    def _classes(self, batch: Any) -> dict[Any, None]:
-        """All classes so far, those of a batch included; none of a regression."""
-        if self.recognised.task == "regression":
-            return {}
-        classes = self.classes | dict.fromkeys(batch.column(self.settings.target).drop_null().unique().to_pylist())
-        if len(classes) > MOST_CLASSES:
-            raise TrackingError(
-                f"the target {self.settings.target!r} has more than {MOST_CLASSES} different values, too many for classes. "
-                "Use --task regression if they are amounts, or choose another target."
-            )
-        return classes
+    def _learn_classes(self, targets: Any) -> None:
+        """Remember the classes of all keys, of which there may be so many and no more."""
+        if self.recognised.task != "regression":
+            self.classes |= dict.fromkeys(targets.drop_null().unique().to_pylist())
+            self.blank.contestants.targets(pa.array(list(self.classes)))
 
     def _answers(self, batch: Any, numbers: NDArray[np.int64], groups: Mapping[Key, NDArray[np.intp]]) -> Any:
         """Let each key predict and learn its rows; their answers in the order of the batch."""
@@ -248,7 +270,7 @@ class KeyedTracker:
             wrong = pc.not_equal(answers.column("prediction"), answers.column("truth")).fill_null(False)
             errors = (wrong.to_numpy(zero_copy_only=False) & scored).astype(np.float64)
         row, *rest = (answers.column(name) for name in answers.schema.names if name != "running_error")
-        keys = (batch.column(field.name) for field in self.fields)
+        keys = (batch.column(field.name).cast(field.type) for field in self.fields)
         return pa.record_batch([row, *keys, *rest, self.predictions.running(errors, scored)], schema=self.schema)
 
     # ------------------------------------------------------------------ what there is to tell
@@ -319,7 +341,7 @@ class KeyedTracker:
             **nested.put("encoder", self.encoder.state()),
             "keys": json.dumps(list(self.trackers)),
             "classes": json.dumps(list(self.classes)),
-            "fields": json.dumps([[field.name, str(field.type)] for field in self.fields]),
+            "fields": carried.text(self.fields),
             "clocks": json.dumps(self.clocks),
             "settings": json.dumps(self.settings),
             "recognised": json.dumps(self.recognised),
@@ -332,13 +354,13 @@ class KeyedTracker:
         """The trackers that were saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
         plans = tuple(Plan(*one) for one in json.loads(saved["encoder.plans"]))
-        fields = tuple(pa.field(name, TYPES[kind]) for name, kind in json.loads(saved["fields"]))
+        fields = carried.read(saved["fields"])
         settings = settings._replace(key=tuple(settings.key))
         keyed = cls(settings, recognised, saved["kind"], plans, fields, tuple(json.loads(saved["clocks"])))
         keyed.predictions.load_state(nested.take("predictions", saved))
         keys = [tuple(key) for key in json.loads(saved["keys"])]
         keyed.trackers = dict(zip(keys, map(Tracker.resumed, unpack(nested.take("each", saved))), strict=True))
-        keyed.classes = dict.fromkeys(json.loads(saved["classes"]))
+        keyed._learn_classes(pa.array(json.loads(saved["classes"])))
         for name in COUNTS:
             setattr(keyed, name, int(saved[name]))
         return keyed
@@ -354,5 +376,5 @@ def _without_best_step(errors: Mapping[str, float]) -> dict[str, float]:
 
 
 def _column(one: Plan) -> Column:
-    note = f"left out: {one.why}" if one.kind == "left out" else "as it is, within each key"
+    note = f"left out: {one.why}" if one.kind == "left out" else NOTES[one.kind]
     return Column(one.name, one.kind.removesuffix(" and time"), note)

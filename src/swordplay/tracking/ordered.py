@@ -96,7 +96,8 @@ def ordered(
         )
     read = list(batches)
     refusals = tuple(row for batch in read for row in batch.refusals)
-    whole = pa.Table.from_batches([batch.rows for batch in read], table.schema)
+    parts = [pa.Table.from_batches([batch.rows]) for batch in read]  # columns may have joined on the way
+    whole = pa.concat_tables([*parts, table.schema.empty_table()], promote_options="default")
     if not len(whole):
         raise TableError(f"{table.name}: there is no row to learn from. Give a table with rows.")
     places = order_of(whole, order)[:rows]

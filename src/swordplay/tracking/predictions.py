@@ -1,8 +1,8 @@
-"""What is written for each row: its number, the prediction, the truth, the loss, and the error so far."""
+"""What is written for each row: its number, what names it, the prediction, the truth, the loss, and the error so far."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.tracking.contestants import Contestants, Played
+from swordplay.tracking.tally import Learned
 from swordplay.types import State, Vector
 
 
@@ -21,16 +22,21 @@ class Page:
     ----------
     batch
         The rows, a pyarrow record batch.
-    numbers, targets
-        Their numbers in the input and their targets (NaN where missing), shape ``(T,)``.
+    numbers, targets, times
+        Their numbers in the input, their targets and when they happened (NaN where missing), shape ``(T,)``.
     """
 
-    def __init__(self, batch: Any, numbers: NDArray[np.int64], targets: Vector) -> None:
-        self.batch, self.numbers, self.targets = batch, numbers, targets
+    def __init__(self, batch: Any, numbers: NDArray[np.int64], targets: Vector, times: Vector) -> None:
+        self.batch, self.numbers, self.targets, self.times = batch, numbers, targets, times
         count = len(targets)
         self.predictions, self.probabilities = np.zeros(count), np.zeros(count)
         self.losses, self.errors = np.zeros(count), np.zeros(count)
         self.known, self.scored = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+
+    def learned(self, rows: NDArray[np.intp]) -> Learned:
+        """What a tally wants to know of some rows."""
+        said, truth, chance = self.predictions[rows], self.targets[rows], self.probabilities[rows]
+        return Learned(self.numbers[rows], said, truth, chance, self.times[rows])
 
     def score(self, first: int, played: Played) -> NDArray[np.intp]:
         """Predictions and what they cost; returns the rows that were learned."""
@@ -51,6 +57,7 @@ class Predictions:
     column                what
     ===================== ==========================================================================================
     ``row``               number of the row in the input; the first row of data is 1
+    carried columns       of the input, as they were read: ids, or the date of the row
     ``prediction``        made before the row was learned; missing for the very first row, before which nothing is known
     ``probability``       of the predicted class, by the learner; only where classes are predicted
     ``truth``             the target; missing where it was missing
@@ -64,14 +71,17 @@ class Predictions:
         Pyarrow's name of the target's type.
     labels
         Whether classes are predicted.
+    carried
+        Columns of the input that stand beside each prediction: a list of pyarrow fields.
     """
 
-    def __init__(self, kind: str, labels: bool) -> None:
-        self.labels = labels
+    def __init__(self, kind: str, labels: bool, carried: Sequence[Any] = ()) -> None:
+        self.labels, self.carried = labels, tuple(carried)
         self.target = {"double": pa.float64(), "bool": pa.bool_(), "string": pa.string()}[kind if labels else "double"]
         chance = [("probability", pa.float64())] if labels else []
         numbers = [("loss", pa.float64()), ("running_error", pa.float64())]
-        self.schema = pa.schema([("row", pa.int64()), ("prediction", self.target), *chance, ("truth", self.target), *numbers])
+        answers = [("prediction", self.target), *chance, ("truth", self.target), *numbers]
+        self.schema = pa.schema([pa.field("row", pa.int64()), *self.carried, *(pa.field(*one) for one in answers)])
         self.total, self.scored = 0.0, 0
         """Sum of the errors, and number of rows that were predicted and learned."""
 
@@ -84,6 +94,7 @@ class Predictions:
         """A page as a pyarrow record batch."""
         columns = [
             pa.array(page.numbers),
+            *(page.batch.column(field.name).cast(field.type) for field in self.carried),
             contestants.arrow(page.predictions, page.known).cast(self.target),
             *([_numbers(page.probabilities, page.known)] if self.labels else []),
             contestants.arrow(page.targets, ~np.isnan(page.targets)).cast(self.target),

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from swordplay.types import Matrix, Vector
+import numpy as np
+from numpy.typing import NDArray
+
+from swordplay.tracking.sketch import Sketch
+from swordplay.tracking.tally import Learned, Sureness
+from swordplay.types import Array, Matrix, Vector
 
 Task = Literal["regression", "binary", "multi-class"]
 
@@ -28,9 +33,9 @@ class Course(NamedTuple):
     losses: Mapping[str, Vector]
     """Sum of each contestant's losses over each stretch: squared errors of a regression, mistakes of a classification."""
     highest: Vector
-    """Sword's largest single loss in each stretch, shape ``(B,)``: squared errors, or log losses of a classification."""
+    """The learner's largest single loss in each stretch, shape ``(B,)``: squared errors, or log losses of a classification."""
     lowest: Vector
-    """Sword's smallest one."""
+    """The learner's smallest one."""
     weights: Matrix
     """Weight on each step size at the end of each stretch (mean over classes, both kinds of experts summed), ``(B, S)``."""
     effective: Vector
@@ -39,6 +44,21 @@ class Course(NamedTuple):
     """Weight on extra-gradient experts there, shape ``(B,)``: how far the last gradient was trusted to come again."""
     optimism: Vector
     """Share of the last losses in the meta's guess there, shape ``(B,)``: 1 trusts that they come again, 0 does not."""
+    figures: Mapping[str, Vector]
+    """What else was summed over each stretch. Regression: absolute errors of the learner and of two baselines by their names,
+    and ``"predicted"`` and ``"actual"``. Classes: ``"log loss"``, ``"Brier score"``, and how often the k-th class was
+    ``"predicted k"`` and ``"actual k"``."""
+    high: Matrix
+    """The largest prediction, target and difference of the two in each stretch, shape ``(B, 3)``; ``(B, 0)`` for classes."""
+    low: Matrix
+    """The smallest ones."""
+    times: Vector
+    """When the first row and the last one of each stretch happened, shape ``(B + 1,)``: milliseconds since 1970, NaN where
+    nobody knows."""
+    marks: NDArray[np.int64]
+    """Stretches at whose ends the coefficients were looked at, counted from 1, shape ``(G,)``; the last one is B."""
+    coefficients: Array
+    """Of the scaled columns there, shape ``(G, classes, columns)``; NaN where there was none."""
 
 
 class Moment(NamedTuple):
@@ -53,6 +73,24 @@ class Moment(NamedTuple):
     """Its columns as they stood in the file, shortened."""
     at: int = 0
     """Its place among the rows that were predicted and then learned, as ``Course.ends`` counts them."""
+    time: float | None = None
+    """When it happened, in milliseconds since 1970; None where nobody knows."""
+
+
+class Driver(NamedTuple):
+    """A column of numbers that the prediction is made of."""
+
+    name: str
+    """Such as ``"temperature"``, ``"city = Paris"`` or ``"hour of the day of start"``."""
+    about: str
+    """The class whose log-odds it moves; empty for a regression."""
+    path: Vector
+    """Its coefficient at ``Course.marks``, shape ``(G,)``, NaN where there was none: what the prediction (of classes: the
+    log-odds) changes by when the column rises by one spread of its own."""
+    per_unit: float
+    """At the end, by one unit of the column; NaN for what has no unit."""
+    swing: bool = False
+    """Whether it is the size of a wave (over the day, the week, the year), which has no sign."""
 
 
 class Story(NamedTuple):
@@ -75,14 +113,30 @@ class Story(NamedTuple):
     """``"RMSE"`` or ``"error rate"``."""
     errors: Mapping[str, float]
     """Error over the whole run of the learner and of the baselines, in this order."""
+    more: Mapping[str, float]
+    """Regression: mean absolute errors of the learner and of two baselines. Classes: ``"log loss"`` and ``"Brier score"``."""
     best_step: float
     """The single step size that was best in hindsight."""
     columns: tuple[Column, ...]
     course: Course
     step_sizes: Vector
     """The pool, ascending, shape ``(S,)``: the columns of ``course.weights``."""
-    certificate: tuple[Vector, Vector]
-    """Path lengths and the bound on the regret at each, in losses of smoothness 1."""
+    drivers: tuple[Driver, ...]
+    """The columns that moved the prediction most, over all of the run, largest first."""
+    watched: tuple[int, int]
+    """How many columns of numbers have their coefficients on record, and how many there are."""
+    clock: str
+    """The column that dates the rows; empty where there is none, or where the rows do not go forward in time."""
+    last: Learned
+    """The last rows, one by one."""
+    residuals: Sketch
+    """Of a regression: prediction less target, of all rows."""
+    classes: tuple[str, ...]
+    """Their names in the order in which they appeared; empty for a regression."""
+    confusion: Matrix
+    """Rows by their true class and by the predicted one, shape ``(K, K)``; empty for a regression."""
+    sureness: Sureness
+    """How sure it was of classes, and how often it was right."""
     worst: tuple[Moment, ...]
     """The rows of largest loss, largest first."""
     summary: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, final
 
@@ -12,19 +12,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from swordplay.encoding import dates
+from swordplay.encoding.columns import EMPTY, Encoder, how_read, plan
 from swordplay.estimators import summary
-from swordplay.estimators.model import LARGEST, LinearModel, LossName
+from swordplay.estimators.model import LinearModel, LossName
 from swordplay.tables import Refusal
-from swordplay.tracking import nested
-from swordplay.tracking.columns import Encoder, how_read, numbers_of, plan
+from swordplay.tracking import carried, nested, sanity
+from swordplay.tracking.clock import time_column
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
+from swordplay.tracking.drivers import drivers
 from swordplay.tracking.errors import TrackingError
-from swordplay.tracking.labels import LabelContestants
+from swordplay.tracking.labels import BRIER, LOG_LOSS, LabelContestants
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.order import OrderWatch, Remark
 from swordplay.tracking.predictions import Page, Predictions
-from swordplay.tracking.story import Moment, Story, Task
+from swordplay.tracking.story import Column, Moment, Story, Task
+from swordplay.tracking.tally import Tally
 from swordplay.tracking.task import Recognised, recognise
 from swordplay.tracking.totals import Totals
 from swordplay.tracking.values import ValueContestants
@@ -32,12 +36,10 @@ from swordplay.types import Matrix, State, Vector
 
 MOST_VALUES, LONGEST_VALUE = 12, 40
 """Columns of a row that are shown, and characters of each."""
-PATHS: Vector = np.concatenate([[0.0], np.geomspace(1e-3, 1e2, 41)])
-"""Path lengths at which the certificate is told, in radii of the domain."""
 
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
-PARTS = ("encoder", "contestants", "predictions", "recorder", "order")
+PARTS = ("encoder", "contestants", "predictions", "recorder", "tally", "order")
 
 
 class Settings(NamedTuple):
@@ -61,16 +63,18 @@ class Settings(NamedTuple):
     """Further texts that stand for nothing."""
     header: bool | None = None
     """Whether CSV begins with names; recognised unless given."""
+    id: tuple[str, ...] | None = None
+    """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
 
     @property
     def read(self) -> tuple[str, ...] | None:
         """The only columns to be read beside the target; None for all."""
-        return None if self.features is None else (*self.features, *self.key)
+        return None if self.features is None else (*self.features, *self.key, *(self.id or ()))
 
     @property
     def unread(self) -> tuple[str, ...]:
         """Columns that need not be read."""
-        return tuple(name for name in self.drop if name not in self.key)
+        return tuple(name for name in self.drop if name not in (*self.key, *(self.id or ())))
 
 
 class Tracked(NamedTuple):
@@ -80,6 +84,8 @@ class Tracked(NamedTuple):
     """A pyarrow record batch in the tracker's schema."""
     refusals: tuple[Refusal, ...]
     """Rows that could not be used."""
+    remarks: tuple[str, ...] = ()
+    """What was noticed, for people."""
 
 
 @final
@@ -90,7 +96,9 @@ class Tracker:
     is known before it. Make one by :meth:`begin` or :meth:`resumed`.
     """
 
-    def __init__(self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder) -> None:
+    def __init__(
+        self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder, beside: Sequence[Any] = ()
+    ) -> None:
         self.settings, self.recognised, self.kind, self.encoder = settings, recognised, kind, encoder
         labels = recognised.task != "regression"
         self.contestants: Contestants = (
@@ -98,9 +106,14 @@ class Tracker:
             if labels
             else ValueContestants(encoder.width, settings.target, settings.loss)
         )
-        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels)
+        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels, beside)
         # One of many keys keeps sums only: the course of a run takes a hundred times as much.
-        self.recorder: Recorder | Totals = (Totals if settings.key else Recorder)(self.contestants.names)
+        self.recorder: Recorder | Totals = (
+            Totals(self.contestants.names)
+            if settings.key
+            else Recorder(self.contestants.names, self.contestants.figures, 0 if labels else 3)
+        )
+        self.tally = Tally(labels)
         self.order = OrderWatch(keyed=bool(settings.key))
         self.rows = self.unlabelled = self.refused = 0
         """Rows that were tracked, those of them whose target was missing, and rows that could not be used."""
@@ -108,6 +121,8 @@ class Tracker:
         """Number of the last one in the input."""
         self.numbering: NDArray[np.int64] | None = None
         """The numbers that the rows have in the input, where they are read in another order; set by whoever reads them."""
+        self.clock = ""
+        """The column that dates the rows, empty where there is none."""
 
     @classmethod
     def begin(cls, settings: Settings, head: Any) -> Self:
@@ -123,9 +138,10 @@ class Tracker:
         """
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
-        plans = plan(head, settings.target, settings.features, settings.drop)
-        encoder = Encoder(plans, settings.lags, recognised.task != "regression")
-        tracker = cls(settings, recognised, str(target.type), encoder)
+        plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
+        encoder = Encoder(plans, settings.lags, recognised.task != "regression", settings.target)
+        beside = carried.carried(head, settings.target, settings.id)
+        tracker = cls(settings, recognised, str(target.type), encoder, beside)
         tracker.order.begin(head, settings.target)
         return tracker
 
@@ -164,9 +180,11 @@ class Tracker:
         batch, numbers, refusals = self.usable(batch, numbers)
         targets = self.contestants.targets(batch.column(self.settings.target))
         learned = ~np.isnan(targets)
+        self.clock = time_column(batch.schema) or ""
+        times = dates.milliseconds(batch.column(self.clock)) if self.clock else np.full(len(targets), np.nan)
         width = self.encoder.width
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
-        page = Page(batch, self._in_input(numbers), targets)
+        page = Page(batch, self._in_input(numbers), targets, times)
         debuts = self.contestants.debuts(targets)
         cuts = {0, len(targets), *encoded.widths, *debuts, *(row + 1 for row in debuts)}
         for first, stop in pairwise(sorted(cuts)):
@@ -180,10 +198,15 @@ class Tracker:
                     self._note(played, first, page)
             elif self.contestants.started:
                 self._play(rows, first, page)
+        if not self.settings.key:
+            self.tally.add(page.learned(np.flatnonzero(page.scored)))
         self.rows, self.refused = self.rows + len(targets), self.refused + len(refusals)
         self.unlabelled += len(targets) - int(np.count_nonzero(learned))
         self.last = int(numbers[-1]) if len(numbers) else self.last
-        return Tracked(self.predictions.table(page, self.contestants), refusals)
+        kinds = {one.name: one.kind.removesuffix(" and time") for one in self.encoder.plans}
+        joined = ((name, int(page.numbers[row])) for name, row in encoded.late.items())
+        remarks = tuple(f"Column {name!r} appears at row {row:,} and joins as a {kinds[name]}." for name, row in joined)
+        return Tracked(self.predictions.table(page, self.contestants), refusals, remarks)
 
     def _play(self, rows: Matrix, first: int, page: Page) -> None:
         """Rows from ``first`` on: up to the end of each stretch, where the learner is looked at, and beyond."""
@@ -203,29 +226,37 @@ class Tracker:
         def moment(k: int) -> Moment:
             row = int(learned[k])
             said, truth = (self.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
-            names = [name for name in page.batch.schema.names if name != self.settings.target][:MOST_VALUES]
-            values = {name: _shortened(page.batch.column(name)[row].as_py()) for name in names}
-            return Moment(int(page.numbers[row]), said, truth, float(played.losses[k]), values, self.recorder.rows + k + 1)
+            shown = {name: page.batch.column(name)[row].as_py() for name in page.batch.schema.names}
+            # A column that joins late is told of where it has a value, so that it does not matter where batches end.
+            late = {one.name for one in self.encoder.plans if one.late or one.why == EMPTY}
+            known = [
+                name for name, one in shown.items() if name != self.settings.target and (name not in late or one is not None)
+            ]
+            values = {name: _shortened(shown[name]) for name in known[:MOST_VALUES]}
+            time = None if math.isnan(page.times[row]) else float(page.times[row])
+            at = self.recorder.rows + k + 1
+            return Moment(int(page.numbers[row]), said, truth, float(played.losses[k]), values, at, time)
 
         if len(learned):
-            self.recorder.add(played, moment)
+            self.recorder.add(played, page.times[learned] if self.clock else None, moment)
         if not self.recorder.room:
-            self.recorder.close(sample(self._models()))
+            self.recorder.close(sample(self._models()), lambda: self.contestants.coefficients)
+
+    def strange(self, batch: Any) -> dict[int, str]:
+        """Which rows of a batch cannot be used, by their targets, and why."""
+        return self.contestants.strange(batch.column(self.settings.target), self.recognised.whole)
 
     def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
         """The rows whose target can be used, and refusals of the others."""
-        if self.recognised.task != "regression":
+        found = self.strange(batch)
+        if not found:
             return batch, numbers, ()
-        targets = numbers_of(batch.column(self.settings.target))
-        huge = np.abs(targets) > LARGEST
-        if not huge.any():
-            return batch, numbers, ()
-        reason = f"must not pass {LARGEST:g} in magnitude"
-        refusals = tuple(
-            Refusal(int(row), None, self.settings.target, f"{target:g}", reason)
-            for row, target in zip(self._in_input(numbers[huge]), targets[huge], strict=True)
-        )
-        return batch.filter(pa.array(~huge)), numbers[~huge], refusals
+        name, rows = self.settings.target, self._in_input(numbers)
+        values = batch.column(name)
+        refusals = tuple(Refusal(int(rows[k]), None, name, _target(values[k].as_py()), why) for k, why in found.items())
+        used = np.ones(len(numbers), dtype=bool)
+        used[list(found)] = False
+        return batch.filter(pa.array(used)), numbers[used], refusals
 
     def _in_input(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Numbers of rows as they are read, as numbers in the input."""
@@ -248,6 +279,19 @@ class Tracker:
         means = {name: total / self.recorder.rows for name, total in totals.items()}
         return {n: math.sqrt(m) for n, m in means.items()} if self.task == "regression" else means, best
 
+    def means(self) -> dict[str, float]:
+        """Mean absolute errors of the learner and of two baselines; for classes log loss and Brier score of the learner.
+
+        The Brier score of two classes is that of the second one, as usual; of more it is the sum over all of them.
+        """
+        if not isinstance(self.recorder, Recorder) or not self.recorder.rows:
+            return {}
+        sums = self.recorder.figures[: self.recorder.closed + 1].sum(axis=0) / self.recorder.rows
+        told = dict(zip(self.contestants.figures, sums.tolist(), strict=True))
+        if self.task == "regression":
+            return {name: told[name] for name in self.contestants.names}
+        return {LOG_LOSS: told[LOG_LOSS], BRIER: told[BRIER] / (2.0 if self.task == "binary" else 1.0)}
+
     def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> Story:
         """All that a report needs.
 
@@ -262,6 +306,14 @@ class Tracker:
             raise TrackingError(f"no row has a value of the target {self.settings.target!r}, so nothing was learned.")
         assert isinstance(self.recorder, Recorder), "one of many keys has no story of its own"
         models, (errors, best) = self._models(), self.errors()
+        labels, spreads = self.recognised.task != "regression", models[0].columns.places[1]
+        classes = tuple(self.contestants.shown(place) for place in range(len(self.tally.confusion))) if labels else ()
+        course = self.recorder.course(sample(models), self.contestants.coefficients)
+        about = {k: classes[k] if labels and k < len(classes) else "" for k in self.contestants.coefficients}
+        signed = course.coefficients
+        if self.task == "binary" and len(classes) == 2 and classes[0] > classes[1]:
+            about, signed = {1: classes[0]}, -signed  # one asks what speaks for "1", "yes" and "up", not for "0", "no", "down"
+        names = self.encoder.names(self.settings.target)
         return Story(
             source=source,
             target=self.settings.target,
@@ -273,13 +325,21 @@ class Tracker:
             seconds=seconds,
             measure="RMSE" if self.task == "regression" else "error rate",
             errors=errors,
+            more=self.means(),
             best_step=best,
-            columns=self.encoder.columns(models[0].columns.places[1]),
-            course=self.recorder.course(sample(models)),
+            columns=tuple(Column(*one) for one in self.encoder.columns(spreads)),
+            course=course,
             step_sizes=POOL,
-            certificate=_certificate(models),
+            drivers=drivers(signed, names, spreads, about),
+            watched=(min(course.coefficients.shape[2], len(names)), len(names)),
+            clock=self.clock if forward(course.times) else "",
+            last=self.tally.last,
+            residuals=self.tally.errors,
+            classes=classes,
+            confusion=self.tally.confusion.copy(),
+            sureness=self.tally.sureness,
             worst=self.recorder.worst(self.last),
-            summary=summary.text(LEARNER, self.contestants.models),
+            summary=summary.text(LEARNER, self.contestants.models, bound=False),
             remarks=tuple(remark.text for remark in self.remarks()),
         )
 
@@ -287,14 +347,16 @@ class Tracker:
 
     def state(self) -> State:
         """All that the next row needs."""
-        parts = {name: getattr(self, name).state() for name in PARTS}
+        parts = {name: getattr(self, name).state() for name in _parts(self.settings)}
         flat = {key: value for name, part in parts.items() for key, value in nested.put(name, part).items()}
         return {
             **flat,
             "settings": json.dumps(self.settings),
             "recognised": json.dumps(self.recognised),
             "kind": self.kind,
+            "carried": carried.text(self.predictions.carried),
             "lags": self.lags.recent.copy(),
+            "clock": self.clock,
             **{name: getattr(self, name) for name in COUNTS},
         }
 
@@ -302,22 +364,32 @@ class Tracker:
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The tracker that was saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
-        encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, recognised.task != "regression")
-        tracker = cls(settings, recognised, saved["kind"], encoder)
-        for name in PARTS[1:]:
+        sanity.require_held(saved, saved["encoder.width"], settings.lags)
+        labels = recognised.task != "regression"
+        encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, labels, settings.target)
+        sanity.require_encoder(encoder)
+        tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
+        for name in _parts(settings)[1:]:
             getattr(tracker, name).load_state(nested.take(name, saved))
-        tracker.lags.recent = np.array(saved["lags"])
+        tracker.lags.recent, tracker.clock = np.array(saved["lags"]), str(saved["clock"])
         for name in COUNTS:
             setattr(tracker, name, int(saved[name]))
+        sanity.require_tracker(tracker)
         return tracker
 
 
-def _certificate(models: list[LinearModel]) -> tuple[Vector, Vector]:
-    """Path lengths, and the bound on the regret of all models together if each comparator travels as far."""
-    model = models[0]
-    spread = 1.0 if model.loss == "logistic" else float(model.target.state()["spreads"][1])
-    paths = PATHS * model.radius * spread
-    return paths, np.array([sum(model.certificate(float(path)) for model in models) for path in paths])
+def _parts(settings: Settings) -> tuple[str, ...]:
+    """The parts of a tracker that have a state; one of many keys keeps no tally."""
+    return tuple(name for name in PARTS if name != "tally" or not settings.key)
+
+
+def forward(times: Vector) -> bool:
+    """Whether times are all known and never go back, and not all the same: then they can stand under a picture."""
+    return bool(len(times) > 1 and np.isfinite(times).all() and (np.diff(times) >= 0.0).all() and times[-1] > times[0])
+
+
+def _target(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else _shortened(value)
 
 
 def _shortened(value: Any) -> str:

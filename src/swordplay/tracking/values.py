@@ -8,14 +8,17 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.estimators.model import LinearModel, LossName
+from swordplay.encoding.columns import numbers_of
+from swordplay.estimators.model import LARGEST, LinearModel, LossName
 from swordplay.tracking import nested
-from swordplay.tracking.columns import numbers_of
-from swordplay.tracking.contestants import LEARNER, NO_CHANGE, Played, Said, interleaved
+from swordplay.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Played, Said, interleaved
 from swordplay.tracking.rungs import COUNT, Rungs
 from swordplay.types import Matrix, State, Vector
 
+TOO_LARGE = f"must not pass {LARGEST:g} in magnitude"
 NONE: Vector = np.empty(0)
+NOTHING = np.empty((0, 3)), np.empty((0, 5)), np.empty((0, 3))
+"""Errors, figures and values of no row."""
 
 
 @final
@@ -33,6 +36,8 @@ class ValueContestants:
     """
 
     names = (LEARNER, NO_CHANGE, "running mean")
+    figures: tuple[str, ...] = (*names, SAID, WAS)
+    """Absolute errors of all three, predictions and targets."""
 
     def __init__(self, dim: int, target: str, loss: LossName = "squared") -> None:
         self.target = target
@@ -50,9 +55,18 @@ class ValueContestants:
         """The one model."""
         return {self.target: self.model}
 
+    @property
+    def coefficients(self) -> dict[int, Vector]:
+        """Those of the one model."""
+        return {0: self.model.engine.decision[: self.model.columns.dim]}
+
     def targets(self, column: Any) -> Vector:
         """Targets as numbers, NaN where missing."""
         return np.ascontiguousarray(numbers_of(column))
+
+    def strange(self, column: Any, whole: bool) -> dict[int, str]:
+        """Rows of a pyarrow column whose target is too large to be squared, and that reason."""
+        return dict.fromkeys(np.flatnonzero(np.abs(numbers_of(column)) > LARGEST).tolist(), TOO_LARGE)
 
     def debuts(self, targets: Vector) -> list[int]:
         """The very first target, if it is among these."""
@@ -64,7 +78,7 @@ class ValueContestants:
         before, known = self.model.rounds, ~np.isnan(targets)
         predictions = interleaved(self.model.predict_then_learn, self.model.predict, rows, targets, known)
         if not known.any():
-            return Played(Said(predictions, NONE), NONE, np.empty((0, 3)))
+            return Played(Said(predictions, NONE), NONE, *NOTHING)
         rows, said, targets = (rows, predictions, targets) if known.all() else (rows[known], predictions[known], targets[known])
         self.rungs.play_values(rows, targets, rungs)
         # Added up one by one, as numpy's sum does not: where a batch ends must not show in the last digit.
@@ -72,8 +86,15 @@ class ValueContestants:
         means = totals[:-1] / np.maximum(np.arange(before, before + len(targets)), 1)
         last = np.concatenate([[self.last], targets[:-1]])
         self.last, self.total = float(targets[-1]), float(totals[-1])
-        errors = np.square(np.column_stack([said, last, means]) - targets[:, None])
-        return Played(Said(predictions, NONE), errors[:, 0], errors)
+        # squared errors, absolute errors, prediction, target, and how far the prediction lay above the target
+        table = np.empty((len(targets), 9))
+        off = np.stack([said, last, means], axis=1, out=table[:, :3])
+        off -= targets[:, None]
+        table[:, 8] = off[:, 0]
+        np.abs(off, out=table[:, 3:6])
+        np.square(off, out=off)
+        table[:, 6], table[:, 7] = said, targets
+        return Played(Said(predictions, NONE), table[:, 0], table[:, :3], table[:, 3:8], table[:, 6:])
 
     def debut(self, row: Matrix, target: Vector, rungs: Vector) -> None:
         """Learn the first row."""

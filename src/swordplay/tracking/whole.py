@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swordplay.encoding.columns import Encoder, Plan, codes_of, how_read, numbers_of, plan
 from swordplay.estimators.model import LARGEST
 from swordplay.tables import Frame, open_table
-from swordplay.tracking.columns import Encoder, Plan, codes_of, how_read, numbers_of, plan
+from swordplay.tracking.early import HEAD_ROWS, together
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.order import OrderWatch
 from swordplay.tracking.ordered import AS_IT_IS, Order, ordered
-from swordplay.tracking.run import HEAD_ROWS
 from swordplay.tracking.task import MOST_CLASSES, Recognised, recognise
 from swordplay.tracking.tracker import Settings
 from swordplay.types import Matrix, Vector
@@ -90,7 +90,7 @@ def whole(
         remarks = tuple(table.remarks)
     if not count:
         raise TrackingError(f"{source}: there is no row to learn from. Give a table with rows.")
-    rows = pa.Table.from_batches(batches).slice(0, most)
+    rows = pa.Table.from_batches([together(batches)]).slice(0, most)
     head = rows.slice(0, HEAD_ROWS).combine_chunks().to_batches()[0]
     known = rows.filter(pc.is_valid(rows.column(settings.target))).combine_chunks().to_batches()
     if not known:
@@ -108,7 +108,7 @@ def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...]
     """Rows as numbers; task and columns are decided by the head, as a run decides them."""
     column = batch.column(settings.target)
     recognised = recognise(settings.target, head.column(settings.target), settings.task, how_read(head.schema, settings.target))
-    plans = plan(head, settings.target, settings.features, settings.drop)
+    plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
     labels = recognised.task != "regression"
     names: tuple[str, ...] = ()
     if labels:
@@ -128,7 +128,7 @@ def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...]
                 f"the target {settings.target!r} must not pass {LARGEST:g} in magnitude, got {largest:g}. Repair that row."
             )
     every = np.ones(len(targets), dtype=bool)
-    encoder = Encoder(plans, settings.lags, labels)
+    encoder = Encoder(plans, settings.lags, labels, settings.target)
     widths = {0: encoder.width}
     encoded = encoder.encode(batch, Lags(settings.lags).before(targets, every), every)
     return Whole(encoded.rows, widths | encoded.widths, targets, names, recognised, plans, remarks, refused, cut)

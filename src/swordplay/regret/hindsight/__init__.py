@@ -2,11 +2,13 @@
 
 from swordplay.regret.hindsight.fixed import best_fixed, block_minimizers, gap, minimizers
 from swordplay.regret.hindsight.frontier import Frontier, frontier
+from swordplay.regret.hindsight.problem import OutOfTime
 from swordplay.regret.hindsight.sequence import BestSequence, best_sequence
 
 __all__ = [
     "BestSequence",
     "Frontier",
+    "OutOfTime",
     "best_fixed",
     "best_sequence",
     "block_minimizers",

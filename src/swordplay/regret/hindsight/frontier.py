@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from swordplay import arguments
-from swordplay.regret.hindsight.problem import Problem, Progress
+from swordplay.regret.hindsight.problem import OutOfTime, Problem, Progress
 from swordplay.regret.hindsight.sequence import SHARE, Vertex, between, free, standing, vertex
 from swordplay.types import Array, Domain, Loss, Vector
 
@@ -65,6 +67,7 @@ def frontier(
     *,
     points: int = 12,
     tolerance: float | None = None,
+    seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Frontier:
     r"""The least loss of every path length: what perfect tracking would have been worth.
@@ -78,6 +81,16 @@ def frontier(
         As in :func:`best_sequence`.
     points
         How many points to compute at the most, 2 or more.
+    seconds
+        How long it may take; as long as it takes unless given. When they are over, the points that are there are the answer: a
+        frontier like any other, with wider gaps between its points.
+
+    Raises
+    ------
+    OutOfTime
+        If the seconds are over before both ends are there.
+    RuntimeError
+        As in :func:`best_sequence`.
 
     Examples
     --------
@@ -87,7 +100,9 @@ def frontier(
     >>> curve.least_loss([0.0, 0.5, 1.0]).round(2).tolist()
     [0.5, 0.13, 0.0]
     """
-    count, problem = arguments.whole("points", points, least=2), Problem(stream, domain, tolerance)
+    count = arguments.whole("points", points, least=2)
+    deadline = math.inf if seconds is None else time.monotonic() + arguments.positive("seconds", seconds)
+    problem = Problem(stream, domain, tolerance, deadline=deadline)
     vertices = [_light(standing(problem, SHARE))]
     if progress is not None:
         progress(1, count, "path length 0")
@@ -99,7 +114,10 @@ def frontier(
         if len(vertices) >= count or _doubt((left, right)) <= problem.target:
             break
         penalty = between(left, right)
-        vertices.append(_light(vertex(problem, penalty, problem.solve(penalty, share=SHARE))))
+        try:
+            vertices.append(_light(vertex(problem, penalty, problem.solve(penalty, share=SHARE))))
+        except OutOfTime:
+            break
         vertices.sort(key=lambda one: (-one.penalty, one.path))
     penalties, paths, losses, gaps = np.array([(one.penalty, one.path, one.loss, one.gap) for one in vertices]).T
     return Frontier(paths, losses, penalties, gaps)

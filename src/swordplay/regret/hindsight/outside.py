@@ -86,7 +86,7 @@ def minimize(
     for turn in range(1, TURNS + 1):
         if best.gap <= target:
             break
-        found = interior.minimize(held, around, penalty, target / 4)
+        found = interior.minimize(held, around, penalty, target / 4, progress)
         now = _projected(rounds, frame, penalty, found.points, found.forces)
         best, before = best.or_better(now), distance
         distance = float(np.abs(now.points - found.points).sum())

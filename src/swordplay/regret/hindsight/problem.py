@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -26,6 +28,10 @@ BENT = 1e-7
 """A loss may lie so far below its tangent, relative to what it changes by over the domain; more is not rounding."""
 
 
+class OutOfTime(RuntimeError):
+    """The seconds that were given are over before the answer is there."""
+
+
 class Problem:
     r"""Minimise :math:`\sum_t f_t(u_t) + \lambda \sum_t \|u_t - u_{t-1}\|` for any λ.
 
@@ -33,6 +39,8 @@ class Problem:
     ----------
     stream, domain, tolerance
         As in :func:`best_sequence`.
+    deadline
+        When to give up, by ``time.monotonic()``.
 
     Attributes
     ----------
@@ -44,7 +52,8 @@ class Problem:
         The gap that is asked for.
     """
 
-    def __init__(self, stream: Iterable[Loss], domain: Domain, tolerance: float | None) -> None:
+    def __init__(self, stream: Iterable[Loss], domain: Domain, tolerance: float | None, *, deadline: float = math.inf) -> None:
+        self.deadline = deadline
         domain = arguments.domain(domain)
         if not domain.contains(domain.center, atol=1e-9 * domain.diameter):
             raise ValueError(f"domain.center must lie in the domain, got {arguments.shown(domain.center.tolist())}.")
@@ -75,8 +84,8 @@ class Problem:
         return self.frame.domain.diameter * self.steps
 
     def solve(self, penalty: float, progress: Progress | None = None, share: float = 1.0) -> Answer:
-        """The best sequence for a penalty, with its gap within a share of the target."""
-        target = share * self.target
+        """The best sequence for a penalty, with its gap within a share of the target; :class:`OutOfTime` past the deadline."""
+        target, progress = share * self.target, self._watched(progress)
         if self.frame.dim == 1:
             answer = levels.minimize(self.rounds, self.frame, penalty, progress)
         elif self.frame.whole:
@@ -92,6 +101,17 @@ class Problem:
                 "and convex on the domain?"
             )
         return answer
+
+    def _watched(self, progress: Progress | None) -> Progress:
+        """Look at the clock whenever a step is told of."""
+
+        def told(done: int, planned: int, label: str) -> None:
+            if time.monotonic() > self.deadline:
+                raise OutOfTime(f"hindsight ran out of time ({label}). Give more seconds, fewer rounds or fewer columns.")
+            if progress is not None:
+                progress(done, planned, label)
+
+        return told
 
     def _require_convex(self, rounds: StrangeRounds, points: Matrix) -> None:
         """Refuse a stranger's loss that dips under its own tangent; where there is one, a closed gap means nothing."""

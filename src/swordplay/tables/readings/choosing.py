@@ -18,7 +18,7 @@ from swordplay.tables.readings.reading import MARKS, MISSING, NUMBER, Reading, k
 
 READINGS: dict[str, Any] = {one.name: one for one in (Amount, Truth, Word, Iso, Written, TimeOfDay, Epoch)}
 ASKED = 128
-"""Different texts that decide whether a column may hold numbers or dates at all, spread evenly."""
+"""Texts that decide whether a column may hold numbers or dates at all, spread evenly."""
 SHORTEST_CODE = 5
 """Whole numbers of so many digits or more, all as long and some with a leading zero, are codes such as those of the post."""
 TRUTHS = {"true", "True", "TRUE", "false", "False", "FALSE"}
@@ -78,16 +78,15 @@ def reading_of(name: str, values: pa.Array, *, decimal: str = ".", target: bool 
     if not len(rows):
         return Found(None)
     marked = known(rows, MARKS).drop_null()
-    different = marked.unique()
-    if not len(different):
+    if not len(marked):
         return Found(Word())
-    sample = different.take(pa.array(_evenly(len(different)))).to_pylist()
+    sample = marked.take(pa.array(_evenly(len(marked)))).to_pylist()
     if set(sample) <= TRUTHS:
         return Found(Truth())
     plain = Amount(decimal)
     if not _misfits(plain, marked):
-        return _of_plain_numbers(name, different, marked, plain, decimal, target)
-    candidates, remarks = _candidates(name, sample, different, marked, decimal)
+        return _of_plain_numbers(name, marked, plain, decimal, target)
+    candidates, remarks = _candidates(name, sample, marked, decimal)
     misfits = {one: _misfits(one, marked) for one in [plain, *candidates]}
     best = min(misfits, key=lambda one: misfits[one])  # the first one of several
     if 2 * misfits[best] >= len(marked):
@@ -118,13 +117,13 @@ def _of_kind(name: str, rows: pa.Array, kind: str, decimal: str) -> tuple[list[R
     """Readings of the kind that may fit."""
     if KINDS[kind] in ("truth", "word", "time"):
         return [READINGS[KINDS[kind]]()], ()
-    different = rows.unique().to_pylist()
+    values = rows.to_pylist()
     if KINDS[kind] == "number":
         sign = {"decimal-comma": ",", "decimal-point": "."}.get(kind)
         styles = None if sign is None else [style for style in guess_numbers.STYLES[sign] if style[0] == sign]
-        written, remark = guess_numbers.guess(name, different, sign or decimal, styles)
+        written, remark = guess_numbers.guess(name, values, sign or decimal, styles)
         return [Amount(sign or decimal), *([written] if written else [])], (remark,) * bool(remark)
-    date = guess_dates.guess(name, different, decimal, kind, rows)
+    date = guess_dates.guess(name, values, decimal, kind)
     numeric = rows.cast(NUMBER) if not _misfits(Amount(), rows) and not _grouped(rows) else None
     counted = guess_dates.of_numbers(name, numeric, sure=True) if numeric is not None and kind != "day-first" else None
     return [one for one in (date.reading, counted) if one], (date.remark,) * bool(date.remark)
@@ -135,13 +134,11 @@ def _grouped(rows: pa.Array) -> bool:
     return bool(mask(pc.match_substring_regex(rows, r"[^\d.eE+-]")).any())
 
 
-def _of_plain_numbers(name: str, different: pa.Array, rows: pa.Array, plain: Amount, decimal: str, target: bool) -> Found:
+def _of_plain_numbers(name: str, rows: pa.Array, plain: Amount, decimal: str, target: bool) -> Found:
     """Numbers that are written plainly may still be codes or dates."""
     if not target and is_code(rows):
         return Found(Word(), (codes_remark(name),))
-    date = (
-        guess_dates.of_numbers(name, different.cast(NUMBER)) if not target and decimal == "." and not _grouped(rows) else None
-    )
+    date = guess_dates.of_numbers(name, rows.cast(NUMBER)) if not target and decimal == "." and not _grouped(rows) else None
     return Found(date or plain)
 
 
@@ -167,9 +164,7 @@ def codes_remark(name: str) -> str:
     )
 
 
-def _candidates(
-    name: str, sample: Sequence[str], different: pa.Array, rows: pa.Array, decimal: str
-) -> tuple[list[Reading], tuple[str, ...]]:
+def _candidates(name: str, sample: Sequence[str], rows: pa.Array, decimal: str) -> tuple[list[Reading], tuple[str, ...]]:
     """Readings that may fit better than plain numbers, and what there is to say about them."""
     if 2 * sum(1 for text in sample if re.search(r"\d", text)) <= len(sample):
         return [], ()
@@ -178,13 +173,13 @@ def _candidates(
     if guess_dates.clock(sample).reading:
         return [TimeOfDay()], ()
     if guess_dates.guess(name, sample, decimal).reading or guess_dates.guess(name, sample, decimal).remark:
-        date = guess_dates.guess(name, different.to_pylist(), decimal, order=rows)
+        date = guess_dates.guess(name, rows.to_pylist(), decimal)
         found += [date.reading] if date.reading else []
         remarks += [date.remark] if date.remark else []
     if not found and not remarks:
         first, remark = guess_numbers.guess(name, sample, decimal)
         if first or remark:
-            first, remark = guess_numbers.guess(name, different.to_pylist(), decimal)
+            first, remark = guess_numbers.guess(name, rows.to_pylist(), decimal)
         found += [first] if first else []
         remarks += [remark] if remark else []
     return found, tuple(remarks)

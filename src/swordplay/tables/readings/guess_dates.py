@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from swordplay.tables.readings.calendar_names import MONTH_NAMES
 from swordplay.tables.readings.guess_numbers import shell
 from swordplay.tables.readings.moments import EARLIEST, LATEST, UNITS, Epoch, TimeOfDay, Written
 from swordplay.tables.readings.plain import Iso
@@ -16,7 +17,12 @@ from swordplay.tables.readings.reading import NUMBER, WORD, Reading
 
 _REST = r"(?:[T ,].*)?$"
 NUMERIC = re.compile(rf"^\d{{1,4}}([/.-])\d{{1,2}}(?:\1\d{{1,4}})?{_REST}", re.IGNORECASE)
-NAMED = re.compile(r"^(?:[a-z]{3,9}[., ]{1,2})?(?:\d{1,4}[ ./,-]{1,2})?[a-z]{3,9}[ ./,-]{1,2}\d{1,4}\b.*$", re.IGNORECASE)
+_MONTH, _GAP = rf"(?:{'|'.join(name[:3] for name in MONTH_NAMES)})[a-z]*", r"[ ./,-]{1,2}"
+NAMED = re.compile(
+    rf"^(?:[a-z]{{3,9}}[., ]{{1,2}})?"
+    rf"(?:(?:\d{{1,4}}{_GAP})?{_MONTH}{_GAP}\d{{1,4}}\b.*|\d{{4}}{_GAP}{_MONTH}(?:[ ,]{{1,2}}\d.*)?)$",
+    re.IGNORECASE,
+)
 CLOCK = re.compile(r"^\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]m)?$", re.IGNORECASE)
 ZONED = re.compile(r":\d{2}(?:[.,]\d+)?(?:\s*[ap]m)?\s*(?:z|utc|gmt|[+-]\d{2}(?::?\d{2})?)$", re.IGNORECASE)
 STANDARD = re.compile(r"^\d{4}-\d{2}-\d{2}")
@@ -63,24 +69,22 @@ def is_timely(name: str) -> bool:
     return any(part in TIMELY or part.startswith(("timestamp", "unix", "epoch", "datetime")) for part in parts)
 
 
-def guess(name: str, values: Sequence[str], decimal: str, family: str = "date", order: pa.Array | None = None) -> Guess:
-    """The way in which most of some different texts are dates.
+def guess(name: str, values: Sequence[str], decimal: str, family: str = "date") -> Guess:
+    """The way in which most texts are dates.
 
     Parameters
     ----------
     name
         Of the column.
     values
-        Texts, no two the same, none missing.
+        Texts in the order of the rows (which may tell day and month apart), none missing.
     decimal
         Sign that numbers of the table have: where it is a comma, people put the day first.
     family
         One of :data:`FAMILIES`.
-    order
-        The texts in the order of the rows, which may tell day and month apart; the values themselves unless given.
     """
     zoned = 2 * sum(map(bool, map(ZONED.search, values))) > len(values)
-    texts, rows = pa.array(values, WORD), order if order is not None else pa.array(values, WORD)
+    texts = pa.array(values, WORD)
     if _most(STANDARD, values):
         chosen, misfits = _fewest([Iso(unit, zone) for unit in ("us", "ns") for zone in (False, True)], texts)
         if chosen is not None and not misfits:
@@ -90,7 +94,7 @@ def guess(name: str, values: Sequence[str], decimal: str, family: str = "date", 
         styles = [(one, 4) for one in orders] + [(one, 2) for one in orders if one in ("dmy", "mdy")]
         return Guess(_fewest([Written(one, "", digits, True, zoned) for one, digits in styles], texts)[0])
     if _most(NUMERIC, values):
-        return _numeric(name, texts, zoned, decimal, family, rows)
+        return _numeric(name, texts, zoned, decimal, family)
     return Guess(None)
 
 
@@ -105,7 +109,7 @@ def _fewest(readings: Sequence[Reading], texts: pa.Array) -> tuple[Reading | Non
     return (readings[misfits.index(least)], least) if 2 * least < len(texts) else (None, least)
 
 
-def _numeric(name: str, texts: pa.Array, zoned: bool, decimal: str, family: str, rows: pa.Array) -> Guess:
+def _numeric(name: str, texts: pa.Array, zoned: bool, decimal: str, family: str) -> Guess:
     """Dates of numbers only."""
     separators = [match[1] for match in map(NUMERIC.match, texts.to_pylist()) if match]
     separator = max(set(separators), key=separators.count)
@@ -119,7 +123,7 @@ def _numeric(name: str, texts: pa.Array, zoned: bool, decimal: str, family: str,
     rival = Written("mdy", separator, 4, False, zoned)
     if chosen.order != "dmy" or family != "date" or np.count_nonzero(rival.convert(texts).bad) > least:
         return Guess(chosen)
-    return _day_or_month(name, chosen, rival, decimal, rows)
+    return _day_or_month(name, chosen, rival, decimal, texts)
 
 
 def _day_or_month(name: str, day_first: Written, month_first: Written, decimal: str, rows: pa.Array) -> Guess:

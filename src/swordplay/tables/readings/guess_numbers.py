@@ -24,20 +24,20 @@ STYLES = {
 }
 """Decimal sign and sign between thousands, the likelier first, in tables that write numbers with a point or a comma."""
 ADDRESS_PARTS, TELEPHONE_PARTS = 4, 3
-"""Numbers of four groups between points are addresses of computers; those of three or more groups, all as long, telephones."""
+"""Four groups between points are addresses of computers; three or more groups of three digits, all alike, are telephones."""
 
 
 def guess(
     name: str, values: Sequence[str], decimal: str, styles: Iterable[tuple[str, str]] | None = None
 ) -> tuple[Amount | None, str]:
-    """The way of writing that most of some different texts have, or None; and a remark, or nothing.
+    """The way of writing that most texts have, or None; and a remark, or nothing.
 
     Parameters
     ----------
     name
         Of the column, for the remark.
     values
-        Texts, no two the same, none missing.
+        Texts in the order of the rows, none missing.
     decimal
         Sign that other columns of the table have.
     styles
@@ -106,7 +106,8 @@ def _is_other(bodies: Sequence[str], thousands: str) -> bool:
     parts = {body.count(thousands) + 1 for body in bodies}
     if thousands == ".":
         return parts == {ADDRESS_PARTS}
-    return len(parts) == 1 and min(parts) >= TELEPHONE_PARTS and len({len(body) for body in bodies}) == 1 and len(bodies) > 1
+    lengths = {len(body.split(" ")[0]) for body in bodies} | {len(body) - 4 * (len(body.split(" ")) - 1) for body in bodies}
+    return len(parts) == 1 and min(parts) >= TELEPHONE_PARTS and lengths == {3} and len(bodies) > 1
 
 
 def shell(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, final
 
 import numpy as np
@@ -23,11 +23,10 @@ from swordplay.tables.readings.reading import (
 
 ORDERS = {"dmy": "day first", "mdy": "month first", "ymd": "year first", "ym": "year and month", "my": "month and year"}
 """Orders of the parts of a date, and what they are called."""
-SAMPLE = datetime(2012, 1, 31)
-"""What examples show: no other order of its parts is a date."""
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
-EARLIEST, LATEST = datetime(1990, 1, 1).timestamp(), datetime(2050, 1, 1).timestamp()
+EARLIEST, LATEST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (1990, 2050))
+"""Between them numbers of seconds may be moments."""
 FARTHEST = 2.5e11
 """Seconds from 1970 to beyond the year 9000: later moments are mistakes."""
 
@@ -55,19 +54,16 @@ class Written(Reading):
     def __init__(self, order: str, separator: str = "", digits: int = 4, named: bool = False, zoned: bool = False) -> None:
         self.order, self.separator, self.digits, self.named, self.zoned = order, separator, digits, named, zoned
         self.type = pa.timestamp("us", "UTC" if zoned else None)
-        self.said = (
-            f"{ORDERS[order]} ({self.example()})" if order in ("dmy", "mdy") and not named else f"as in {self.example()}"
-        )
-        self.expected = f"a date as in {self.example()}" if named or len(order) < 3 else f"a date with the {self.said}"
-        self.expected = self.expected.replace("the as in", "parts as in")
+        doubtful = order in ("dmy", "mdy") and not named
+        self.said = f"{ORDERS[order]} ({self.example()})" if doubtful else f"as in {self.example()}"
+        self.expected = f"a date {'with the ' if doubtful else ''}{self.said}"
 
     def example(self) -> str:
         """31 January 2012, written this way."""
-        year = "%Y" if self.digits == 4 else "%y"
+        parts = {"d": "31", "m": "Jan" if self.named else "01", "y": "2012"[-self.digits :]}
         if self.named and self.order == "mdy":
-            return SAMPLE.strftime(f"%b %d, {year}")
-        parts = {"d": "%d", "m": "%b" if self.named else "%m", "y": year}
-        return SAMPLE.strftime((self.separator or (" " if self.named else "")).join(parts[letter] for letter in self.order))
+            return f"{parts['m']} {parts['d']}, {parts['y']}"
+        return (self.separator or " " * self.named).join(parts[letter] for letter in self.order)
 
     def parameters(self) -> dict[str, Any]:
         """Those of the constructor."""

@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from swordplay.tables.readings.reading import (
     DATES,
@@ -18,6 +19,7 @@ from swordplay.tables.readings.reading import (
     Reading,
     known,
     mask,
+    refused,
     texts,
     without,
 )
@@ -81,29 +83,14 @@ class Iso(Reading):
     def convert(self, values: pa.Array) -> Converted:
         """Read texts."""
         values = known(texts(values), (*MISSING, *MARKS))
-        bad = refused(values, self.type)
+
+        def attempt(start: int, stop: int) -> NDArray[np.bool_]:
+            values.slice(start, stop - start).cast(self.type)
+            return np.zeros(stop - start, bool)
+
+        bad = refused(len(values), attempt)
         return Converted(without(values, bad).cast(self.type), bad)
 
     def parameters(self) -> dict[str, Any]:
         """Those of the constructor."""
         return {"unit": self.type.unit, "zoned": self.type.tz is not None}
-
-
-def refused(values: pa.Array, kind: pa.DataType) -> Any:
-    """Which texts cannot be cast, found by halving."""
-    bad = np.zeros(len(values), bool)
-
-    def search(start: int, stop: int) -> None:
-        try:
-            values.slice(start, stop - start).cast(kind)
-        except pa.ArrowInvalid:
-            if stop - start == 1:
-                bad[start] = True
-                return
-            middle = (start + stop) // 2
-            search(start, middle)
-            search(middle, stop)
-
-    if len(values):
-        search(0, len(values))
-    return bad

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,3 +83,23 @@ def mask(truths: pa.Array, absent: bool = False) -> NDArray[np.bool_]:
 def without(values: pa.Array, bad: NDArray[np.bool_]) -> pa.Array:
     """The same values with null where they are bad."""
     return pc.if_else(pa.array(bad), None, values) if bad.any() else values
+
+
+def refused(count: int, attempt: Callable[[int, int], NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """Which of ``count`` entries make ``attempt(start, stop)`` fail, found by halving; others are what it returns."""
+    bad = np.zeros(count, bool)
+
+    def search(start: int, stop: int) -> None:
+        try:
+            bad[start:stop] = attempt(start, stop)
+        except pa.ArrowInvalid:
+            if stop - start == 1:
+                bad[start] = True
+                return
+            middle = (start + stop) // 2
+            search(start, middle)
+            search(middle, stop)
+
+    if count:
+        search(0, count)
+    return bad

@@ -6,13 +6,20 @@ from swordplay.tables.readings.guess_dates import CLOCK, NAMED, NUMERIC, STANDAR
 from swordplay.tables.readings.guess_numbers import AMOUNT, is_amount
 
 
-def is_value(text: str) -> bool:
-    """Whether a text is a number with or without a unit, a date or a time of the day.
+def value_kind(text: str) -> str | None:
+    """``"number"`` (with or without a unit), ``"date"`` or ``"time"``; None for a text that is no such value.
 
-    >>> [is_value(text) for text in ("12.5", "€ 3", "31-Jan-2012", "13:30", "price", "x1", "kg")]
-    [True, True, True, True, False, False, False]
+    >>> [value_kind(text) for text in ("12.5", "€ 3", "31-Jan-2012", "13:30", "price", "x1", "kg")]
+    ['number', 'number', 'date', 'time', None, None, None]
     """
     amount = AMOUNT.match(text)
-    if amount:
-        return is_amount(amount)
-    return any(pattern.match(text) for pattern in (STANDARD, NUMERIC, CLOCK)) or bool(NAMED.match(text) and text[-1].isdigit())
+    if amount and is_amount(amount):
+        return "number"
+    if CLOCK.match(text):
+        return "time"
+    return "date" if any(pattern.match(text) for pattern in (STANDARD, NUMERIC, NAMED)) else None
+
+
+def is_value(text: str) -> bool:
+    """Whether a text is a number, a date or a time of the day."""
+    return value_kind(text) is not None

@@ -26,6 +26,12 @@ def width(hours: bool) -> int:
     return 6 if hours else 4
 
 
+def names(hours: bool) -> tuple[str, ...]:
+    """What the columns of :func:`circles` tell, each twice: as a sine and as a cosine."""
+    told = (*(("hour of the day",) if hours else ()), "day of the week", "day of the year")
+    return tuple(name for name in told for _ in range(2))
+
+
 def circles(values: Any, hours: bool) -> Matrix:
     """Sine and cosine of the hour of the day (where there are hours), the day of the week and the day of the year.
 
@@ -61,6 +67,11 @@ def hours(values: Any) -> Matrix:
     """
     turns = values.cast(pa.int64()).to_numpy(zero_copy_only=False).astype(np.float64) / (1e6 * DAY)
     return np.column_stack([wave(2.0 * np.pi * turns) for wave in (np.sin, np.cos)])
+
+
+def milliseconds(values: Any) -> Any:
+    """Milliseconds since 1970 of a pyarrow array of timestamps, NaN where missing."""
+    return 1e3 * _seconds(values)
 
 
 def _seconds(values: Any) -> Any:
