@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swordplay.tables import Position, Refusal, TableError, open_table
@@ -54,6 +54,7 @@ def test_columns_become_what_those_of_a_parquet_file_become(tmp_path) -> None:
     assert ours[0].rows.column("y").null_count == 1  # NaN is missing
 
 
+@settings(max_examples=25)
 @given(st.integers(1, 40), st.integers(1, 45), st.integers(1, 45), st.integers(1, 10))
 def test_going_on_from_any_place_gives_the_rows_that_are_left(count: int, first: int, then: int, chunk: int) -> None:
     rows = pa.Table.from_batches(everything(count).to_batches(max_chunksize=chunk))
