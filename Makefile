@@ -12,7 +12,7 @@ RUN := $(VENV)/bin/python -m
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # two pips in one environment would get in each other's way
-.PHONY: help demo test test-deep bench lint figure clean
+.PHONY: help demo test test-deep test-lowest bench lint figure clean
 
 help: ## say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -27,6 +27,12 @@ test: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-te
 test-deep: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the long campaigns (much longer)
 	HYPOTHESIS_PROFILE=deep $(RUN) pytest -n 2 -m deep
 
+test-lowest: ## run the tests with the lowest versions that pyproject.toml allows, in an environment of their own
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) tests/lowest.py > .venv-lowest/wanted.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/wanted.txt --editable '.[sklearn,river,cli,sweep,spark,test]'
+	.venv-lowest/bin/python -m pytest -n 2 -m "not deep"
+
 bench: $(VENV)/.with-bench ## time the library beside its peers
 	$(RUN) benchmarks
 
@@ -40,7 +46,7 @@ figure: $(VENV)/.with-cli ## redraw the figure of the README
 	$(VENV)/bin/swordplay reproduce --figure docs/figures/regret.svg
 
 clean: ## remove the environment and everything that was made
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks
+	rm -rf $(VENV) .venv-lowest out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp says that the environment is whole: an interrupted venv would have a python and no pip.

@@ -7,10 +7,48 @@ A loss is a function from a point (a list) to its gradient (a list). A projectio
 from __future__ import annotations
 
 import math
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 import swordplay as sp
+
+
+class Round(NamedTuple):
+    """What one expert did in one round, as the certificate asks for it."""
+
+    lost: float
+    """<g_t, x_t - x_{t,k}>."""
+    inverse: float
+    """1 / eta_{t,k}."""
+    surprise: float
+    """norm(g_{t,k} - M_{t,k})^2."""
+    lead: float
+    """norm(x_{t,k} - xhat_{t,k})^2."""
+
+
+class Run(NamedTuple):
+    """A game as a plain learner of weighted experts played it."""
+
+    decisions: list[list[float]]
+    """x_1 .. x_{T+1}."""
+    weights: list[list[float]]
+    """p_1 .. p_{T+1}."""
+    pasts: list[list[Round]]
+    """The rounds of each expert, those of its parents before it was forked included."""
+
+
+def certificate(pasts, D, P):
+    """min_k { sum lost + D^2/2 Lambda_k + D P max_t 1/eta + sum eta/2 surprise - sum lead/(2 eta) }, from whole histories."""
+    values = []
+    for past in pasts:
+        inverses = [0.0] + [r.inverse for r in past]
+        growth = sum(max(later - earlier, 0.0) for earlier, later in pairwise(inverses))
+        price = sum(r.surprise / (2 * r.inverse) for r in past if r.surprise > 0)
+        won = sum(r.lead * r.inverse / 2 for r in past)
+        values.append(sum(r.lost for r in past) + D * D * growth / 2 + D * P * max(inverses) + price - won)
+    return min(values)
 
 
 def projection(domain):
@@ -118,45 +156,8 @@ def hedge(losses, guesses, rate):
     return history
 
 
-def sword_best(gradients, center, project, *, D, G, L, T):
-    """SwordBest with the safe pool, the self-confident rate and kappa = 1/(8 G^2); decisions x_1 .. x_{T+1}."""
-    halvings = max(0, math.ceil(math.log2(G * math.sqrt(T) / (0.8 * L * D))))
-    pool = [2.0 ** -(halvings - i) / (2 * L) for i in range(halvings + 1)]
-    n = len(pool)
-    lam, kappa = math.log(2 * n), 1 / (8 * G * G)
-    hat = [list(center) for _ in pool]
-    points = [list(center) for _ in range(2 * n)]  # OEGD experts, then OGD experts
-    log_prior, cumulative = [-lam] * (2 * n), [0.0] * (2 * n)
-    p, guesses, A, rate = [1 / (2 * n)] * (2 * n), [0.0] * (2 * n), 0.0, math.inf
-    Mv, Dv, Ds = None, 0.0, 0.0
-    decisions = [mix(p, points)]
-    for gradient in gradients:
-        x = decisions[-1]
-        g = gradient(x)
-        losses = [dot(g, xi) for xi in points]
-        A += half_range(minus(losses, guesses)) ** 2
-        cumulative = [c + v for c, v in zip(cumulative, losses, strict=True)]
-        if Mv is not None:  # the sums of beta start with round 2
-            Dv += dot(minus(g, Mv), minus(g, Mv))
-            Ds += dot(g, g)
-        moved = []
-        for i, eta in enumerate(pool):
-            hat[i] = project(step(hat[i], eta, gradient(points[i])))
-            moved.append(project(step(hat[i], eta, gradient(hat[i]))))
-        for i, eta in enumerate(pool):
-            moved.append(project(step(points[n + i], eta, gradient(points[n + i]))))
-        points = moved
-        Mv = gradient(mix(p, points))
-        beta = 1 / (1 + math.exp(min(kappa * (Dv - Ds), 700.0)))
-        guesses = [beta * dot(Mv, xi) for xi in points]
-        rate = min(1 / (L * D * D), math.sqrt(lam / (2 * (D * D * G * G + A))))
-        p = exponential(log_prior, [c + m for c, m in zip(cumulative, guesses, strict=True)], rate)
-        decisions.append(mix(p, points))
-    return decisions
-
-
 def sword(gradients, center, project, *, D, floor=1e-4):
-    """Sword without settings: AdaGrad-norm steps, forks, follow-the-leader optimism; decisions x_1 .. x_{T+1}.
+    """Sword without settings: AdaGrad-norm steps, forks, follow-the-leader optimism.
 
     The rate is sqrt(lam / (2 (A + (floor D)^2 max |g - M|^2))): the design's, blurred so that ties are not told apart.
     """
@@ -169,12 +170,15 @@ def sword(gradients, center, project, *, D, floor=1e-4):
     def eta(i, energy):
         return 0.5 * 2**i * D / math.sqrt(energy) if energy > 0 else 0.0  # 0: stand still while nothing was met
 
+    def inverse(i, energy):
+        return math.sqrt(energy) / (0.5 * 2**i * D)
+
     # One list per kind: each expert is a dictionary of its own.
-    extra = [{"x": list(center), "hat": list(center), "M": [0.0] * d, "q": 0.0, "total": 0.0}]
-    plain = [{"x": list(center), "q": 0.0, "total": 0.0}]
+    extra = [{"x": list(center), "hat": list(center), "M": [0.0] * d, "q": 0.0, "total": 0.0, "past": []}]
+    plain = [{"x": list(center), "q": 0.0, "total": 0.0, "past": []}]
     p, guesses, A, largest, rate = [0.5, 0.5], [0.0, 0.0], 0.0, 0.0, math.inf
     M, Mv, Dv, Ds = [0.0] * d, None, 0.0, 0.0
-    decisions = [mix(p, [extra[0]["x"], plain[0]["x"]])]
+    decisions, weights = [mix(p, [extra[0]["x"], plain[0]["x"]])], [p]
     for t, gradient in enumerate(gradients, start=1):
         x = decisions[-1]
         g = gradient(x)
@@ -193,12 +197,17 @@ def sword(gradients, center, project, *, D, floor=1e-4):
             gi = gradient(expert["x"])
             missed = minus(gi, expert["M"])
             before, expert["q"] = expert["q"], expert["q"] + dot(missed, missed)
-            expert["hat"] = project(step(expert["hat"], eta(i, before if before > 0 else expert["q"]), gi))
+            used, ahead = before if before > 0 else expert["q"], minus(expert["x"], expert["hat"])
+            lost = dot(g, minus(x, expert["x"]))
+            expert["past"] = [*expert["past"], Round(lost, inverse(i, used), dot(missed, missed), dot(ahead, ahead))]
+            expert["hat"] = project(step(expert["hat"], eta(i, used), gi))
             expert["M"] = gradient(expert["hat"])
             expert["x"] = project(step(expert["hat"], eta(i, expert["q"]), expert["M"]))
         for i, expert in enumerate(plain):
             gi = gradient(expert["x"])
             expert["q"] += dot(gi, gi)
+            lost = dot(g, minus(x, expert["x"]))
+            expert["past"] = [*expert["past"], Round(lost, inverse(i, expert["q"]), dot(gi, gi), 0.0)]
             expert["x"] = project(step(expert["x"], eta(i, expert["q"]), gi))
         while 1 + 2 * t > 4 ** (len(extra) - 1):
             n = len(extra)
@@ -217,4 +226,5 @@ def sword(gradients, center, project, *, D, floor=1e-4):
         totals = [expert["total"] + m for expert, m in zip(extra + plain, guesses, strict=True)]
         p = exponential([math.log(q) for q in prior], totals, rate)
         decisions.append(mix(p, points))
-    return decisions
+        weights.append(p)
+    return Run(decisions, weights, [expert["past"] for expert in extra + plain])

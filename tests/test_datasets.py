@@ -5,7 +5,12 @@ from swordplay import datasets
 
 
 @pytest.mark.parametrize(
-    ("load", "shape", "mean"), [(datasets.electricity, (45312, 6), 0.42455), (datasets.bikesharing, (78253, 12), 319.129)]
+    ("load", "shape", "mean"),
+    [
+        (datasets.electricity, (45312, 6), 0.42455),
+        (datasets.bikesharing, (78253, 12), 319.129),
+        (datasets.sulfur, (10081, 5), 0.08071),
+    ],
 )
 def test_shipped_streams_are_whole(load, shape, mean):
     data = load()

@@ -91,6 +91,8 @@ def test_a_damaged_state_is_refused_and_nothing_changes(make):
         ({**before, name: "points"}, "must hold numbers"),
         ({**before, whole: 1.5}, "must be a whole number, got 1.5"),
         ({}, "state lacks"),
+        ({1: 2.0}, "state lacks"),
+        ({**before, "settings.center": "here"}, "state was saved with other settings: center was here and is"),
     ]
     for damaged, message in damages:
         with pytest.raises(ValueError, match=message):
@@ -103,10 +105,19 @@ def test_a_damaged_state_is_refused_and_nothing_changes(make):
 
 def test_a_state_of_another_learner_is_refused():
     learner = sp.Sword(sp.Ball(2))
-    with pytest.raises(ValueError, match="state lacks"):
-        learner.load_state(sp.OGD(sp.Ball(2), 0.1).state())
+    other, larger = sp.OGD(sp.Ball(2), 0.1).state(), sp.Sword(sp.Ball(3)).state()
+    with pytest.raises(ValueError, match=r"state was saved with other settings: learner was OGD and is Sword here. Make"):
+        learner.load_state(other)
+    with pytest.raises(ValueError, match=r"state was saved with other settings: center was array\(\[0., 0., 0.\]\) and is"):
+        learner.load_state(larger)
+    with pytest.raises(ValueError, match="state lacks"):  # as saved before settings were part of a state
+        learner.load_state(without_settings(other))
     with pytest.raises(ValueError, match="must have shape"):
-        learner.load_state(sp.Sword(sp.Ball(3)).state())
+        learner.load_state(without_settings(larger))
+
+
+def without_settings(saved):
+    return {name: leaf for name, leaf in saved.items() if not name.startswith("settings.")}
 
 
 class Inner(NamedTuple):

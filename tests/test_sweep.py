@@ -209,3 +209,13 @@ def test_a_game_that_fails_is_named(tmp_path):
 def test_answers_that_no_table_can_hold_are_refused():
     with pytest.raises(TypeError, match="measure must give numbers and strings"):
         sweep(LEARNERS, STREAMS, [0], measure=lambda *game: {"losses": np.zeros(3)})
+
+
+def test_a_terminal_without_rich_gets_a_table_and_no_bar(monkeypatch):
+    """The bar is drawn unless one says no, and rich is in none of the extras that sweeps need."""
+    monkeypatch.setattr(os, "isatty", lambda descriptor: True)
+    for name in ("rich", "rich.console", "rich.progress"):
+        monkeypatch.setitem(sys.modules, name, None)
+    world = {"still": lambda seed: [sp.QuadraticLoss([[1.0]], [0.5])]}
+    [row] = sweep({"OGD": lambda stream: sp.OGD(sp.Ball(1), 0.1)}, world, [0])
+    assert row["rounds"] == 1

@@ -15,6 +15,9 @@ WEIGHT_SUM = 1e-12
 TWIN = 1e-10
 """Library against plain loops: the same formulas in another order of additions, over at most a few hundred rounds."""
 
+CERTIFIED = 1e-9
+"""Certificates of the library against those of whole histories: sums of a few hundred terms that partly cancel."""
+
 RESCALED = 1e-8
 """Decisions after every loss was multiplied by 1e-6 or 1e6: each product rounds afresh and a few hundred rounds carry it on."""
 

@@ -7,6 +7,9 @@
 (2,)
 """
 
+import importlib as _importlib
+from typing import Any as _Any
+
 from swordplay import checkpoint, engine, metas, pools, rates, streams
 from swordplay.domains import Ball, Box, Simplex
 from swordplay.game import Round, play, rounds
@@ -75,3 +78,19 @@ __all__ = [
     "squared_path_length",
     "streams",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """``swordplay.track``, imported with its first use: it needs pyarrow, which nothing else here does."""
+    if name != "track":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return _importlib.import_module("swordplay.frames").track
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        raise ImportError("swordplay.track needs pyarrow. Install it with: pip install pyarrow") from error
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), "track"])

@@ -18,6 +18,8 @@ SMALLEST_SIZE, LARGEST_SIZE = 1e-100, 1e100
 """Sizes of domains: their squares, times squared gradients, are still numbers."""
 LARGEST_GRADIENT = 1e150
 """Longer gradients have squares that overflow, and a state of NaN after them."""
+LARGEST = 1e60
+"""Magnitudes of features and targets beyond this are mistakes (``estimators.model`` says why)."""
 
 
 def shown(value: object, limit: int = 80) -> str:
@@ -28,6 +30,8 @@ def shown(value: object, limit: int = 80) -> str:
 
 def real(name: str, value: Any) -> float:
     """A finite real number."""
+    if isinstance(value, np.ma.MaskedArray):
+        unmasked(name, value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
@@ -78,9 +82,16 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     return number
 
 
+def unmasked(name: str, value: Any) -> Any:
+    """An array without a mask; one that has a mask would lose it, and what is hidden behind it would count."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be masked: the mask would be lost. Fill it or drop the masked entries.")
+    return np.asarray(value)
+
+
 def array(name: str, value: Any, ndim: int | None = None) -> Array:
     """A finite array of doubles, copied only when it has to be."""
-    raw = np.asarray(value)
+    raw = unmasked(name, value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {raw.dtype} in {shown(value)}. Convert it to float first.")
     clean = np.asarray(raw, dtype=np.float64)
@@ -131,6 +142,41 @@ def points(name: str, value: Any, dim: int) -> Array:
             f"{name} must have shape (..., {dim}), got {clean.shape}. The last axis holds the {dim} coordinate(s)."
         )
     return clean
+
+
+def require_inside(name: str, value: Any) -> None:
+    """Refuse a scipy sparse matrix whose indices lie outside it: scipy and the kernels write wherever these point.
+
+    Nothing is changed or copied, unlike by scipy's own ``check_format``, which also does not know every format.
+    """
+    if value.format == "coo":
+        where, starts = value.coords, None
+    elif value.format in ("csr", "csc", "bsr"):
+        where, starts = (value.indices,), value.indptr
+    else:  # built in a way that cannot point outside, or checked once it is CSR
+        return
+    sizes = value.shape
+    if starts is not None:
+        blocks = getattr(value, "blocksize", (1, 1))
+        rows, columns = (sizes[0] // blocks[0], sizes[1] // blocks[1]) if value.format != "csc" else (sizes[1], sizes[0])
+        counts = np.diff(starts)
+        ends = (
+            (len(starts) == rows + 1 and starts[0] == 0 and starts[-1] <= min(len(where[0]), len(value.data)))
+            if len(starts)
+            else False
+        )
+        if not ends or (len(counts) and counts.min() < 0):
+            raise ValueError(
+                f"{name} is not a valid {value.format} matrix: its indptr does not fit. Build it from rows and columns again."
+            )
+        sizes = (columns,)
+    for indices, size in zip(where, sizes, strict=True):
+        if len(indices) and not 0 <= indices.min() <= indices.max() < size:
+            bad = indices[(indices < 0) | (indices >= size)][0]
+            raise ValueError(
+                f"{name} is not a valid {value.format} matrix: it has the index {bad}, and only {size} places. "
+                "Build it from rows and columns again."
+            )
 
 
 def domain(value: Any) -> Domain:

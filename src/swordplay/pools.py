@@ -28,7 +28,7 @@ def variation(*, diameter: float, gradient_bound: float, smoothness: float, hori
 
     References
     ----------
-    Zhao et al. (2020), the proof of the theorem on Sword_var (the statement itself has wrong units).
+    Zhao et al. (2020), the proof of Theorem 3 (the statement itself has wrong units).
     """
     D, G, L, T = _constants(diameter, gradient_bound, smoothness, horizon)
     return _doubling(math.sqrt(D**2 / (8 * G**2 * T)), G**2 * T / (2 * D**2 * L**2))
@@ -42,7 +42,7 @@ def small_loss(*, diameter: float, gradient_bound: float, smoothness: float, hor
 
     References
     ----------
-    Zhao et al. (2020), the theorem on Sword_small.
+    Zhao et al. (2020), Theorem 5.
     """
     D, G, L, T = _constants(diameter, gradient_bound, smoothness, horizon)
     return _doubling(math.sqrt(D / (16 * L * G * T)), G * T / (D * L))

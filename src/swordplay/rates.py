@@ -9,7 +9,8 @@ formulas :math:`\lambda = \ln(1/\min_i \pi_i)` is the entropy of the prior (:mat
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol, final
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, final
 
 from swordplay import arguments
 from swordplay.types import Setting
@@ -73,6 +74,10 @@ class Fixed:
     def __repr__(self) -> str:
         return f"Fixed({self.value})"
 
+    def settings(self) -> Mapping[str, Any]:
+        """The one rate."""
+        return {"value": self.value}
+
     def start(self, setting: Setting, entropy: float) -> RateState:
         """The one rate."""
         return RateState(total=0.0, level=0.0, value=self.value)
@@ -127,6 +132,10 @@ class SelfConfident:
     def __repr__(self) -> str:
         settings = f"offset={self.offset}, factor={self.factor}, floor={self.floor}, memory={self.memory}"
         return f"SelfConfident(cap={self.cap}, {settings})"
+
+    def settings(self) -> Mapping[str, Any]:
+        """All that it was given."""
+        return {name: getattr(self, name) for name in ("cap", "offset", "factor", "floor", "memory")}
 
     def start(self, setting: Setting, entropy: float) -> RateState:
         """The rate before anything was seen."""
@@ -183,6 +192,10 @@ class Doubling:
 
     def __repr__(self) -> str:
         return f"Doubling(initial={self.initial}, cap={self.cap})"
+
+    def settings(self) -> Mapping[str, Any]:
+        """The first guess and the cap."""
+        return {"initial": self.initial, "cap": self.cap}
 
     def start(self, setting: Setting, entropy: float) -> RateState:
         """The rate of the first guess."""

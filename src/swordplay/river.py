@@ -1,4 +1,4 @@
-"""Estimators for river: the extra ``swordplay[river]``."""
+"""Estimators for river: the extra ``river``."""
 
 from swordplay.estimators.river import SwordClassifier, SwordRegressor
 

@@ -1,5 +1,15 @@
-"""Estimators for scikit-learn: the extra ``swordplay[sklearn]``."""
+"""Estimators for scikit-learn: the extra ``sklearn``."""
 
-from swordplay.estimators.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
+from swordplay.estimators.prequential import PrequentialSplit, make_prequential_scorer, prequential_predict, prequential_score
+from swordplay.estimators.sklearn import SwordAggregator, SwordClassifier, SwordRegressor, TableEncoder
 
-__all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor"]
+__all__ = [
+    "PrequentialSplit",
+    "SwordAggregator",
+    "SwordClassifier",
+    "SwordRegressor",
+    "TableEncoder",
+    "make_prequential_scorer",
+    "prequential_predict",
+    "prequential_score",
+]

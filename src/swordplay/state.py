@@ -7,7 +7,7 @@ and the learner takes it in one assignment, which is why ``observe`` is all or n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -15,6 +15,64 @@ from swordplay.arguments import shown
 from swordplay.types import State
 
 S = TypeVar("S")
+
+MOST_ROUNDS = 2.0**53
+"""Doubles count no farther one by one."""
+DAMAGED = "The state is damaged: load an earlier one."
+"""What to do about a number that no game leads to."""
+
+
+class Range(NamedTuple):
+    """What an entry of a saved state may hold: checked before anything is done with it, as kernels trust their numbers."""
+
+    least: float
+    most: float
+    whole: bool = False
+    """Whether it counts something, or stands for a place in an array."""
+    missing: bool = False
+    """Whether NaN stands for what is not known yet."""
+
+
+COUNT = Range(0.0, MOST_ROUNDS, whole=True)
+
+
+def require(name: str, values: Any, allowed: Range) -> None:
+    """Refuse numbers outside their range.
+
+    Raises
+    ------
+    ValueError
+        Names the entry, the first number that is wrong and where it stands.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        right = (numbers >= allowed.least) & (numbers <= allowed.most)
+    if allowed.whole:
+        right &= numbers == np.floor(numbers)
+    if allowed.missing:
+        right |= np.isnan(numbers)
+    if not right.all():
+        where = tuple(int(k) for k in np.argwhere(~right)[0])
+        kind = "whole numbers" if allowed.whole else "numbers"
+        place = f" at {where if len(where) > 1 else where[0]}" if where else ""
+        raise ValueError(
+            f"state[{name!r}] must hold {kind} from {allowed.least:g} to {allowed.most:g}, "
+            f"got {numbers[where]:g}{place}. {DAMAGED}"
+        )
+
+
+def length(name: str, saved: Mapping[str, Any], axis: int = 0) -> int:
+    """How long an array of a saved state is, to be compared before room is made for as many.
+
+    Raises
+    ------
+    ValueError
+        If there is no such array.
+    """
+    shape = np.shape(saved.get(name, ()))
+    if len(shape) <= axis:
+        raise ValueError(f"state[{name!r}] must be an array, got {shown(saved.get(name))}. {DAMAGED}")
+    return int(shape[axis])
 
 
 def flatten(state: Any, prefix: str = "") -> State:

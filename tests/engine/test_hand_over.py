@@ -226,3 +226,14 @@ def test_a_shallow_copy_is_a_learner_of_its_own():
     assert twin.rounds == 2
     model.learn(np.ones(3), 0.5)  # is not disturbed by the twin
     assert learner.rounds == 2
+
+
+def test_a_learner_that_the_engine_plays_is_saved_with_its_settings(tmp_path):
+    stream = sp.streams.drift.jumps(40, 2, every=10)
+    played, other = sp.Sword(stream.domain), sp.Sword(stream.domain)
+    sp.play(played, stream, engine="compiled")
+    played.save(tmp_path / "a.ckpt")
+    other.load(tmp_path / "a.ckpt")
+    assert other.decision.tobytes() == played.decision.tobytes()
+    sp.play(other, stream, engine="compiled")
+    assert other.rounds == 80

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 REFUSED, ACCEPTED = "refused", "accepted"
 NAMES = ("a", "b", "c", "d")
@@ -43,6 +44,21 @@ def label(name: str, value: Any, sklearn: str, river: str | None = None) -> Case
 
 def row(name: str, change: Callable[[dict[str, Any]], dict[Any, Any]], sklearn: str, river: str | None = None) -> Case:
     return Case(name, "both", lambda good, target: (change(good), target), sklearn, river or sklearn)
+
+
+class Lying(float):
+    """Whatever it is, it says that it is small and equal to everything."""
+
+    def __le__(self, other: object) -> bool:
+        return True
+
+    __ge__ = __lt__ = __gt__ = __eq__ = __le__  # type: ignore[assignment]
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __abs__(self) -> float:
+        return 0.0
 
 
 CASES = [
@@ -79,6 +95,14 @@ CASES = [
     feature("a dictionary", {"a": 1.0}, REFUSED),
     feature("a date", date(2024, 1, 1), REFUSED),
     feature("a function", len, REFUSED),
+    feature("a float that lies about its size", Lying("nan"), REFUSED),
+    feature("a float that lies, infinite", Lying("inf"), REFUSED),
+    feature("a float that lies, harmless", Lying(0.5), ACCEPTED),
+    feature("a whole number beyond 2^53", np.uint64(2**63 + 1), ACCEPTED),
+    feature("a missing value of pandas", pd.NA, REFUSED),
+    feature("a date that is none", pd.NaT, REFUSED),
+    feature("a masked number", np.ma.masked, REFUSED),
+    feature("a decimal NaN", Decimal("nan"), REFUSED),
     row("all NaN", lambda good: dict.fromkeys(good, float("nan")), REFUSED),
     row("all zeros", lambda good: dict.fromkeys(good, 0.0), ACCEPTED),
     row("all the same", lambda good: dict.fromkeys(good, 7.0), ACCEPTED),
@@ -108,6 +132,9 @@ CASES = [
     target("target a truth", True, ACCEPTED),
     target("target a word", "much", REFUSED),
     target("target in quotes", "1.5", REFUSED),
+    target("target a float that lies", Lying("nan"), REFUSED),
+    target("target a missing value of pandas", pd.NA, REFUSED),
+    target("target masked", np.ma.masked, REFUSED),
     target("target None", None, REFUSED),
     target("target complex", 1.0 + 2.0j, REFUSED),
     target("target a list", [1.0, 2.0], REFUSED),
@@ -119,6 +146,8 @@ CASES = [
     label("label a word among numbers", "maybe", REFUSED, ACCEPTED),
     label("label NaN", float("nan"), REFUSED),
     label("label infinite", float("inf"), REFUSED),
+    label("label a float that lies", Lying("nan"), REFUSED),
+    label("label a missing value of pandas", pd.NA, REFUSED),
     label("label None", None, REFUSED),
     label("label a fraction", 0.5, REFUSED, ACCEPTED),
     label("label complex", 1.0 + 2.0j, REFUSED),

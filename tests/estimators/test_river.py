@@ -289,3 +289,56 @@ def test_parameters_that_make_no_sense_are_named(klass, parameter, value):
 def test_nothing_is_mutable_and_mutate_says_so():
     with pytest.raises(ValueError, match="not a mutable attribute"):
         SwordRegressor().mutate({"radius": 8.0})
+
+
+class TestCoefficients:
+    def rows(self, count=300):
+        rng = np.random.default_rng(8)
+        table = rng.normal(size=(count, 2)) * [1.0, 100.0]
+        return [({"b": float(b), "a": float(a)}, 7 + 3 * float(a) + 0.02 * float(b)) for a, b in table]
+
+    @pytest.mark.parametrize("lags", [0, 2])
+    def test_a_prediction_is_made_of_them(self, lags):
+        model, rows = SwordRegressor(clip=50.0, lags=lags), self.rows()
+        for x, y in rows:
+            model.learn_one(x, y)
+        assert set(model.coefficients) == {"a", "b"}
+        recent = float(model.lag_coef_ @ [y for _, y in reversed(rows)][:lags])
+        for x, _ in rows[:20]:
+            sum_of_parts = model.intercept_ + recent + sum(model.coefficients[name] * value for name, value in x.items())
+            assert model.predict_one(x) == pytest.approx(sum_of_parts)
+        if not lags:
+            assert model.coefficients == pytest.approx({"a": 3.0, "b": 0.02}, rel=0.05)
+
+    def test_of_classes_also_of_one_that_joined(self):
+        two, three = SwordClassifier(clip=50.0), SwordClassifier(clip=50.0)
+        for t, (x, y) in enumerate(self.rows()):
+            two.learn_one(x, y > 7)
+            three.learn_one(x, "low" if y < 5 else "high" if y < 9 or t < 100 else "top")
+        x = {"a": 0.5, "b": 20.0}
+        assert list(two.coefficients) == two.classes_[-1:]
+        for model in (two, three):
+            odds = {
+                k: np.exp(-np.logaddexp(0, -model.intercept_[k] - sum(c[n] * x[n] for n in x)))
+                for k, c in model.coefficients.items()
+            }
+            total = sum(odds.values()) if len(odds) > 1 else 1.0
+            chances = model.predict_proba_one(x)
+            assert {k: chances[k] for k in odds} == pytest.approx({k: v / total for k, v in odds.items()})
+
+    def test_before_anything_was_learned(self):
+        for kind in (SwordRegressor, SwordClassifier):
+            for what in ("coefficients", "intercept_"):
+                with pytest.raises(AttributeError, match="has not learned anything yet"):
+                    getattr(kind(), what)
+
+
+def test_the_first_target_is_the_second_prediction():
+    """0.0 is said only before anything was learned, as by river's own regressors; one row is enough to know the level."""
+    rows = list(datasets.TrumpApproval().take(12))
+    model, said = SwordRegressor(), []
+    for x, y in rows:
+        said.append(model.predict_one(x))
+        model.learn_one(x, y)
+    assert said[:2] == [0.0, rows[0][1]]
+    assert max(abs(prediction - y) for prediction, (_, y) in zip(said[1:], rows[1:], strict=True)) < 0.6

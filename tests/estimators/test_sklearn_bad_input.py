@@ -50,6 +50,7 @@ def everything(estimator):
     return kept, checkpoint.dumps(estimator.model_.state(), kind="x")
 
 
+@pytest.mark.filterwarnings("ignore:.*converting a masked element to nan")  # which is then refused
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # before it is refused for having none
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_table(case, lived):

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 import naive
 from strategies import numbers, seeds
 from swordplay import metas, rates
-from swordplay.metas.hedge import exponential_weights, half_range
+from swordplay.metas.hedge import entropy, exponential_weights, half_range
 from swordplay.types import Setting
 from tolerances import ROUNDING, SHIFTED_HEDGE, TWIN, WEIGHT_SUM
 
@@ -130,6 +130,25 @@ def test_an_infinite_rate_follows_the_leaders_by_prior():
     weights = exponential_weights(np.log(prior), np.array([1.0, 1.0, 2.0]), math.inf)
     np.testing.assert_allclose(weights, [0.4, 0.6, 0.0], atol=ROUNDING)
     assert (weights > 0).all()
+
+
+def test_the_entropy_is_that_of_the_least_likely_expert():
+    assert entropy(np.log([0.125, 0.625, 0.25])) == pytest.approx(math.log(8), rel=ROUNDING)
+    state = metas.OptimisticHedge(rates.SelfConfident(offset=2.0), SETTING).start(np.array([0.125, 0.625, 0.25]))
+    assert state.rate.value == pytest.approx(math.sqrt(0.5 * math.log(8) / 2), rel=ROUNDING)
+
+
+def test_no_weight_is_zero():
+    """An expert that is hopeless keeps the smallest normal number, from which it can come back."""
+    weights = exponential_weights(np.log(metas.uniform(2)), np.array([0.0, 1e6]), 1.0)
+    assert weights.tolist() == [1.0, 2.2250738585072014e-308]
+
+
+@pytest.mark.parametrize("prior", [[0.5, 0.5 + 2e-9], [0.5, 0.4], [1.0, 0.0], [0.5, math.nan]])
+def test_bad_priors_are_refused(prior):
+    with pytest.raises(ValueError, match="prior must"):
+        metas.OptimisticHedge(rates.Fixed(1.0), SETTING).start(np.array(prior))
+    metas.OptimisticHedge(rates.Fixed(1.0), SETTING).start(np.array([0.5, 0.5 + 5e-10]))  # rounding
 
 
 def test_huge_losses_neither_overflow_nor_vanish():

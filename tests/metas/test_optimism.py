@@ -10,7 +10,8 @@ from hypothesis.extra.numpy import arrays
 
 from strategies import numbers
 from swordplay.metas import LearnedOptimism, NullOptimism, VariationOptimism
-from swordplay.metas.optimism import OptimismState
+from swordplay.metas.optimism import TIED, OptimismState, trust
+from swordplay.rates import TIE
 from tolerances import ROUNDING, SPEC_FIGURES
 
 WEIGHTS = np.array([0.25, 0.75])
@@ -65,6 +66,41 @@ def test_trust_is_a_share_whatever_the_numbers(difference, kappa):
     state = LearnedOptimism(kappa).step(start, np.zeros(1), lambda x: np.zeros(1), np.ones(1), np.zeros((1, 1)))
     assert 0.0 <= state.trust <= 1.0
     assert (state.trust > 0.5) <= (difference < 0)
+
+
+@pytest.mark.parametrize(
+    ("difference", "magnitude", "expected"),
+    [
+        (0.0, 0.0, 0.5),  # nothing was seen yet
+        (0.0, 7.0, 0.5),
+        (1e-12, 1.0, 0.5),  # the edge of what rounding may do, relative to the sums
+        (-1e-12, 1.0, 0.5),
+        (4e-9, 4096.0, 0.5),
+        (1.01e-12, 1.0, 0.0),
+        (-1.01e-12, 1.0, 1.0),
+        (4.2e-9, 4096.0, 0.0),
+    ],
+)
+def test_guesses_that_were_equally_wrong_up_to_rounding_share_the_trust(difference, magnitude, expected):
+    """Following the leader (an infinite rate) tells one bit apart, so a tie has to be called one."""
+    assert (TIE, TIED) == (1e-12, 0.5)
+    assert trust(math.inf, difference, magnitude) == expected
+    assert trust(1e15, difference, magnitude) == pytest.approx(expected, abs=ROUNDING)
+
+
+def test_trust_in_numbers():
+    assert trust(0.5, 2.0, 10.0) == pytest.approx(1 / (1 + math.e))
+    assert trust(0.25, -4.0, 10.0) == pytest.approx(math.e / (1 + math.e))
+
+
+def test_the_tie_rule_is_that_of_the_sums_of_a_run():
+    """Slopes 1, 2, 2: the replayed guess was wrong by 1 + 1 + 0 and nothing by 1 + 4 + 4; then 1, 1/2: a tie."""
+    rule = LearnedOptimism(math.inf)
+    for slopes, difference, magnitude, share in [((1.0, 2.0, 2.0), -7.0, 11.0, 1.0), ((1.0, 0.5), 0.0, 2.5, 0.5)]:
+        state = rule.start(1)
+        for slope in slopes:
+            state = rule.step(state, np.array([slope]), lambda x, g=slope: np.array([g]), np.ones(1), np.zeros((1, 1)))
+        assert (state.difference, state.magnitude, state.trust) == (difference, magnitude, share)
 
 
 FIRST_SLOPE = 0.7

@@ -14,9 +14,9 @@ from spark.worlds import alone, matched, world, write
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-QUICK, DEEP = 2, 12
+QUICK, DEEP = 1, 12
 """Kills."""
-SPARE = 3
+SPARE = 1
 """Micro-batches beyond one for each kill."""
 PATIENCE = 180.0
 """Seconds that a driver may take to get to its next micro-batch before the test gives up: a busy machine starts Java slowly."""

@@ -129,8 +129,10 @@ BAD = {
     "two objects a line": Bad("b.ndjson", b'{"y": 1}\n{"y": 1} {"y": 2}\n', ("b.ndjson, line 2 (row 2)", "is not JSON")),
     "pretty-printed": Bad("b.json", b'{\n  "y": 1\n}\n', ("b.json is JSON, but not one object a line", "jq -c .")),
     "key twice": Bad("b.ndjson", b'{"y": 1}\n{"y": 1, "y": 2}\n', ("b.ndjson, line 2 (row 2)", "twice")),
-    "nested object": Bad("b.ndjson", b'{"x": {"a": 1}, "y": 1}\n', ("column 'x' holds nested values", '{"a": 1}', "--drop x")),
-    "nested list": Bad("b.ndjson", b'{"x": [1, 2], "y": 1}\n', ("column 'x' holds nested values", "--drop x")),
+    "nested target": Bad("b.ndjson", b'{"x": 1, "y": {"a": 1}}\n', ("column 'y' holds nested values", '{"a": 1}', "--target")),
+    "nested column asked for": Bad(
+        "b.ndjson", b'{"x": [1, 2], "y": 1}\n', ("column 'x' holds nested values", "--drop x"), {"keep": ["x"]}
+    ),
     "list among numbers": Bad(
         "b.ndjson", b'{"y": 1}\n{"y": 2}\n{"y": [3]}\n', ("line 3 (row 3), column 'y': '[3]' is not a finite number",)
     ),
@@ -162,8 +164,12 @@ BAD = {
     "Parquet without the column": Bad(
         "p.parquet", parquet(x=[1.0], yy=[2.0]), ("p.parquet has no column 'y'", "There are: x, yy")
     ),
-    "Parquet of lists": Bad("p.parquet", parquet(x=[[1.0]], y=[2.0]), ("column 'x' holds values of type list", "--drop x")),
-    "Parquet of bytes": Bad("p.parquet", parquet(x=[b"a"], y=[2.0]), ("column 'x' holds values of type binary", "--drop x")),
+    "Parquet with lists to predict": Bad(
+        "p.parquet", parquet(x=[2.0], y=[[1.0]]), ("column 'y' holds values of type list", "--target")
+    ),
+    "Parquet with bytes asked for": Bad(
+        "p.parquet", parquet(x=[b"a"], y=[2.0]), ("column 'x' holds values of type binary", "--drop x"), {"keep": ["x"]}
+    ),
     "infinity in Parquet": Bad(
         "p.parquet", parquet(x=[1.0, float("inf")], y=[1.0, 2.0]), ("p.parquet (row 2), column 'x': 'inf' is not a",)
     ),

@@ -165,7 +165,8 @@ def test_parquet_kinds(tmp_path: Path) -> None:
     ("content", "essence"),
     [
         ("1.5,2,y\n1,2,3\n", None),
-        ("1.5,2\n1,2\n", "(1.5, 2) is taken for the header, but holds only numbers"),
+        ("1.5,2\n1,2\n", "(1.5, 2) holds data and no names: columns are called 'column 1' to 'column 2'"),
+        ("0,1\n1.5,2\n", "(0, 1) is taken for the header, but holds only numbers. If it is data, say --header no"),
         ("x;y\n1;2\n", "separated by semicolons"),
         ("x\ty\n1\t2\n", "separated by tabs"),
         ("x|y\n1|2\n", "separated by vertical bars"),

@@ -14,7 +14,7 @@ from tolerances import UNIT_OF_LOSS, WEIGHT_SUM
 
 DIM, PERIOD = 3, 250
 GROWTH = 16 * 1024
-"""Bytes by which two peaks of memory may differ: one float kept a round (32 bytes) would be four times that in 2000 rounds."""
+"""Bytes by which two peaks of memory may differ: one float kept a round (32 bytes) would be twice that in 1000 rounds."""
 
 
 def endless(scale: float, seed: int = 0) -> Iterator[sp.SquaredLoss]:
@@ -46,13 +46,14 @@ def endure(scale: float, rounds: int, traced: int) -> None:
     """Play; then no peak of memory rises over the last ``traced`` rounds, and every number of the state is one."""
     learner, stream = sturdy(scale, rounds), endless(scale)
     sp.play(learner, stream, engine="python", keep=(), max_rounds=rounds - traced)  # tracing costs more than playing
-    tracemalloc.start()
-    try:
-        early, late = (peak_of(learner, stream, traced // 2) for _ in range(2))
-    finally:
-        tracemalloc.stop()
+    if traced:
+        tracemalloc.start()
+        try:
+            early, late = (peak_of(learner, stream, traced // 2) for _ in range(2))
+        finally:
+            tracemalloc.stop()
+        assert late <= early + GROWTH
     assert learner.rounds == rounds
-    assert late <= early + GROWTH
     for values in learner.state().values():
         assert np.isfinite(values).all()
     assert learner.domain.contains(learner.decision)
@@ -63,9 +64,9 @@ def endure(scale: float, rounds: int, traced: int) -> None:
 SCALES = [1e-8, 1.0, 1e8]
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_memory_is_flat_and_numbers_are_finite(scale: float) -> None:
-    endure(scale, rounds=5_000, traced=4_000)
+@pytest.mark.parametrize(("scale", "traced"), [(1e-8, 0), (1.0, 2_000), (1e8, 0)])
+def test_memory_is_flat_and_numbers_are_finite(scale: float, traced: int) -> None:
+    endure(scale, rounds=3_000, traced=traced)
 
 
 @pytest.mark.deep

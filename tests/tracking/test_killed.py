@@ -39,7 +39,7 @@ def assert_survives(folder, format, kills, seed):
     rng = np.random.default_rng(seed)
     source, straight, killed = table(folder, format), folder / "straight", folder / "killed"
     program = [sys.executable, victim.__file__]
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))}
     name = f"predictions.{OUTPUTS[format]}"
 
     def lives(where, delays):

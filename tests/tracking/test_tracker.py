@@ -17,7 +17,7 @@ from swordplay.estimators.model import LARGEST, LinearModel
 from swordplay.tracking import Settings, Tracker, TrackingError
 from swordplay.tracking.course import MOST
 from swordplay.tracking.tally import LAST_ROWS
-from swordplay.tracking.task import MOST_CLASSES
+from swordplay.tracking.task import FEWEST_NAMES, MOST_CLASSES, recognise, too_many
 from tolerances import ROUNDING
 from tracking.worlds import TASKS, column, tracked, world
 
@@ -178,10 +178,33 @@ def test_huge_targets_are_refused():
 
 
 def test_too_many_classes():
-    batch = pa.record_batch({"x": np.zeros(MOST_CLASSES + 1), "y": [f"c{k}" for k in range(MOST_CLASSES + 1)]})
-    tracker = Tracker.begin(Settings("y"), batch.slice(0, 50))
-    with pytest.raises(TrackingError, match="more than 100 different values"):
-        tracker.track(batch, np.arange(1, len(batch) + 1))
+    labels = [f"c{k % (MOST_CLASSES + 2)}" for k in range(2 * MOST_CLASSES)]
+    batch = pa.record_batch({"x": np.zeros(len(labels)), "y": labels})
+    for said in (Settings("y"), Settings("y", task="multi-class")):
+        with pytest.raises(TrackingError, match="different words"):
+            Tracker.begin(said, batch)
+    for sizes in ([len(batch)], [1], [MOST_CLASSES + 1, 7]):
+        tracker, first, refused = Tracker.begin(Settings("y"), batch.slice(0, FEWEST_NAMES - 1)), 0, []
+        while first < len(batch):
+            size = sizes.pop(0) if len(sizes) > 1 else sizes[0]
+            refused += tracker.track(batch.slice(first, size), np.arange(first, len(batch))[:size] + 1).refusals
+            first += size
+        assert [(one.row, one.value) for one in refused] == [(101, "c100"), (102, "c101")]
+        assert "is one class more than 100; if it is an amount, say --task regression" in refused[0].reason
+        assert len(tracker.contestants.models) == MOST_CLASSES
+
+
+def test_words_that_name_rows_are_no_classes():
+    """The advice is not to try the one thing that cannot work."""
+    names = pa.array([f"item {k}" for k in range(FEWEST_NAMES)])
+    assert recognise("y", names.slice(1)).task == "multi-class"
+    for task in (None, "regression"):
+        with pytest.raises(TrackingError, match="20 different words in 20 rows, such as 'item 0'") as caught:
+            recognise("y", names, task)
+        assert "--task" not in str(caught.value)
+    numbers = pa.array(np.arange(MOST_CLASSES + 1.0))
+    with pytest.raises(TrackingError, match="Use --task regression if they are amounts"):
+        raise too_many("y", numbers[0].as_py())
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from swordplay import extras
+
 EXTRA = ("click", "rich", "matplotlib", "pyarrow", "vl_convert")
 """What the commands are made with; the library itself never imports it."""
 
@@ -34,5 +36,5 @@ def run(arguments: Sequence[str] | None = None) -> int:
         package = (missing.name or "").split(".")[0]
         if package not in EXTRA:
             raise
-        print(f"swordplay: the command needs {package}. Install it with: pip install 'swordplay[cli]'", file=sys.stderr)
+        print(f"swordplay: the command needs {package}. Install it with: {extras.installation('cli')}", file=sys.stderr)
         return 2

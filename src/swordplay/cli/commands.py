@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from swordplay import __version__
+from swordplay.cli.words import echo
 
 INTERRUPTED = 130
 """What a shell expects of a process that ended by Ctrl-C: 128 + SIGINT."""
@@ -28,6 +29,7 @@ class Entry(NamedTuple):
 COMMANDS = {
     "track": Entry("swordplay.cli.track", "track_command", "Predict each row of a table before learning from it."),
     "compare": Entry("swordplay.cli.compare", "compare_command", "Let all learners of the package play a table."),
+    "sample": Entry("swordplay.cli.sample", "sample_command", "Write a real table to try the command on."),
     "demo": Entry("swordplay.cli.demo", "demo_command", "Track, compare and reproduce on a stream that comes along."),
     "inspect": Entry("swordplay.cli.inspection", "inspect_command", "Say what a checkpoint holds."),
     "reproduce": Entry(
@@ -68,10 +70,10 @@ def run(arguments: Sequence[str] | None) -> int:
             sys.stdout.flush()
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "swordplay"
-        click.echo(f"swordplay: {error.format_message()}\nTry '{where} --help'.", err=True)
+        echo(f"swordplay: {error.format_message()}\nTry '{where} --help'.", err=True)
         return error.exit_code
     except click.ClickException as error:
-        click.echo(f"swordplay: {error.format_message()}", err=True)
+        echo(f"swordplay: {error.format_message()}", err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("swordplay: interrupted.", err=True)
@@ -85,7 +87,7 @@ def _unwritten(error: OSError) -> int:
     """Say that the result could not be written, unless whoever was reading has gone; what is left of it goes nowhere."""
     if not isinstance(error, BrokenPipeError):
         what = error.filename or "the result cannot be written"
-        click.echo(f"swordplay: {what}: {error.strerror or error}.", err=True)
+        echo(f"swordplay: {what}: {error.strerror or error}.", err=True)
     with contextlib.suppress(AttributeError, OSError):  # or the interpreter would try again on its way out
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1

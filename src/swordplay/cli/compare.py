@@ -1,8 +1,9 @@
-"""``swordplay compare``: all learners of the package on one table."""
+"""``swordplay compare``: the estimator beside baselines, other packages and all learners, on one table."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from typing import Any
 
@@ -10,12 +11,13 @@ import click
 
 from swordplay import __version__, arguments
 from swordplay.cli import options
+from swordplay.cli.words import echo
 
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
 Examples:
   swordplay compare prices.csv --target price
-  swordplay compare prices.csv --target price --step-sizes 0.1,0.01 --report comparison.html
+  swordplay compare prices.csv --target price --learners "no change,river,Sword" --report comparison.html
   swordplay compare prices.csv --target price --rows 10000 --json --quiet > comparison.json
 """
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-6, 1e6
@@ -43,6 +45,12 @@ def radius_of_ball(context: click.Context, option: click.Parameter, value: float
 @click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
 @click.option("--report", callback=options.report_path, metavar="PATH", help="Put the comparison on one HTML page here.")
 @click.option(
+    "--learners",
+    callback=options.names,
+    metavar="A,B",
+    help="Who takes part beside the estimator, by the names in the table; everybody unless given.",
+)
+@click.option(
     "--hindsight/--no-hindsight",
     default=True,
     help="Whether the report looks back at what perfect tracking was worth (10 seconds at the most).  [default: hindsight]",
@@ -59,7 +67,18 @@ def radius_of_ball(context: click.Context, option: click.Parameter, value: float
 @click.option("--lags", type=click.IntRange(0, 1000), default=0, metavar="K", help="Let the last K targets join the columns.")
 @click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
 @click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
+@options.REVERSE
+@options.SORT
 @click.option("--on-bad", type=click.Choice(["stop", "skip"]), default="stop", help="skip leaves bad rows out and counts them.")
+@click.option(
+    "--types", callback=options.types, metavar="A=KIND,B=KIND", help="What columns are, such as price=number,day=date."
+)
+@click.option(
+    "--missing", callback=options.missing, metavar="A,B", help="Further texts that stand for nothing, such as none,n.d."
+)
+@click.option(
+    "--header", callback=options.header, type=click.Choice(["yes", "no"]), help="Whether CSV begins with names; recognised."
+)
 @click.option("--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given.")
 @click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]")
 @click.option(
@@ -71,6 +90,7 @@ def compare_command(
     file: str,
     target: str,
     report: str | None,
+    learners: tuple[str, ...] | None,
     hindsight: bool,
     step_sizes: tuple[float, ...],
     radius: float,
@@ -78,6 +98,11 @@ def compare_command(
     lags: int,
     features: tuple[str, ...] | None,
     drop: tuple[str, ...] | None,
+    reverse: bool,
+    sort: str | None,
+    types: dict[str, str] | None,
+    missing: tuple[str, ...],
+    header: bool | None,
     on_bad: str,
     format_: str | None,
     encoding: str,
@@ -85,34 +110,40 @@ def compare_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Let all learners of the package play the table in FILE.
+    """Let everybody predict the table in FILE: the estimator, baselines, others.
 
-    FILE is read as by swordplay track. Everybody sees the same scaled rows in the same order, and is ranked by the error of
-    predictions made before each row was learned. Beside it stand the regret, to the best coefficients that hindsight could
-    have chosen, and the time per row. Learners that must be told something about the future are told it.
+    FILE is read as by swordplay track. SwordRegressor (or SwordClassifier) is what track runs, with the same error; beside
+    it stand baselines, scikit-learn's SGD and river's linear models as they come (if installed), and the package's
+    learners of the game on a ball, such as sp.Sword. All are ranked by the error of predictions made before each row was
+    learned. Then come the regret, to the best coefficients that hindsight could have chosen, and the time per row.
+    Learners that must be told something about the future are told it.
     """
     from swordplay.cli import console, standings
     from swordplay.cli.errors import Refused, in_words
-    from swordplay.contest import FEWEST_ROWS, LeftOut, contest, field, perspective
+    from swordplay.contest import FEWEST_ROWS, LeftOut, UnknownLearner, contest, field, perspective
     from swordplay.tracking import Settings
     from swordplay.tracking.whole import whole
 
     with in_words():
         table = whole(
             file,
-            Settings(target, task, lags, features, drop or ()),
+            Settings(target, task, lags, features, drop or (), types=types, missing=missing, header=header),
             most=rows,
             format=format_,
             encoding=encoding,
             on_bad=on_bad,
+            order=options.order(reverse, sort),
         )
     if not quiet:
         _say(table, target, rows)
     if len(table.rows) < FEWEST_ROWS:
         raise Refused(f"{file}: a comparison needs at least {FEWEST_ROWS} rows with a target, got {len(table.rows)}.")
     with console.progress(quiet, "All learners play the table, one after the other.") as progress:
-        game = field(table.rows, table.targets, len(table.classes), radius=radius)
-        found = contest(game, step_sizes=step_sizes, progress=progress)
+        game = field(table.rows, table.targets, len(table.classes), radius=radius, widths=table.widths)
+        try:
+            found = contest(game, step_sizes=step_sizes, only=learners, progress=progress)
+        except UnknownLearner as error:
+            raise Refused(f"--learners: {error}") from error
         view = None if report is None else perspective(game, progress=progress) if hindsight else LeftOut(options.NOT_ASKED)
     name = "standard input" if file == "-" else os.path.basename(file)
     if as_json:
@@ -122,7 +153,7 @@ def compare_command(
     if report is not None:
         _write(found, view, f"{name}: {target}", report)
         if not quiet:
-            click.echo(f"The report is in {report}.", err=True)
+            echo(f"The report is in {report}.", err=True)
 
 
 def _say(table: Any, target: str, rows: int) -> None:
@@ -145,9 +176,21 @@ def _json(found: Any, name: str, target: str) -> str:
         "measure": found.measure,
         "radius": found.radius,
         "benchmarks": [mark._asdict() for mark in found.benchmarks],
-        "standings": [{k: v for k, v in one._asdict().items() if k != "course"} for one in found.standings],
+        "standings": [_standing(one) for one in found.standings],
+        "absent": dict(found.absent),
     }
     return json.dumps(answer, indent=2, allow_nan=False)
+
+
+def _standing(one: Any) -> dict[str, Any]:
+    """One contestant; null where it has no loss and no regret."""
+    regrets = {name: known(regret) for name, regret in one.regrets.items()}
+    return {k: v for k, v in one._asdict().items() if k != "course"} | {"loss": known(one.loss), "regrets": regrets}
+
+
+def known(value: float) -> float | None:
+    """A number, or None where there is none."""
+    return None if math.isnan(value) else value
 
 
 def _write(found: Any, view: Any, title: str, path: str) -> None:

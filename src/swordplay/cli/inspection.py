@@ -102,13 +102,13 @@ def _of_track(state: Mapping[str, Any]) -> dict[str, Any]:
     position = nested.take("position", state)
     plans = json.loads(tracker["encoder.plans"])
     used = [plan[0] for plan in plans if plan[1] != "left out"]
-    task, why = json.loads(tracker["recognised"])
-    place = f"row {position['row']:,}" + (f", line {position['line']:,}" if position["line"] else "")
+    task, why = json.loads(tracker["recognised"])[:2]
+    place = f"row {int(state['done']):,}" + (f", line {position['line']:,}" if position["line"] else "")
     facts = {
-        "what": f"a run of `swordplay track` over a {position['format']} table" + (", finished" if state["finished"] else ""),
+        "what": f"a run of `swordplay track` over {_table(position, settings)}" + (", finished" if state["finished"] else ""),
         "target": f"{settings['--target']}, {task} ({why})",
         "rows": int(tracker["rows"]),
-        "refused": int(position["refused"]) + int(tracker["refused"]),
+        "refused": int(state["bad"]) + int(tracker["refused"]),
         "unlabelled": int(tracker["unlabelled"]),
         "goes on": f"after {place} of the input (byte {position['offset']:,})",
     }
@@ -117,11 +117,21 @@ def _of_track(state: Mapping[str, Any]) -> dict[str, Any]:
     facts["columns"] = _listed(used)
     if without := [plan[0] for plan in plans if plan[1] == "left out"]:
         facts["left out"] = _listed(without)
+    if "keys" in tracker:
+        facts["keys"] = f"{len(json.loads(tracker['keys'])):,} of {', '.join(settings['--key'])}, a model each"
+        return facts | {"seconds": round(state["seconds"], 1)}
     if "contestants.places" in tracker:
         facts["classes"] = _listed(
             [f"{label:g}" if isinstance(label, float) else str(label) for label in json.loads(tracker["contestants.places"])]
         )
     return facts | _of_models(nested.take("contestants.model", tracker)) | {"seconds": round(state["seconds"], 1)}
+
+
+def _table(position: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """What was read, and in which order."""
+    if settings.get("--sort"):
+        return f"a table sorted by {settings['--sort']}"
+    return "a table from its last row to its first" if settings.get("--reverse") else f"a {position['format']} table"
 
 
 def _of_estimator(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swordplay import __version__
 from swordplay.cli.words import LONGEST_NAME, counted, figure, printable
-from swordplay.tracking import Outcome, Story
-from swordplay.tracking.changes import changes
+from swordplay.tracking import Outcome, Story, figures
 from swordplay.tracking.contestants import LEARNER
 
 MEANINGS = {
@@ -68,41 +65,9 @@ def _lines(outcome: Outcome, story: Story) -> list[str]:
         lines.append(f"{counted(story.refused, 'row')} refused.")
     if story.rows:
         lines.append(f"Effective step size {tracker.effective_step_size:.2g} at the end.")
-    return lines
+    return [*lines, *(remark.text for remark in tracker.remarks())]
 
 
 def as_json(outcome: Outcome, story: Story, files: Mapping[str, str]) -> str:
     """One object; all of it but ``seconds`` and ``rows_per_second`` is the same however often the run was interrupted."""
-    tracker = outcome.tracker
-    answer: dict[str, Any] = {
-        "swordplay": __version__,
-        "source": story.source,
-        "target": story.target,
-        "task": story.task,
-        "why": tracker.recognised.why,
-        "rows": tracker.rows,
-        "predicted": story.rows,
-        "unlabelled": story.unlabelled,
-        "refused": story.refused,
-        "measure": story.measure,
-        "learner": story.learner,
-        "errors": dict(story.errors),
-        **_more(story),
-        "best_step_size": story.best_step if story.rows else None,
-        "effective_step_size": tracker.effective_step_size,
-        "changes": [one._asdict() for one in changes(story)],
-        "columns": [column._asdict() for column in story.columns],
-        "worst": [moment._asdict() for moment in story.worst],
-        "remarks": list(outcome.remarks),
-        "files": dict(files),
-        "seconds": round(outcome.seconds, 3),
-        "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
-    }
-    return json.dumps(answer, indent=2, allow_nan=False)
-
-
-def _more(story: Story) -> dict[str, Any]:
-    """The figures that are not the measure."""
-    if story.task == "regression":
-        return {"mean_absolute_errors": dict(story.more)}
-    return {name.lower().replace(" ", "_"): value for name, value in story.more.items()}
+    return json.dumps(figures(outcome, story, files), indent=2, allow_nan=False)

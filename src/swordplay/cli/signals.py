@@ -1,4 +1,4 @@
-"""Ctrl-C and its like: asked for politely, a run ends where it can go on."""
+"""Ctrl-C and SIGTERM: the first one lets a run finish its batch and save its state, the second one stops it at once."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, Self
 
 
 class Interrupts:
-    """Remembers that somebody wants the program to stop; a second signal stops it at once.
+    """Catches SIGINT and SIGTERM while a command runs, and tells the command, when it asks, whether one has come.
 
-    Until somebody asks for the first time, and so shows that he will ask again, an interrupt is a ``KeyboardInterrupt``.
+    The command calls the object between batches; from the first such call on, a signal is only remembered, and a second one
+    raises ``KeyboardInterrupt``. Before that call nobody would notice, so a signal raises ``KeyboardInterrupt`` at once.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)

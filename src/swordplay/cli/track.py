@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 import sys
 from typing import Any
 
 import click
 
 from swordplay.cli import options
+from swordplay.cli.words import echo
 
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -27,6 +29,18 @@ Examples:
 @click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
 @click.option(
     "-o", "--output", metavar="PATH", help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output."
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(["csv", "ndjson", "parquet"]),
+    help="Of the predictions; by the name of the file unless given, and - follows the format of FILE.",
+)
+@click.option(
+    "--id",
+    "ids",
+    callback=options.ids,
+    metavar="A,B",
+    help="Columns that the predictions carry, such as a key; by default the date of the row. none for none.",
 )
 @click.option(
     "--report",
@@ -47,13 +61,27 @@ Examples:
 @click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
 @click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
 @click.option(
+    "--key", callback=options.names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
+)
+@options.REVERSE
+@options.SORT
+@click.option(
     "--loss", type=click.Choice(["squared", "huber"]), default="squared", help="huber where the target has heavy tails."
 )
 @click.option(
     "--on-bad",
     type=click.Choice(["stop", "skip"]),
-    default="stop",
-    help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).",
+    help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).  "
+    "[default: stop; skip if FILE is a pipe]",
+)
+@click.option(
+    "--types", callback=options.types, metavar="A=KIND,B=KIND", help="What columns are, such as price=number,day=date."
+)
+@click.option(
+    "--missing", callback=options.missing, metavar="A,B", help="Further texts that stand for nothing, such as none,n.d."
+)
+@click.option(
+    "--header", callback=options.header, type=click.Choice(["yes", "no"]), help="Whether CSV begins with names; recognised."
 )
 @click.option("--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given.")
 @click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]")
@@ -68,6 +96,8 @@ def track_command(
     file: str,
     target: str,
     output: str | None,
+    output_format: str | None,
+    ids: tuple[str, ...] | None,
     report: str | None,
     hindsight: bool,
     state: str | None,
@@ -75,8 +105,14 @@ def track_command(
     lags: int,
     features: tuple[str, ...] | None,
     drop: tuple[str, ...] | None,
+    key: tuple[str, ...] | None,
+    reverse: bool,
+    sort: str | None,
+    types: dict[str, str] | None,
+    missing: tuple[str, ...],
+    header: bool | None,
     loss: Any,
-    on_bad: str,
+    on_bad: str | None,
     format_: str | None,
     encoding: str,
     rows: int | None,
@@ -93,11 +129,21 @@ def track_command(
     progress to standard error.
 
     The predictions have the columns row, prediction, truth, loss (squared error; for classes the log loss) and
-    running_error (RMSE; for classes the share of mistakes), and for classes the probability of the prediction.
+    running_error (RMSE; for classes the share of mistakes), for classes the probability of the prediction, and the
+    columns of --id, or else the date of the row.
+
+    On a pipe bad rows are left out and listed, as if --on-bad skip had been said; in a file the first one ends the run.
+    Whatever ends a run, what is done up to there is kept.
 
     With --state a run that was stopped or killed goes on where it was, and writes the same predictions as if nothing
     had happened; if FILE has grown since, only the new rows are read. NO_COLOR is respected.
+
+    Rows that are not in the order of time are noticed by their dates and said, with the option that helps: --reverse,
+    --sort or --key. The first two read FILE whole; row is the number in FILE all the same. With --key the predictions
+    carry the key, and each key is compared with its own past.
     """
+    from swordplay.cli.places import refused_path
+    from swordplay.tables.source import is_live
     from swordplay.tracking import Job, Settings
 
     if rows is not None and state is not None:
@@ -106,20 +152,19 @@ def track_command(
         raise click.UsageError("--json and -o - would both go to standard output. Give a file to one of them.")
     if output == "-" and sys.stdout is None:
         raise click.UsageError("-o - goes to standard output, which is closed. Open it, or give a file.")
-    refused = _beside(output, file) if on_bad == "skip" else None
+    remark = ""
+    if output == "-" and output_format == "parquet":
+        raise click.UsageError("Parquet cannot be written to standard output. Give a file, or another --output-format.")
+    refused = None
+    if on_bad == "skip" or (on_bad is None and is_live(file)):
+        refused = refused_path(output, file, state)
+        remark = "" if on_bad else f"Bad rows are left out and listed in {refused}; --on-bad stop ends at the first one."
     written = {"--output": output, "the file of refused rows": refused}
     _all_different(FILE=file, **written, **_on_the_way(written), **{"--report": report, "--state": state})
-    settings = Settings(target, task, lags, features, drop or (), loss)
+    settings = Settings(target, task, lags, features, drop or (), loss, key or (), types, missing, header, ids)
     job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force)
-    return _track(job, report, hindsight, as_json, quiet)
-
-
-def _beside(*paths: str | None) -> str:
-    """Where refused rows go: beside the first of these that is a file."""
-    from swordplay.tables.writing import is_stream
-
-    files = (path for path in paths if path and path != "-" and not is_stream(path))
-    return f"{next(files, 'standard-input')}.refused.csv"
+    job = job._replace(order=options.order(reverse, sort), output_format=output_format)
+    return _track(job, report, hindsight, as_json, quiet, remark)
 
 
 def _on_the_way(written: dict[str, str | None]) -> dict[str, str | None]:
@@ -134,19 +179,28 @@ def _all_different(**paths: str | None) -> None:
     seen: dict[str, str] = {}
     for option, path in paths.items():
         if path is not None and path != "-":
-            real = os.path.realpath(path)
-            if real in seen:
-                raise click.UsageError(
-                    f"{seen[real]} and {option} are the same file {path!r}. Give another path to one of them."
-                )
-            seen[real] = option
+            for identity in _identities(path):
+                if identity in seen:
+                    raise click.UsageError(
+                        f"{seen[identity]} and {option} are the same file {path!r}. Give another path to one of them."
+                    )
+                seen[identity] = option
 
 
-def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: bool) -> int:
+def _identities(path: str) -> list[str]:
+    """Where a path leads, and which file is there: one file may have several names."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return [os.path.realpath(path)]
+    place = [f"{found.st_dev}:{found.st_ino}"] if stat.S_ISREG(found.st_mode) and found.st_ino else []
+    return [os.path.realpath(path), *place]
+
+
+def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: bool, remark: str) -> int:
     from rich.console import Console
 
-    from swordplay.cli import outcome as outcomes
-    from swordplay.cli import progress
+    from swordplay.cli import keys, outcome, progress
     from swordplay.cli.errors import in_words
     from swordplay.cli.signals import Interrupts
     from swordplay.tracking import run
@@ -156,17 +210,19 @@ def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: 
     with Interrupts() as interrupts:
         try:
             with shown as watch, in_words(lambda: watch.begun):
+                watch.start(remark)
                 found = run(job, watch=watch, told=interrupts)
                 story = None if found.stopped else found.tracker.story(name, refused=found.refused, seconds=found.seconds)
         except KeyboardInterrupt:
             click.echo("swordplay: interrupted.", err=True)
             return interrupts.exit_code
     if story is None:
-        click.echo(_stopped(job, found), err=True)
+        echo(_stopped(job, found), err=True)
         return interrupts.exit_code
     if report is not None:
         _write(story, _view(job, found, quiet, hindsight), report)
     files = _files(job, report, story)
+    outcomes: Any = keys if job.settings.key else outcome
     if as_json:
         click.echo(outcomes.as_json(found, story, files))
     else:
@@ -187,9 +243,12 @@ def _view(job: Any, found: Any, quiet: bool, hindsight: bool) -> Any:
         return LeftOut(options.NOT_ASKED)
     if job.source == "-":
         return LeftOut("the rows came through a pipe and cannot be read again")
+    if job.settings.key:
+        return LeftOut("every key has a stream of its own")
     try:
         most = ROWS if job.rows is None else min(ROWS, job.rows)
-        table = whole(job.source, job.settings, most=most, format=job.format, encoding=job.encoding, on_bad=job.on_bad)
+        read = {"format": job.format, "encoding": job.encoding, "on_bad": job.on_bad, "order": job.order}
+        table = whole(job.source, job.settings, most=most, **read)
     except (TableError, TrackingError) as error:  # too few classes so far, or a file that has changed
         return LeftOut(f"the first rows alone cannot be looked at: {error}")
     if len(table.rows) < FEWEST_ROWS:
@@ -204,11 +263,15 @@ def _view(job: Any, found: Any, quiet: bool, hindsight: bool) -> Any:
 
 def _write(story: Any, view: Any, path: str) -> None:
     from swordplay.cli.errors import Failed
-    from swordplay.report import perspective_section, write_track
+    from swordplay.report import perspective_section, write_keys, write_track
+    from swordplay.tracking.keyed import KeyedStory
 
     command = shlex.join(["swordplay", *sys.argv[1:]])
     try:
-        write_track(story, path, command=command, more=(perspective_section(view, story.learner),))
+        if isinstance(story, KeyedStory):
+            write_keys(story, path, command=command)
+        else:
+            write_track(story, path, command=command, more=(perspective_section(view, story.learner),))
     except OSError as error:
         raise Failed(f"could not write {path}: {error.strerror}. Everything else is done.") from error
 
@@ -228,6 +291,8 @@ def _stopped(job: Any, found: Any) -> str:
     from swordplay.tables.writing import is_stream
 
     where = f"swordplay: stopped after row {found.tracker.last:,}"
+    if found.partial is not None:
+        return f"{where}; the predictions so far are in {found.partial}. With --state PATH the same command could go on."
     if job.state is not None:
         return f"{where} and saved in {job.state}. Run the same command again to go on."
     sent = job.output == "-" or (job.output is not None and is_stream(job.output))

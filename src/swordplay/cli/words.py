@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import click
+
 LONGEST_NAME, MOST_NAMES = 40, 6
 """Letters of a name that are shown, and names in a row."""
+WIDTH, WIDEST_NAME, MOST_COLUMNS = 80, 24, 20
+"""Of a terminal, of a name in a list of columns, and columns in it."""
+KINDS = {"category": "words, one column each", "truth": "true or false", "time": "time of the day"}
+"""What a use of a column is called, where its own name says too little."""
 
 
 def figure(error: float, task: str) -> str:
@@ -39,6 +45,11 @@ def printable(text: str, most: int | None = None) -> str:
     return safe if most is None or len(safe) <= most else f"{safe[: most - 1]}…"
 
 
+def echo(text: str, *, err: bool = False) -> None:
+    """Print lines for people. The one way for text with names and paths of the user's, which may hold anything."""
+    click.echo("\n".join(map(printable, text.split("\n"))), err=err)
+
+
 def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Names in a row, the first few of many.
 
@@ -61,11 +72,20 @@ def in_bytes(size: int) -> str:
 
 
 def columns(plans: Sequence[Any]) -> list[str]:
-    """What is made of the columns, in a line or two."""
-    kinds = {"number": "numbers", "truth": "truths", "category": "categories", "date": "dates"}
-    named = {kind: [plan.name for plan in plans if plan.kind.removesuffix(" and time") == kind] for kind in kinds}
-    used = [f"{kinds[kind]} {listed(names)}" for kind, names in named.items() if names]
-    without = [f"{printable(plan.name, LONGEST_NAME)} ({plan.why})" for plan in plans if plan.kind == "left out"]
-    lines = [f"Columns: {'; '.join(used) or 'none of use'}."]
-    more = f" and {len(without) - MOST_NAMES} more" if len(without) > MOST_NAMES else ""
-    return [*lines, f"Left out: {', '.join(without[:MOST_NAMES])}{more}."] if without else lines
+    """What is made of each column, a line each; of many, those first about which there is something to say."""
+    if not plans:
+        return ["No column is of use: only the target itself is known."]
+    notes = {plan.name: f"{KINDS.get(plan.kind, plan.kind)}{_more(plan)}" for plan in plans}
+    telling = sorted(plans, key=lambda plan: not (plan.how or plan.why))[:MOST_COLUMNS]
+    chosen = [plan for plan in plans if plan in telling]
+    names = [printable(plan.name, WIDEST_NAME) for plan in chosen]
+    wide = max(map(len, names))
+    lines = [f"  {name:<{wide}}  {printable(notes[plan.name])}" for name, plan in zip(names, chosen, strict=True)]
+    rest = len(plans) - len(chosen)
+    more = [f"  ... and {rest} more"] if rest else []
+    return [*(printable(line, WIDTH) for line in lines), *more]
+
+
+def _more(plan: Any) -> str:
+    """Why a column is left out, or how it is written."""
+    return f": {plan.why}" if plan.why else f", {plan.how}" if plan.how else ""

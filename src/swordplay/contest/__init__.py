@@ -1,9 +1,9 @@
-"""All learners of the package on one table: who errs least, at what cost, and how far from the best of hindsight."""
+"""Everybody on one table: the estimator, baselines, other packages and all learners; who errs least, and at what cost."""
 
 from swordplay.contest.contestants import Contestant, contestants
 from swordplay.contest.field import FEWEST_ROWS, Field, field
 from swordplay.contest.perspective import LeftOut, Perspective, perspective
-from swordplay.contest.standings import Benchmark, Contest, Progress, Standing, contest
+from swordplay.contest.standings import Benchmark, Contest, Progress, Standing, UnknownLearner, contest
 
 __all__ = [
     "FEWEST_ROWS",
@@ -15,6 +15,7 @@ __all__ = [
     "Perspective",
     "Progress",
     "Standing",
+    "UnknownLearner",
     "contest",
     "contestants",
     "field",

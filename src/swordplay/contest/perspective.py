@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from swordplay import arguments
-from swordplay.contest.contestants import estimator
+from swordplay.contest.estimator import estimator
 from swordplay.contest.field import FEWEST_ROWS, Field
 from swordplay.game import play
 from swordplay.learners import Sword
@@ -40,7 +40,10 @@ COST = (8e-6, 5e-8, 1.3e-9)
 
 
 class Perspective(NamedTuple):
-    """The first rows of a table, seen from their end."""
+    """The regret on the first rows of a table, against the best sequence in hindsight of each path length.
+
+    Made by :func:`perspective` for ``swordplay compare``, and drawn in its report.
+    """
 
     rows: int
     """How many were looked at."""
@@ -126,7 +129,9 @@ def perspective(
         return LeftOut(f"the {seconds:g} seconds that it may take were over before it was done")
     except RuntimeError as error:
         return LeftOut(f"the best sequences were not found: {error}")
-    lost = float(head.streams[0].values_of(estimator(head)[:, 0]).sum())
+    scores = estimator(head).scores
+    assert scores is not None  # the estimator plays the game
+    lost = float(head.streams[0].values_of(scores[:, 0]).sum())
     return Perspective(
         len(head.rows),
         len(place.rows),

@@ -1,4 +1,4 @@
-"""Two real streams that drift, shipped with the package; ``NOTICE.md`` beside them says where they come from.
+"""Three real streams that drift, shipped with the package; ``NOTICE.md`` beside them says where they come from.
 
 >>> from swordplay import datasets
 >>> prices = datasets.electricity()
@@ -40,6 +40,11 @@ def electricity() -> Dataset:
 def bikesharing() -> Dataset:
     """Bikes rented in Washington, DC, hour by hour, 2010-2019: clock, weather, counts of a day and a week ago; 78,253 rows."""
     return _read("bikesharing.csv.gz", "count")
+
+
+def sulfur() -> Dataset:
+    """Hydrogen sulfide in the tail gas of a sulfur recovery unit, from the flows of five gases and of air; 10,081 rows."""
+    return _read("sulfur.csv.gz", "h2s")
 
 
 def _read(name: str, target: str) -> Dataset:

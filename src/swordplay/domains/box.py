@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,10 @@ class Box:
 
     def __repr__(self) -> str:
         return f"Box({self.lower.tolist()}, {self.upper.tolist()})"
+
+    def settings(self) -> Mapping[str, Any]:
+        """Both corners: many boxes have one centre and one diameter."""
+        return {"lower": self.lower, "upper": self.upper}
 
     def project(self, points: Array) -> Array:
         r""":math:`\arg\min_{z \in X} \|z - x\|`: clip each coordinate."""

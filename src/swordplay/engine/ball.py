@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.engine._jit import lanes, part
+from swordplay.compiling import expert_loop, part
 from swordplay.engine.layout import (
     AHEAD,
     ALPHA,
@@ -38,7 +38,7 @@ from swordplay.engine.layout import (
     UNSCALE,
     WEIGHT,
 )
-from swordplay.engine.meta import adaptive_step, dot, lanes_of, largest, least
+from swordplay.engine.meta import adaptive_step, columns_of, dot, largest, least
 from swordplay.engine.scalar import slope
 from swordplay.types import Matrix, Vector
 
@@ -47,7 +47,7 @@ from swordplay.types import Matrix, Vector
 def sweep(coords: Any, rows: Matrix, vectors: Matrix, features: Vector) -> None:
     """Apply the pending change W += c a' and form <a, W> for every expert: one read and one write of W."""
     products, last = rows[AT_BASE], vectors[LAST]
-    dim, columns = coords.shape[0], lanes_of(rows)
+    dim, columns = coords.shape[0], columns_of(rows)
     products[:] = 0.0
     whole = dim - dim % 4
     for j in range(0, whole, 4):
@@ -66,7 +66,7 @@ def sweep(coords: Any, rows: Matrix, vectors: Matrix, features: Vector) -> None:
         sweep_one(columns, coords[j], rows[COEFFICIENT], last[j], features[j], products)
 
 
-@lanes
+@expert_loop
 def sweep_four(
     columns: int, u: Any, v: Any, w: Any, x: Any, change: Vector, before: Vector, a: Vector, products: Vector
 ) -> None:
@@ -82,7 +82,7 @@ def sweep_four(
         products[i] += (u[i] * a0 + v[i] * a1) + (w[i] * a2 + x[i] * a3)
 
 
-@lanes
+@expert_loop
 def sweep_one(columns: int, line: Any, change: Vector, before: float, a: float, products: Vector) -> None:
     """The coordinate that is left over."""
     for i in range(columns):
@@ -95,7 +95,7 @@ def sweep_one(columns: int, line: Any, change: Vector, before: float, a: float, 
 def sweep_sparse(coords: Any, rows: Matrix, values: Vector, indices: Any) -> None:
     """<a, W> from the rows of W that the features touch; sparse rounds leave no pending change."""
     products = rows[AT_BASE]
-    columns = lanes_of(rows)
+    columns = columns_of(rows)
     products[:] = 0.0
     for position in range(len(indices)):
         add_scaled(columns, products, coords[indices[position]], values[position])
@@ -104,15 +104,15 @@ def sweep_sparse(coords: Any, rows: Matrix, values: Vector, indices: Any) -> Non
 @part
 def scatter(coords: Any, rows: Matrix, values: Vector, indices: Any) -> None:
     """Apply the round's own change W += c a at once, while its rows of W are still near."""
-    columns = lanes_of(rows)
+    columns = columns_of(rows)
     for position in range(len(indices)):
         add_scaled(columns, coords[indices[position]], rows[COEFFICIENT], values[position])
     rows[COEFFICIENT] = 0.0
 
 
-@lanes
+@expert_loop
 def add_scaled(columns: int, total: Any, more: Any, factor: float) -> None:
-    """Total += factor * more."""
+    """total += factor * more."""
     for i in range(columns):
         total[i] += factor * more[i]
 
@@ -160,7 +160,7 @@ def measure_sparse(live: Vector, config: Vector, vectors: Matrix, values: Vector
 def predict(rows: Matrix, live: Vector) -> None:
     """<a, x_i> = alpha <a, xhat_i> - gamma <a, a'>, and their weighted sum."""
     live[LIVE.prediction] = mix(
-        lanes_of(rows),
+        columns_of(rows),
         live[LIVE.cross],
         rows[SCALE],
         rows[ALPHA],
@@ -172,7 +172,7 @@ def predict(rows: Matrix, live: Vector) -> None:
     )
 
 
-@lanes
+@expert_loop
 def mix(
     n: int,
     cross: float,
@@ -199,7 +199,7 @@ def mix(
 @part
 def move(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
     """Both projected steps of every expert, in numbers. Returns the smallest scale."""
-    n, radius, norm = lanes_of(rows), config[CONFIG.size], live[LIVE.norm]
+    n, radius, norm = columns_of(rows), config[CONFIG.size], live[LIVE.norm]
     step_base(
         n,
         norm,
@@ -218,11 +218,11 @@ def move(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
     return smallest
 
 
-@lanes
+@expert_loop
 def step_base(
     n: int, norm: float, eta: Vector, slope_: Vector, unscale: Vector, change: Vector, at_base: Vector, base_norm: Vector
 ) -> None:
-    """Xhat - eta k a, before it is projected."""
+    """xhat - eta k a, before it is projected."""
     for i in range(n):
         stride = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
         base_norm[i] = max(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
@@ -230,7 +230,7 @@ def step_base(
         at_base[i] -= stride * norm
 
 
-@lanes
+@expert_loop
 def shrink_base(n: int, radius: float, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector) -> None:
     """Project on the ball whoever left it: a scaling."""
     limit = radius * radius
@@ -244,8 +244,8 @@ def shrink_base(n: int, radius: float, scale: Vector, unscale: Vector, at_base: 
 
 @part
 def look_ahead(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
-    """X = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat; gradient descent stays at xhat."""
-    n, loss, threshold = lanes_of(rows), int(config[CONFIG.loss]), config[CONFIG.threshold]
+    """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat; gradient descent stays at xhat."""
+    n, loss, threshold = columns_of(rows), int(config[CONFIG.loss]), config[CONFIG.threshold]
     replays(n, loss, threshold, live[LIVE.weight], rows[EXTRA], rows[AT_BASE], live[LIVE.offset], target, rows[REPLAY])
     if config[CONFIG.adaptive] == 1.0:
         # The step of the coming round stands in the row of steps until judge() uses it: the same for both halves of a round.
@@ -279,7 +279,7 @@ def look_ahead(rows: Matrix, live: Vector, config: Vector, target: float) -> Non
         )
 
 
-@lanes
+@expert_loop
 def replays(
     n: int,
     loss: int,
@@ -296,7 +296,7 @@ def replays(
         answer[i] = extra[i] * weight * slope(loss, threshold, at[i] + offset, target)
 
 
-@lanes
+@expert_loop
 def step_ahead(
     n: int,
     norm: float,
@@ -322,7 +322,7 @@ def step_ahead(
         lead[i] = moved
 
 
-@lanes
+@expert_loop
 def shrink_ahead(
     n: int,
     radius: float,
@@ -353,7 +353,7 @@ def flush(coords: Any, rows: Matrix, vectors: Matrix) -> None:
     last = vectors[LAST]
     rows[NORM] = 0.0
     for j in range(coords.shape[0]):
-        for i in range(lanes_of(rows)):
+        for i in range(columns_of(rows)):
             w = rows[SCALE, i] * (coords[j, i] + rows[COEFFICIENT, i] * last[j])
             coords[j, i] = w
             rows[NORM, i] += w * w

@@ -14,6 +14,7 @@ from swordplay.engine import layout
 from swordplay.engine.layout import CONFIG, LIVE
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable, recipe
+from swordplay.guard import Guarded
 from swordplay.metas import Parts
 from swordplay.types import Matrix, State, Vector
 
@@ -36,7 +37,7 @@ class Played(NamedTuple):
     weights: list[Vector] | None
 
 
-class Engine:
+class Engine(Guarded):
     """The compiled twin of a learner for losses of a linear prediction.
 
     Parameters
@@ -78,7 +79,7 @@ class Engine:
 
         return rounds
 
-    def __getstate__(self) -> dict[str, Any]:
+    def _kept(self) -> dict[str, Any]:
         # Kernels and the arrays at hand are found again when they are needed.
         return {name: value for name, value in vars(self).items() if name != "_arrays"} | {"_predict": None, "_learn": None}
 
@@ -116,9 +117,9 @@ class Engine:
         """The engine's own arrays, for a continuation that is the same bit by bit."""
         return self.memory.compact_state()
 
-    def load_compact_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from the arrays of an engine of the same make."""
-        self.memory.load_compact_state(saved)
+    def load_compact_state(self, saved: Mapping[str, Any], reach: float | None = None) -> None:
+        """Go on from the arrays of an engine of the same make; points may lie as far out as ``reach``, if that is given."""
+        self.memory.load_compact_state(saved, reach)
         self._predict = self._learn = None
 
     def widen(self, dim: int) -> None:
@@ -187,12 +188,15 @@ class Engine:
 
     def _clean(self, features: Any, targets: Any) -> tuple[Any, Vector]:
         """Rows and targets that fit, or an error before anything is learned."""
-        rows: Any = features if _is_sparse(features) else np.asarray(features)
+        if hasattr(features, "tocsr"):
+            arguments.require_inside("features", features)
+            features = features.tocsr()  # the kernels know no other format
+        rows: Any = features if _is_sparse(features) else arguments.unmasked("features", features)
         goals = arguments.array("targets", targets, ndim=1)
         if rows.shape != (len(goals), self.dim):
             raise ValueError(f"features must have shape ({len(goals)}, {self.dim}), got {rows.shape}. Give one row per target.")
         if _is_sparse(rows):
-            rows.check_format(full_check=True)
+            arguments.require_inside("features", rows)
         arguments.array("features", rows.data if _is_sparse(rows) else rows)
         if self.loss == "logistic" and not np.isin(goals, (0.0, 1.0)).all():
             raise ValueError("targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1.")

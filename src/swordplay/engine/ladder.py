@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.engine._jit import kernel, lanes, part
+from swordplay.compiling import expert_loop, kernel, part
 from swordplay.engine.ball import add_scaled
 from swordplay.engine.layout import HUBER, LOGISTIC
 from swordplay.engine.scalar import slope
@@ -35,14 +35,14 @@ def move(points: Any, row: Vector, slopes: Matrix) -> None:
             add_scaled(slopes.shape[1], points[k, j], slopes[k], -row[j])
 
 
-@lanes
+@expert_loop
 def judge_values(rungs: int, scores: Vector, target: float, losses: Vector) -> None:
     """Add the squared errors of all rungs."""
     for s in range(rungs):
         losses[s] += (scores[s] - target) * (scores[s] - target)
 
 
-@lanes
+@expert_loop
 def lean(rungs: int, loss: int, threshold: float, scores: Vector, target: float, steps: Vector, factor: float) -> None:
     """Each rung's step times the slope of its loss, in place of its score."""
     for s in range(rungs):

@@ -11,6 +11,8 @@ import numpy as np
 from swordplay.engine import layout
 from swordplay.engine.layout import CONFIG, LIVE
 from swordplay.engine.recipe import NotCompilable, Recipe
+from swordplay.engine.sanity import LIVE_RANGES, require_sane
+from swordplay.state import require
 from swordplay.types import Matrix, State, Vector
 
 COLLINEAR = 1e-9
@@ -140,8 +142,8 @@ class Memory:
             "config": self.config.copy(),
         }
 
-    def load_compact_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from the numbers of a memory of the same make; on an error nothing changes."""
+    def load_compact_state(self, saved: Mapping[str, Any], reach: float | None = None) -> None:
+        """Go on from the numbers of a memory of the same make; on an error nothing changes (see ``sanity``)."""
         clean = {name: self._checked(name, saved) for name in ("live", "config", "vectors", "rows", "coords")}
         n = int(clean["live"][LIVE.experts])
         dim = self.vectors.shape[1]
@@ -160,6 +162,7 @@ class Memory:
         same = [place for place, name in enumerate(CONFIG._fields) if name not in CHANGED_BY_A_SCHEDULE]
         if not np.array_equal(clean["config"][same], self.config[same]):
             raise ValueError("state was saved by a learner of another make. Make this one with the same settings.")
+        require_sane(self.recipe, self.vectors[[layout.CENTER, layout.UPPER]], clean, reach)
         self.live, self.config, self.vectors = clean["live"], clean["config"], clean["vectors"]
         self.reserve(n)
         columns = self.rows.shape[1]
@@ -175,8 +178,10 @@ class Memory:
         if name not in saved:
             raise ValueError(f"state lacks {name!r}. Load a state that the same kind of learner saved.")
         value = np.array(saved[name], dtype=self.coords.dtype if name == "coords" else np.float64)
-        if np.isnan(value).any() or (name == "live" and (value.shape != self.live.shape or not value[LIVE.experts] >= 1)):
+        if np.isnan(value).any() or (name == "live" and value.shape != self.live.shape):
             raise ValueError(f"state[{name!r}] is damaged. Load an earlier one.")
+        if name == "live":
+            require("live.experts", value[LIVE.experts], LIVE_RANGES["experts"])
         return value
 
     def _shape(self, columns: int, dim: int) -> tuple[int, int]:
@@ -207,7 +212,7 @@ class Memory:
     # ------------------------------------------------------------------ to the readable state
 
     def state(self) -> State:
-        """The same as ``Learner.state()`` of the readable twin after the same rounds."""
+        """The same as ``Learner.state()`` of the readable twin after the same rounds, without the settings."""
         now, rows, order = self.live, self.rows, self.order
         base, points = self._base()[order], self._points()[order]
         last = self.vectors[layout.LAST]
@@ -335,7 +340,7 @@ class Memory:
             raise NotCompilable("the learner's points do not follow from its base points: its state was edited.")
 
     def _lookahead(self, norm: Vector, offset: Matrix, order: Any) -> tuple[Vector, Vector]:
-        """Alpha and gamma of x = Proj[xhat - eta m a'] = alpha xhat - gamma a'."""
+        """alpha and gamma of x = Proj[xhat - eta m a'] = alpha xhat - gamma a'."""
         now, config, rows = self.live, self.config, self.rows
         eta = rows[layout.STEP, order]
         if config[CONFIG.adaptive]:

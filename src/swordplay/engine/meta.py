@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from swordplay.engine._jit import lanes, part
+from swordplay.compiling import expert_loop, part
 from swordplay.engine.layout import (
     ADVANTAGE,
     AHEAD,
@@ -45,7 +45,7 @@ from swordplay.types import Matrix, Vector
 
 
 @part
-def lanes_of(rows: Matrix) -> int:
+def columns_of(rows: Matrix) -> int:
     """How many columns a loop over experts runs over, in a form that shows that they make whole blocks."""
     return int(BLOCK * (rows.shape[1] // BLOCK))
 
@@ -68,7 +68,7 @@ def distance(now: float, before: float, norm: float, last_norm: float, cross: fl
 
 @part
 def adaptive_step(multiplier: float, diameter: float, energy: float) -> float:
-    """C D / sqrt(energy), infinite as long as no gradient was met."""
+    """c D / sqrt(energy), infinite as long as no gradient was met."""
     return multiplier * diameter / math.sqrt(energy) if energy > 0.0 else math.inf
 
 
@@ -78,7 +78,7 @@ def judge(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
 
     Returns h, with g_t = h a the gradient at the decision.
     """
-    n = lanes_of(rows)
+    n = columns_of(rows)
     loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
     prediction, norm, last_norm = live[LIVE.prediction], live[LIVE.norm], live[LIVE.last_norm]
     cross, turn, gap = live[LIVE.cross], live[LIVE.turn], live[LIVE.gap]
@@ -140,7 +140,7 @@ def judge(rows: Matrix, live: Vector, config: Vector, target: float) -> float:
     return float(h)
 
 
-@lanes
+@expert_loop
 def slopes(
     n: int, loss: int, threshold: float, weight: float, at: Vector, offset: float, target: float, answer: Vector
 ) -> None:
@@ -149,7 +149,7 @@ def slopes(
         answer[i] = weight * slope(loss, threshold, at[i] + offset, target)
 
 
-@lanes
+@expert_loop
 def adapt(
     n: int,
     norm: float,
@@ -173,7 +173,7 @@ def adapt(
         eta[i] = adaptive_step(multiplier[i], diameter, known if known > 0.0 else energy[i] + surprise)
 
 
-@lanes
+@expert_loop
 def follow_steps(n: int, eta: Vector, inverse: Vector, growth: Vector, largest: Vector) -> None:
     """The certificate's account of 1/eta: its increases and its largest value."""
     for i in range(n):
@@ -183,7 +183,7 @@ def follow_steps(n: int, eta: Vector, inverse: Vector, growth: Vector, largest: 
         inverse[i] = now
 
 
-@lanes
+@expert_loop
 def account(
     n: int,
     norm: float,
@@ -275,7 +275,7 @@ def trust(kappa: float, difference: float, magnitude: float) -> float:
 @part
 def weigh(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
     """Replay the field at old weights and new points, then weigh the experts for the coming round."""
-    n = lanes_of(rows)
+    n = columns_of(rows)
     guess = 0.0
     if config[CONFIG.optimism] != NO_OPTIMISM:
         mean = dot(n, rows[WEIGHT], rows[AHEAD])
@@ -290,7 +290,7 @@ def weigh(rows: Matrix, live: Vector, config: Vector, target: float) -> None:
     normalise(n, rows[WEIGHT], exponentials(n, largest(n, rows[WEIGHT]), rows[WEIGHT]))
 
 
-@lanes
+@expert_loop
 def largest(n: int, values: Vector) -> float:
     """The largest of whole blocks of values.
 
@@ -304,7 +304,7 @@ def largest(n: int, values: Vector) -> float:
     return float(max(max(a, b), max(c, d)))
 
 
-@lanes
+@expert_loop
 def least(n: int, values: Vector) -> float:
     """The least of whole blocks of values."""
     a, b, c, d = values[0], values[1], values[2], values[3]
@@ -314,7 +314,7 @@ def least(n: int, values: Vector) -> float:
     return float(min(min(a, b), min(c, d)))
 
 
-@lanes
+@expert_loop
 def dot(n: int, left: Vector, right: Vector) -> float:
     """<left, right>."""
     total = 0.0
@@ -323,18 +323,18 @@ def dot(n: int, left: Vector, right: Vector) -> float:
     return total
 
 
-@lanes
+@expert_loop
 def score(
     n: int, guess: float, rate: float, ahead: Vector, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
 ) -> None:
-    """Ln prior - rate * (loss so far + guess), the guess being m_i = <M, x_i> = w <a, x_i>."""
+    """ln prior - rate * (loss so far + guess), the guess being m_i = <M, x_i> = w <a, x_i>."""
     for i in range(n):
         m = guess * ahead[i]
         guesses[i] = m
         answer[i] = log_prior[i] - rate * (cumulative[i] + m)
 
 
-@lanes
+@expert_loop
 def score_leaders(
     n: int, guess: float, ahead: Vector, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
 ) -> None:
@@ -347,7 +347,7 @@ def score_leaders(
         answer[i] = log_prior[i] if cumulative[i] + guesses[i] <= smallest else -math.inf
 
 
-@lanes
+@expert_loop
 def exponentials(n: int, highest: float, values: Vector) -> float:
     """exp(v - highest) in place; returns their sum."""
     total = 0.0
@@ -357,7 +357,7 @@ def exponentials(n: int, highest: float, values: Vector) -> float:
     return total
 
 
-@lanes
+@expert_loop
 def normalise(n: int, weights: Vector, total: float) -> None:
     """Weights with a sum of 1, none of them 0."""
     share = 1.0 / total

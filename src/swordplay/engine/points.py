@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from swordplay.engine._jit import part
+from swordplay.compiling import part
 from swordplay.engine.layout import (
     AHEAD,
     BOX,
@@ -59,7 +59,7 @@ def move(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Ve
 def look_ahead(
     coords: Matrix, rows: Matrix, vectors: Matrix, i: int, live: Vector, config: Vector, features: Vector, target: float
 ) -> None:
-    """X = Proj[xhat - eta m a] of expert i; gradient descent stays at xhat."""
+    """x = Proj[xhat - eta m a] of expert i; gradient descent stays at xhat."""
     base, point = coords[i], coords[coords.shape[0] // 2 + i]
     replay = 0.0
     if rows[EXTRA, i] == 1.0:

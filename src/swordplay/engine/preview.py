@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.engine._jit import kernel, part
+from swordplay.compiling import kernel, part
 from swordplay.engine.layout import ALPHA, CENTER, COEFFICIENT, GAMMA, LAST, LIVE, SCALE, WEIGHT
 from swordplay.engine.scaling import scale_row
 from swordplay.types import Matrix, Vector

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from swordplay.compiling import kernel, part
 from swordplay.engine import ball, points
-from swordplay.engine._jit import kernel, part
 from swordplay.engine.layout import CONFIG, ETA, LAST, LIVE, LOG_PRIOR, ROWS, STEP, WEIGHT
 from swordplay.engine.meta import judge, look_back, weigh
 from swordplay.engine.scalar import phi

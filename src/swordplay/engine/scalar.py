@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from swordplay.engine._jit import bits_of, exact, number_of, part
+from swordplay.compiling import bits_of, exact, number_of, part
 from swordplay.engine.layout import HUBER, SQUARED
 
 SHIFTER = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number and leaves that in the low bits
@@ -45,7 +45,7 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
 
 @exact
 def fading(exponent: float) -> float:
-    """Exp of a number that is not positive, to the last bit or two, in a form that vector instructions can hold.
+    """exp of a number that is not positive, to the last bit or two, in a form that vector instructions can hold.
 
     exp(x) = 2^k exp(r) with k = round(x / ln 2) and |r| <= ln(2)/2, where a Taylor polynomial of degree 13 is exact to
     rounding. 2^k is written straight into the exponent bits. Below -700 the answer stays at exp(-700), about 1e-304.

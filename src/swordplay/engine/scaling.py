@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.engine._jit import kernel, part
+from swordplay.compiling import kernel, part
 from swordplay.types import Matrix, Vector
 
 WARM_UP = 32
@@ -21,7 +21,8 @@ LONGEST_REST = 128
 """A column that mostly stands still is taken to do so for this many rows at the most: one that wakes up after years of rest
 would else seem to move enormously."""
 SETTLED = 1e300
-"""Stands amid the first values of a column once they are no longer needed: equal to none of them, it is seen at a glance."""
+"""Written over one of the first values of a column when these are no longer needed: no column holds so large a number, so
+one comparison tells whether a column is still being measured by its first values or already followed."""
 AT_REST = 1e-3
 """Values closer to the centre than so many spreads do not narrow the spread: it would vanish while a column is at rest."""
 TRUSTED = 5

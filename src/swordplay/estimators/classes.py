@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from swordplay.arguments import shown
 from swordplay.estimators.model import LinearModel
+from swordplay.state import COUNT, DAMAGED, require
 from swordplay.types import Matrix, State, Vector
 
 
@@ -32,7 +34,11 @@ class OneModelPerClass:
         self.counts: Vector = np.zeros(0)
         """Rows learned of each class."""
         self.turned = 0
-        """How many of the first models tell the chances against their class instead of those for it: 0 or 1."""
+        """1 if the first model predicts that a row is *not* of the first class, else 0.
+
+        It does so once a third class has joined: the only model of two classes, which told the second from the first, then
+        goes on as that of the second class, and its copy, with every score negated, as that of the first.
+        """
         self.grow(classes)
 
     @property
@@ -61,24 +67,32 @@ class OneModelPerClass:
 
     def predict(self, rows: Matrix) -> Matrix:
         """Probabilities, shape ``(T, K)``; nothing is learned."""
-        return self._probabilities(self._turn(np.column_stack([model.predict(rows) for model in self.models])))
+        return self.probabilities(self.scores(rows))
+
+    def scores(self, rows: Matrix) -> Matrix:
+        """Log-odds of each class, shape ``(T, K)``; of two, those of the second, ``(T, 1)``."""
+        return self._turn(np.column_stack([model.predict(rows) for model in self.models]))
 
     def predict_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
         """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``."""
+        return self.probabilities(self.scores_then_learn(rows, labels, weights))
+
+    def scores_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
+        """The same as log-odds: of each class, or of the second one of two; shape ``(T, len(models))``."""
         positive = [1] if len(self.models) == 1 else range(len(self.models))
         scores = [
             model.predict_then_learn(rows, ((labels == k) != (k < self.turned)).astype(np.float64), weights)
             for k, model in zip(positive, self.models, strict=True)
         ]
         self.counts = self.counts + np.bincount(labels, minlength=self.classes)
-        return self._probabilities(self._turn(np.column_stack(scores)))
+        return self._turn(np.column_stack(scores))
 
     def _turn(self, scores: Matrix) -> Matrix:
         scores[:, : self.turned] *= -1.0
         return scores
 
-    def _probabilities(self, scores: Matrix) -> Matrix:
-        """Logistic of each score; divided by their sum where there is a model per class."""
+    def probabilities(self, scores: Matrix) -> Matrix:
+        """Of the classes, shape ``(T, K)``: the logistic of each score; divided by their sum where each class has a model."""
         logs = -np.logaddexp(0.0, -scores)
         if len(self.models) == 1:
             odds = np.exp(logs)
@@ -95,9 +109,12 @@ class OneModelPerClass:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit."""
-        fresh = OneModelPerClass(self._make, len(np.atleast_1d(saved["counts"])))
+        counts, turned = np.array(saved["counts"], dtype=np.float64), saved.get("turned", 0)
+        if counts.ndim != 1 or not len(counts) <= len(saved) or turned not in ((0,) if len(counts) < 3 else (0, 1)):
+            raise ValueError(f"state has counts of shape {counts.shape} and turned = {shown(turned)}. {DAMAGED}")
+        require("counts", counts, COUNT)
+        fresh = OneModelPerClass(self._make, len(counts))
         for k, model in enumerate(fresh.models):
             prefix = f"{k}."
             model.load_state({name.removeprefix(prefix): v for name, v in saved.items() if name.startswith(prefix)})
-        self.turned = int(bool(saved.get("turned", 0)))
-        self.models, self.counts = fresh.models, np.array(saved["counts"], dtype=np.float64)
+        self.models, self.counts, self.turned = fresh.models, counts, int(turned)

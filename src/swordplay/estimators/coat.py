@@ -13,18 +13,22 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from swordplay import arguments
+from swordplay.estimators import frames
+from swordplay.estimators.block import Block
 from swordplay.estimators.model import LARGEST
-from swordplay.estimators.saved import Saved
+from swordplay.estimators.saved import Saved, parameters, same
 from swordplay.types import Matrix, State, Vector
 
 LARGEST_WEIGHT = 1e6
 """Of a row's loss. Rows that matter a million times more than others are better repeated or left alone."""
 WIDEST_SPARSE = 4096
 """Sparse rows are made dense on the way in, a chunk at a time; beyond this width that would waste more than it saves."""
+ENCODER = "encoder."
+"""Names of an encoder's state in a file."""
 CHUNK_NUMBERS = 1 << 21
 """Entries of a chunk: 16 MB."""
 
@@ -32,13 +36,40 @@ CHUNK_NUMBERS = 1 << 21
 class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Validation, checkpoints and tags of every estimator here."""
 
+    _block: Block | None = None
+    """What :meth:`predict` answers by after ``fit``, until more is learned; None where that is the model itself."""
+    encode: Any = False
+    """Whether words, dates and missing values of a data frame are encoded, for those who have this parameter."""
+    encoder_: Any
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not self.encode
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = bool(self.encode)
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
+        return "model_" in vars(self)
+
+    @property
+    def model_(self) -> Any:
+        """What learns; refused once a parameter is another than it was made with, until :meth:`fit` makes a new one."""
+        try:
+            model, made_with = vars(self)["model_"], vars(self)["_made_with"]
+        except KeyError:
+            raise AttributeError(f"this {type(self).__name__} has not learned anything yet.") from None
+        if changed := [name for name, value in made_with.items() if not same(getattr(self, name), value)]:
+            name = changed[0]
+            raise ValueError(
+                f"{name} was {arguments.shown(made_with[name])} when learning began and is "
+                f"{arguments.shown(getattr(self, name))} now. Set it back, or call fit to begin anew."
+            )
+        return model
+
+    @model_.setter
+    def model_(self, model: Any) -> None:
+        self.__dict__["model_"] = model
+        self.__dict__["_made_with"] = {name: getattr(self, name) for name in parameters(type(self))}
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -53,18 +84,66 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     def _rows(self, X: Any, *, reset: bool = False) -> Any:
         """Rows of finite doubles: a C-contiguous array, or CSR that is narrow enough."""
+        if self.encode:
+            return self.encoder_.rows(self._framed(X, reset=False))
         if not reset and self._is_clean(X):
             return X
+        frames.refuse_columns(X, self._remedy())
         refuse_strings("X", X)
         return refuse_huge("X", self._narrow(validate_data(self, X, accept_sparse="csr", **AS_DOUBLES, reset=reset)))
 
     def _rows_and_targets(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         """The same, and targets as scikit-learn takes them: finite and one for each row."""
+        if self.encode:
+            return self._encoded(X, y, reset=reset)
         if not reset and type(y) is np.ndarray and y.shape == np.shape(X)[:1] and y.dtype.kind in "fiub" and self._is_clean(X):
             return X, y if is_moderate(y) else column_or_1d(check_array(y, ensure_2d=False, input_name="y"))
+        frames.refuse_columns(X, self._remedy())
         refuse_strings("X", X)
         rows, targets = validate_data(self, X, y, accept_sparse="csr", **AS_DOUBLES, reset=reset)
         return refuse_huge("X", self._narrow(rows)), targets
+
+    def _encoded(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        """Rows of a data frame as numbers, NaN where something is missing, and its targets."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        X = self._framed(X, reset=reset)
+        targets = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+        encoder = frames.encoder_of(X, None if reset else self.encoder_)
+        rows = encoder.learn(X)
+        check_consistent_length(rows, targets)
+        self.encoder_ = encoder
+        if reset and frames.is_frame(X):
+            self.n_features_in_, self.feature_names_in_ = len(encoder.types), np.array(list(encoder.types), dtype=object)
+        return rows, targets
+
+    def _framed(self, X: Any, *, reset: bool) -> Any:
+        """A frame as it is; an array as scikit-learn checks it."""
+        if frames.is_frame(X):
+            return X
+        frames.require_names(self, reset=reset)
+        return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
+
+    def _remedy(self) -> str:
+        """What to do about words and dates."""
+        inside = f"{type(self).__name__}(encode=True) takes them; or put" if "encode" in self.get_params() else "Put"
+        return f"{inside} swordplay.sklearn.TableEncoder() before it."
+
+    def _start(self) -> dict[str, Any]:
+        """How a model begins: how many columns it has, and whether more may come."""
+        return {"dim": self.encoder_.start, "grows": True} if self.encode else {"dim": self.n_features_in_}
+
+    def _width(self) -> int:
+        """Columns of numbers that the rows have now."""
+        return int(self.encoder_.width if self.encode else self.n_features_in_)
+
+    @property
+    def coef_names_(self) -> Any:
+        """What each coefficient belongs to: a column of the input or, with ``encode=True``, one that was made of it."""
+        self._require_fitted()
+        if self.encode:
+            return np.array(self.encoder_.names(), dtype=object)
+        return getattr(self, "feature_names_in_", np.array([f"x{k}" for k in range(self.n_features_in_)], dtype=object))
 
     def _is_clean(self, X: Any) -> bool:
         """Whether rows are what the engine takes, as they are: the check of scikit-learn costs as much as learning them."""
@@ -72,6 +151,8 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return bool(plain and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_") and is_moderate(X))
 
     def _narrow(self, rows: Any) -> Any:
+        if not isinstance(rows, np.ndarray):
+            arguments.require_inside("X", rows)
         if not isinstance(rows, np.ndarray) and rows.shape[1] > WIDEST_SPARSE:
             raise ValueError(
                 f"X is sparse with {rows.shape[1]} columns; sparse rows are made dense here and may have {WIDEST_SPARSE}. "
@@ -88,12 +169,19 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         around: State = {"columns": int(self.n_features_in_)}
         if hasattr(self, "feature_names_in_"):
             around["names"] = json.dumps(list(self.feature_names_in_))
-        return self.model_, around
+        if self.encode:
+            around |= {f"{ENCODER}{name}": value for name, value in self.encoder_.state().items()}
+        return self.model_, around if self._block is None else around | self._block.state()
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self.n_features_in_ = saved["columns"]
+        self.n_features_in_ = arguments.whole("columns", saved["columns"])
         if "names" in saved:
-            self.feature_names_in_ = np.array(json.loads(saved["names"]), dtype=object)
+            names = json.loads(saved["names"])
+            if type(names) is not list or set(map(type, names)) != {str} or len(set(names)) != self.n_features_in_:
+                raise ValueError(f"its names are {arguments.shown(names)}, and not those of {self.n_features_in_} column(s).")
+            self.feature_names_in_ = np.array(names, dtype=object)
+        if self.encode:
+            self.encoder_ = frames.resumed({k.removeprefix(ENCODER): v for k, v in saved.items() if k.startswith(ENCODER)})
         self.model_ = self._make()
         return self.model_
 
@@ -101,15 +189,27 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     def _make(self) -> Any:
         """A fresh model from the parameters; refuses those that make no sense."""
 
+    def _study(self, rows: Any, targets: Any) -> None:
+        """Learn the rows of ``fit`` in their order; those who can also work out a block for :meth:`predict`."""
+        play(self.model_, rows, targets, None)
+
 
 AS_DOUBLES = {"dtype": np.float64, "order": "C"}
 
 
 def refuse_strings(name: str, values: Any) -> None:
     """Numbers in quotes would be read as numbers; whoever sends them has not looked at the data."""
-    if (isinstance(values, np.ndarray) and values.dtype.kind in "fiub") or hasattr(values, "indptr"):
+    if isinstance(values, np.ma.MaskedArray):
+        arguments.unmasked(name, values)
+    if hasattr(values, "tocsr"):
+        arguments.require_inside(name, values)
+        return
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         return
     raw = np.asarray(values) if not isinstance(values, list) or _is_table(values) else np.array([], dtype=float)
+    for value in raw.flat if raw.dtype.kind == "O" else ():
+        if isinstance(value, np.ma.MaskedArray):  # such as np.ma.masked, which float() takes for 0
+            arguments.unmasked(name, value)
     quoted = raw.dtype.kind in "US" or (raw.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in raw.flat))
     if quoted:
         raise ValueError(f"{name} must hold numbers, got strings in {arguments.shown(values)}. Encode or convert them first.")

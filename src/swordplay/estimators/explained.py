@@ -9,11 +9,16 @@ import numpy as np
 
 from swordplay import arguments
 from swordplay.estimators import summary
+from swordplay.estimators.block import Block
 from swordplay.estimators.model import LinearModel
+from swordplay.guard import Guarded
 
 
-class Explained(ABC):
+class Explained(Guarded, ABC):
     """Experts, certificates and a summary, of the one model or of each class's own."""
+
+    _block: Block | None = None
+    """What ``predict`` answers by after ``fit``; None where that is the model itself."""
 
     @abstractmethod
     def _models(self) -> dict[str, LinearModel]:
@@ -51,5 +56,5 @@ class Explained(ABC):
         return found[0] if len(found) == 1 else np.array(found)
 
     def summary(self) -> str:
-        """How fast the stream seems to drift, which experts lead, what the bound says."""
-        return summary.text(type(self).__name__, self._models())
+        """How fast the stream seems to drift, which experts lead, what the bound says, and what ``predict`` answers by."""
+        return summary.text(type(self).__name__, self._models(), self._block)

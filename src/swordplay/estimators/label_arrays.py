@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -41,15 +42,46 @@ def dump(classes: Any) -> Any:
 
 
 def load(saved: Any) -> Any:
-    """And back."""
+    """And back.
+
+    Raises
+    ------
+    ValueError
+        If there are no such classes.
+    """
     if not isinstance(saved, str):
-        return saved
-    dtype, labels = json.loads(saved)
-    return np.array(labels, dtype=dtype)
+        classes = np.asarray(saved)
+    else:
+        dtype, labels = json.loads(saved)
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise ValueError(f"its classes are {shown(labels)}, and not strings.")
+        classes = np.array(labels, dtype=object) if dtype == np.dtype(object).str else _words(dtype, labels)
+    numbers = classes.dtype.kind in "fiub"
+    if classes.ndim != 1 or not 1 <= len(classes) == len(np.unique(classes)) or (numbers and not np.isfinite(classes).all()):
+        raise ValueError(f"its classes are {shown(classes.tolist())}, and not different labels.")
+    return classes
+
+
+def _words(dtype: Any, labels: list[str]) -> Any:
+    """Strings, with room for longer ones if their type says so and is no attempt to fill the memory."""
+    classes = np.array(labels, dtype=np.str_)
+    width = re.fullmatch(r"[<>=|]U(\d{1,4})", dtype) if isinstance(dtype, str) else None
+    return classes.astype(f"U{max(int(width[1]), classes.itemsize // 4)}") if width else classes
 
 
 def _require_kind(classes: Any, labels: Any) -> None:
-    """Strings and numbers have no common order, and a label of the other kind is a mistake."""
+    """Labels that can be saved; strings and numbers have no common order, and a label of the other kind is a mistake."""
+    for some in (classes, labels):
+        if some.dtype.kind not in "iubfUO" or (some.dtype.kind == "O" and not all(isinstance(label, str) for label in some)):
+            raise ValueError(
+                f"labels must be numbers, truth values or strings, got {shown(some.tolist())} of {some.dtype}. "
+                "Convert y, such as with y.astype(str)."
+            )
+    whole = classes.dtype.kind in "iub" and labels.dtype.kind in "iub"
+    if whole and np.result_type(classes, labels).kind == "f":  # the only type that numpy finds for both
+        raise ValueError(
+            f"labels of {labels.dtype} would be rounded beside classes of {classes.dtype}. Convert y to {classes.dtype}."
+        )
     if (classes.dtype.kind in "USO") != (labels.dtype.kind in "USO"):
         raise ValueError(
             f"labels must stay of one kind: the classes are {shown(classes.tolist())}, "

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from swordplay.arguments import shown
+from swordplay.checkpoint.encoding import LARGEST_INT_BITS
 from swordplay.estimators.named_rows import dump_names, load_names
+
+PLAIN: dict[type, Callable[[Any], Any]] = {int: int.__int__, float: float.__float__, str: str.__str__}
+"""What a label is, whatever a class derived from these says of itself: so it is compared, and so it is saved."""
 
 
 class Labels:
@@ -27,8 +31,12 @@ class Labels:
             label = label.item()
         if not isinstance(label, bool | int | float | str):
             raise TypeError(f"y must be a truth value, a number or a string, got {shown(label)} ({type(label).__name__}).")
+        if not isinstance(label, bool):
+            label = next(plain(label) for kind, plain in PLAIN.items() if isinstance(label, kind))
         if isinstance(label, float) and not math.isfinite(label):
             raise ValueError(f"y must be finite, got {label}. Leave out rows whose label is missing.")
+        if isinstance(label, int) and label.bit_length() > LARGEST_INT_BITS:
+            raise ValueError(f"y must be a number of at most {LARGEST_INT_BITS} bits, got one of {label.bit_length()}.")
         return label
 
     def place(self, label: Any) -> int:
@@ -55,4 +63,4 @@ class Labels:
 
     def loads(self, text: str) -> None:
         """Labels from text."""
-        self.places = {label: place for place, label in enumerate(load_names(text))}
+        self.places = {self.check(label): place for place, label in enumerate(load_names(text))}

@@ -7,7 +7,9 @@ every loss has smoothness 1 and one pool of step sizes, 1, 1/2, 1/4, ..., serves
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,12 +23,14 @@ from swordplay.engine.memory import CERTIFICATE
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.learners import SwordAgeless, certificate
 from swordplay.learners.certificate import CertificateState
+from swordplay.metas import Parts
 from swordplay.rates import SelfConfident
+from swordplay.state import Range, require
 from swordplay.types import Matrix, State, Vector
 
 LossName = Literal["squared", "huber", "logistic"]
 
-LARGEST = 1e60
+LARGEST = arguments.LARGEST
 """Magnitudes beyond this are mistakes: their squares, times radius and spread, would come near to what doubles can hold."""
 
 THRESHOLDS = {"squared": 10.0, "huber": 1.0, "logistic": 1.0}
@@ -68,7 +72,7 @@ def regression_loss(loss: Any) -> LossName:
 
 
 class Bench(NamedTuple):
-    """Arrays at hand for one row at a time: making them anew would cost more than the arithmetic."""
+    """Scratch arrays of a model for learning or predicting one row; made once: making them costs more than the arithmetic."""
 
     raw: Matrix
     scaled: Matrix
@@ -84,6 +88,13 @@ class Bench(NamedTuple):
     decision: Vector
     aside: Vector
     """The scaled row of a prediction."""
+
+
+@functools.lru_cache(maxsize=4)
+def _parts(width: int, radius: float, memory: float) -> Parts:
+    """What the learner is made of; the same for every class, of which there may be thousands."""
+    rate = SelfConfident(offset=0.0, factor=SHARPNESS, floor=FLOOR, memory=memory)
+    return SwordAgeless(Ball(width, radius), smoothness=1.0, memory=memory).parts._replace(rate=rate)
 
 
 class LinearModel:
@@ -107,6 +118,8 @@ class LinearModel:
     lags
         How many of the last targets join the columns. They are those that were learned: where targets arrive late, a row
         is predicted from the last ones that had arrived.
+    grows
+        Whether rows may be wider than ``dim``: a column beyond joins with the first learned row where it is above 0.
     """
 
     def __init__(
@@ -120,14 +133,13 @@ class LinearModel:
         standardize: bool = True,
         intercept: bool = True,
         lags: int = 0,
+        grows: bool = False,
     ) -> None:
-        self.loss, self.radius = loss, radius
+        self.loss, self.radius, self.grows = loss, radius, grows
         self.recent: Vector = np.full(lags, np.nan)  # the last targets, the newest first
         self.columns = Scaler(dim + lags, clip=clip, intercept=intercept, follow=standardize)
         self.target = Locator(clip=THRESHOLDS["squared"])
-        parts = SwordAgeless(Ball(self.columns.width, radius), smoothness=1.0, memory=memory).parts
-        rate = SelfConfident(offset=0.0, factor=SHARPNESS, floor=FLOOR, memory=memory)
-        self.engine = Engine(parts._replace(rate=rate), "logistic" if loss == "logistic" else "huber")
+        self.engine = Engine(_parts(self.columns.width, radius, memory), "logistic" if loss == "logistic" else "huber")
         self._bench: Bench | None = None
 
     @property
@@ -159,6 +171,8 @@ class LinearModel:
 
     def predict(self, rows: Matrix) -> Vector:
         """Scores of rows of shape ``(T, d)`` by what is known now; nothing is learned."""
+        if self.grows:
+            rows = np.ascontiguousarray(rows[:, : self._dim])
         answer = np.empty(len(rows))
         width, experts = self.columns.width, self.engine.memory.rows.shape[1]
         self._preview(self._with_recent(rows), np.empty(experts), np.empty(width), np.empty(width), answer)
@@ -184,6 +198,8 @@ class LinearModel:
         weights
             Positive weights of the losses, shape ``(T,)``.
         """
+        if self.grows and rows.shape[1] > self._dim:
+            return self._grow(rows, targets, weights)
         scaled, norms = self.columns.scale_and_follow(self._with_lags(rows, targets))
         schedule = np.empty((len(rows), 3))
         smoothness = CURVATURES[self.loss] * np.maximum(norms, SMALLEST_NORM)
@@ -198,6 +214,20 @@ class LinearModel:
         schedule[far, 0] *= reach[far] / off[far]
         played = self.engine.play(scaled, targets - where[:, 0], schedule=schedule, checked=True)
         return played.predictions + where[:, 0]
+
+    def _grow(self, rows: Matrix, targets: Vector, weights: Vector | None) -> Vector:
+        """Let columns join on the way; one that is above 0 brings those before it along."""
+        held = rows[:, self._dim :] > 0.0  # NaN is not
+        first = np.where(held.any(axis=0), held.argmax(axis=0), len(rows))
+        joins = np.minimum.accumulate(first[::-1])[::-1]
+        known, answers = self._dim, []
+        for start, stop in pairwise(sorted({0, *joins.tolist(), len(rows)})):
+            width = known + int(np.count_nonzero(joins <= start))
+            if width > self._dim:
+                self.widen(width)
+            part = None if weights is None else weights[start:stop]
+            answers.append(self.predict_then_learn(np.ascontiguousarray(rows[start:stop, :width]), targets[start:stop], part))
+        return np.concatenate(answers)
 
     def learn_row(self, row: Vector, target: float) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`, several times faster."""
@@ -295,13 +325,22 @@ class LinearModel:
             raise ValueError(
                 f"state['recent'] must have shape {self.recent.shape}, got {recent.shape}. Make the model with the same lags."
             )
+        if self.grows and (dim := len(parts["columns"]["centers"]) - len(recent)) > self._dim:
+            self.widen(dim)
         config = np.asarray(parts["engine"].get("config", ()))
         if config.shape == self.engine.memory.config.shape and config[CONFIG.factor] == EARLIER_SHARPNESS:
             self.engine.memory.config[CONFIG.factor] = EARLIER_SHARPNESS
+        require("recent", recent, Range(-LARGEST, LARGEST, missing=True))
         self.columns.load_state(parts["columns"])
         self.target.load_state(parts["target"])
-        self.engine.load_compact_state(parts["engine"])
+        reach = None if self.loss == "logistic" else self.radius * self.target.widest
+        self.engine.load_compact_state(parts["engine"], reach)
         self.recent = recent
+
+    @property
+    def _dim(self) -> int:
+        """Columns of a row."""
+        return self.columns.dim - len(self.recent)
 
     @property
     def _center(self) -> float:

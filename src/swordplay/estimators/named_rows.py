@@ -14,7 +14,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from swordplay.arguments import shown
+from swordplay.arguments import shown, unmasked
 from swordplay.estimators.model import LARGEST
 from swordplay.types import Matrix, Vector
 
@@ -26,17 +26,23 @@ def number(name: str, value: Any) -> float:
     """A finite real number of sensible size; true and false are 1 and 0."""
     if type(value) is float and -LARGEST <= value <= LARGEST:
         return value  # the usual case
+    if isinstance(value, np.ma.MaskedArray):
+        unmasked(name, value)
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if not isinstance(value, numbers.Real):
         raise TypeError(
             f"{name} must be a number, got {shown(value)} ({type(value).__name__}). Encode it, or leave it out if missing."
         )
-    if not -LARGEST <= value <= LARGEST:  # type: ignore[operator]  # because reals compare with floats, whatever typeshed says
+    try:
+        plain = float(value)
+    except OverflowError:
+        plain = math.inf
+    if not -LARGEST <= plain <= LARGEST:  # the number itself: a class of numbers may compare as it likes
         raise ValueError(
             f"{name} must be finite and not pass {LARGEST:g} in magnitude, got {shown(value)}. Repair it, or leave it out."
         )
-    return float(value)
+    return plain
 
 
 class NamedRows:
@@ -107,8 +113,9 @@ class NamedRows:
     def table(self, frame: nw.DataFrame[Any], places: Mapping[Hashable, int]) -> Matrix:
         """The rows of a frame with a column for each of ``places``; others are checked and left out."""
         table = np.full((len(frame), len(places)), np.nan)
-        for name in frame.columns:
-            column = numeric_column(f"X[{name!r}]", frame[name].to_numpy())
+        # By place and not by name: a number among the names would be taken for a place, or for a row.
+        for name, series in zip(frame.columns, frame.iter_columns(), strict=True):
+            column = numeric_column(f"X[{name!r}]", series.to_numpy())
             if name in places:
                 table[:, places[name]] = column
         return table
@@ -123,8 +130,11 @@ class NamedRows:
 
     def loads(self, text: str) -> None:
         """Names from text."""
+        names = load_names(text)
+        if len(set(names)) < len(names):
+            raise ValueError("it has a name twice.")
         self.places = {}
-        self.join(load_names(text))
+        self.join(names)
 
 
 def numeric_column(name: str, raw: Any) -> Vector:
@@ -141,7 +151,7 @@ def numeric_column(name: str, raw: Any) -> Vector:
 
 def targets(y: Any, count: int) -> Any:
     """Targets or labels as an array, one for each of ``count`` rows."""
-    values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    values = y.to_numpy() if hasattr(y, "to_numpy") else unmasked("y", y)
     if values.shape != (count,):
         raise ValueError(f"y must have one entry for each of the {count} rows of X, got shape {values.shape}.")
     return values
@@ -170,7 +180,10 @@ def dump_names(names: Iterable[Hashable]) -> str:
 
 def load_names(text: str) -> list[Hashable]:
     """And back."""
-    return [_hashable(name) for name in json.loads(text)]
+    names = json.loads(text)
+    if not isinstance(names, list):
+        raise ValueError(f"its names are {shown(names)}, and not a list.")
+    return [_hashable(name) for name in names]
 
 
 def _plain(name: Any) -> Any:

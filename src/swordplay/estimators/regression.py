@@ -15,7 +15,12 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
     """Fit, learn and predict for models of one number; subclasses say how to make the model."""
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forget everything, then learn the rows once, in their order.
+        """Forget everything, then learn the rows once, in their order; :meth:`predict` then answers for rows to come.
+
+        The stream ends with a decision for the next row. A block of rows to come is answered by what would have done best on
+        the blocks inside the table: least squares over all of its rows, over its last ones where it drifts, or the stream's
+        own decision (see ``block_choice``). That holds until more is learned: after :meth:`partial_fit` and
+        :meth:`predict_then_learn`, which know nothing of it, :meth:`predict` answers for the next row again.
 
         Weights of rows are for :meth:`partial_fit`: scikit-learn wants a weight of 2 in ``fit`` to mean the same as the row
         twice, in any order, which no learner that goes through its rows in time can promise.
@@ -27,7 +32,8 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         y
             Targets, shape ``(T,)``.
         """
-        self._learn(X, y, None, fresh=True)
+        rows, targets, _ = self._prepared(X, y, None, fresh=True)
+        self._study(rows, targets)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -56,11 +62,19 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         return self._learn(X, y, sample_weight)
 
     def predict(self, X: Any) -> Vector:
-        """Predictions of rows by what is known now, shape ``(T,)``."""
+        """Predictions of rows by what is known now, shape ``(T,)``: after :meth:`fit` for a block, else for the next row."""
         self._require_fitted()
-        return np.asarray(in_chunks(self.model_.predict, self._rows(X)))
+        block = self._block
+        return np.asarray(
+            in_chunks(self.model_.predict if block is None else lambda part: block.scores(part)[:, 0], self._rows(X))
+        )
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, *, fresh: bool = False) -> Vector:
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Vector:
+        rows, targets, weights = self._prepared(X, y, sample_weight)
+        return np.asarray(play(self.model_, rows, targets, weights))
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any, *, fresh: bool = False) -> tuple[Any, Vector, Vector | None]:
+        """Rows, targets and weights, all of them checked, and a model to learn them."""
         with self._all_or_nothing():
             fresh = fresh or not self.__sklearn_is_fitted__()
             refuse_strings("y", y)
@@ -69,4 +83,5 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
             weights = loss_weights(sample_weight, len(targets))
             if fresh:
                 self.model_ = self._make()
-        return np.asarray(play(self.model_, rows, targets, weights))
+            self._block = None
+        return rows, targets, weights

@@ -14,12 +14,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from river import base
 
+from swordplay.arguments import shown
+from swordplay.estimators import raw_units
 from swordplay.estimators.class_rows import ClassRows
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.labels import Labels
 from swordplay.estimators.model import MEMORY, LinearModel, LossName, regression_loss, settings
 from swordplay.estimators.named_rows import NamedRows, frame_like, number, numeric_column, series_like, targets
-from swordplay.estimators.saved import Saved
+from swordplay.estimators.saved import Saved, parameters, same
 from swordplay.types import Matrix, State, Vector
 
 Features = Mapping[Hashable, Any]
@@ -41,6 +43,24 @@ class _Coat(Explained, Saved, base.Estimator):
         self._settings = settings(self)
         self._rows = NamedRows()
         self._model: Any = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in parameters(type(self)) or "_model" not in vars(self):
+            return super().__setattr__(name, value)
+        before = getattr(self, name, value)
+        if self._model is not None and not same(before, value):
+            raise ValueError(
+                f"{name} is {shown(before)} and cannot become {shown(value)}: this {type(self).__name__} has learned already. "
+                f"Make a new one with clone({{{name!r}: {shown(value)}}})."
+            )
+        super().__setattr__(name, value)
+        try:
+            self._settings = settings(self)
+            if name == "loss":
+                regression_loss(value)
+        except (TypeError, ValueError):
+            super().__setattr__(name, before)
+            raise
 
     def _fresh(self) -> LinearModel:
         """A model for the columns known so far; one at least, so that rows without features can be learned too."""
@@ -68,6 +88,10 @@ class _Coat(Explained, Saved, base.Estimator):
 
     def _row(self, x: Features, values: list[float]) -> Vector:
         return self._rows.row(x, values) if self._rows.places else NOTHING
+
+    def _named(self, coefficients: Vector) -> dict[Hashable, float]:
+        """Coefficients of lags and columns, those of columns by their names."""
+        return {name: float(coefficients[self._settings["lags"] + place]) for name, place in self._rows.places.items()}
 
     def _require_learned(self) -> None:
         if self._model is None:
@@ -114,6 +138,9 @@ class SwordRegressor(_Coat, base.MiniBatchRegressor):
 
     Attributes
     ----------
+    coefficients, intercept_, lag_coef_
+        What the prediction is made of, in the units of the features and of the target: the whole of it wherever no feature
+        is missing or clipped. (``intercept`` is the parameter.)
     weights_, step_sizes_, effective_step_size_, certificate_
         The experts, see there.
 
@@ -179,6 +206,21 @@ class SwordRegressor(_Coat, base.MiniBatchRegressor):
         rows = self._table(frame, self._rows.places)
         return series_like(np.zeros(len(rows)) if self._model is None else self._model.predict(rows), frame)
 
+    @property
+    def coefficients(self) -> dict[Hashable, float]:
+        """Change of the prediction with each feature, by its name and in its own units."""
+        return self._named(raw_units.of_model(self._models()["y"])[0])
+
+    @property
+    def lag_coef_(self) -> Vector:
+        """Change of the prediction with each lag, the newest first, shape ``(lags,)``."""
+        return raw_units.of_model(self._models()["y"])[0][: self._settings["lags"]]
+
+    @property
+    def intercept_(self) -> float:
+        """Prediction where all features (and lags) are 0."""
+        return raw_units.of_model(self._models()["y"])[1]
+
     def _make(self) -> LinearModel:
         return self._fresh()
 
@@ -205,6 +247,8 @@ class SwordClassifier(_Coat, base.MiniBatchClassifier):
     ----------
     classes_
         Labels, in the order in which they came.
+    coefficients, intercept_
+        Of the log-odds of each label, or of the second of two.
     weights_, step_sizes_, effective_step_size_, certificate_
         The experts of the model, or of the model of each class.
 
@@ -304,6 +348,22 @@ class SwordClassifier(_Coat, base.MiniBatchClassifier):
         rows = self._table(frame, self._rows.places)
         return np.full((len(rows), 2), 0.5) if self._model is None else self._model.predict(rows)
 
+    @property
+    def coefficients(self) -> dict[Any, dict[Hashable, float]]:
+        """For each label, or for the second of two: change of its log-odds with each feature, by name and in its own units."""
+        self._require_learned()
+        return dict(zip(self._told_labels, map(self._named, raw_units.of_classes(self._model)[0]), strict=True))
+
+    @property
+    def intercept_(self) -> dict[Any, float]:
+        """For each label, or for the second of two: its log-odds where all features are 0."""
+        self._require_learned()
+        return dict(zip(self._told_labels, raw_units.of_classes(self._model)[1].tolist(), strict=True))
+
+    @property
+    def _told_labels(self) -> list[Any]:
+        return self.classes_ if len(self._model.models) > 1 else self.classes_[-1:]
+
     def _make(self) -> ClassRows:
         return ClassRows(self._fresh, len(self._labels))
 
@@ -317,6 +377,6 @@ class SwordClassifier(_Coat, base.MiniBatchClassifier):
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self._labels.loads(saved["labels"])
-        if len(self._labels) != np.size(saved["model.counts"]):
+        if not 1 <= len(self._labels) == np.size(saved["model.counts"]):
             raise ValueError("it has not as many labels as models.")
         return super()._resume(saved)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from swordplay import checkpoint
+import numpy as np
+
+from swordplay import arguments, checkpoint
 from swordplay.checkpoint import CheckpointError
+from swordplay.guard import Guarded
 from swordplay.types import State
 
 PARAMETER, MODEL = "parameter.", "model."
+SIZES = ("columns", f"{PARAMETER}lags")
+"""Entries that say how much there is: room is made for so much."""
 
 
-class Saved(ABC):
+class Saved(Guarded, ABC):
     """``save`` and ``load``, for classes that keep each argument of their constructor under its own name."""
 
     _library: ClassVar[str] = ""
@@ -31,7 +37,7 @@ class Saved(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and state to a file, all or nothing; no pickle."""
-        state: State = {f"{PARAMETER}{name}": getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        state: State = {f"{PARAMETER}{name}": getattr(self, name) for name in parameters(type(self))}
         learned = self._learned()
         if learned is not None:
             model, around = learned
@@ -52,8 +58,9 @@ class Saved(ABC):
             estimator = cls(**_within(PARAMETER, saved))
             model = _within(MODEL, saved)
             if model:
+                _require_held(saved)
                 estimator._resume(saved).load_state(model)
-        except (TypeError, ValueError, KeyError, RecursionError) as error:
+        except (TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
             raise CheckpointError(
                 f"the checkpoint {os.fspath(path)!r} does not fit {cls.__name__}: {error} Save it again with this version."
             ) from error
@@ -62,6 +69,25 @@ class Saved(ABC):
     @classmethod
     def _kind(cls) -> str:
         return cls._library + cls.__name__
+
+
+@functools.cache
+def parameters(kind: type) -> tuple[str, ...]:
+    """Arguments of the constructor, which are attributes of the same name."""
+    return tuple(inspect.signature(kind).parameters)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values of a parameter mean the same."""
+    return one is other or bool(np.array_equal(one, other))
+
+
+def _require_held(saved: Mapping[str, Any]) -> None:
+    """Refuse sizes that the file itself gives the lie to, before room is made for as much."""
+    numbers = sum(np.size(value) for value in saved.values())
+    for name in SIZES:
+        if arguments.whole(name, saved.get(name, 0), least=0) > numbers:
+            raise ValueError(f"{name} is {saved[name]}, but the file holds {numbers} numbers in all.")
 
 
 def _within(prefix: str, saved: Mapping[str, Any]) -> State:

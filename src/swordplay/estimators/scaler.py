@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay import state
+from swordplay.state import COUNT, Range
 from swordplay.types import Matrix, State, Vector
+
+FARTHEST = 1e63
+"""Values have magnitudes of 1e60 at the most; lengths of rows of differences, as the aggregator has them, somewhat more."""
+RANGES = {"centers": Range(-FARTHEST, FARTHEST), "spreads": Range(0.0, FARTHEST), "counts": COUNT}
+"""What a saved state may hold. Counts are places in ``first`` as long as they are small."""
 
 
 class ScalerState(NamedTuple):
@@ -27,6 +33,19 @@ def _kernels() -> Any:
     from swordplay.engine import scaling
 
     return scaling
+
+
+def _sane(saved: ScalerState) -> ScalerState:
+    """Refuse numbers that no rows lead to."""
+    for name, allowed in RANGES.items():
+        state.require(name, getattr(saved, name), allowed)
+    kernels = _kernels()
+    # In a column that is past its first values, the middle one may be a mark that is no value.
+    settled = (saved.counts >= kernels.WARM_UP) & (saved.first[kernels.WARM_UP // 2] == kernels.SETTLED)
+    values = saved.first.copy()
+    values[kernels.WARM_UP // 2, settled] = 0.0
+    state.require("first", values, RANGES["centers"])
+    return saved
 
 
 class Scaler:
@@ -105,7 +124,7 @@ class Scaler:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self._state = state.restore(self._state, saved)
+        self._state = _sane(state.restore(self._state, saved))
 
 
 class Locator:
@@ -121,6 +140,18 @@ class Locator:
         self.clip = clip
         # The second spread is the largest so far.
         self._state = ScalerState(np.zeros(1), np.zeros(2), np.zeros(1), np.zeros((_kernels().WARM_UP, 1)))
+
+    @property
+    def widest(self) -> float:
+        """A bound on all spreads so far; 0 if the next value meets none.
+
+        A spread may fall as long as few values are known. It is never larger than what lies between two of the first ones.
+        """
+        kernels, known = _kernels(), self._state
+        if known.counts[0] < kernels.TRUSTED or not known.spreads[1] > 0.0:
+            return 0.0
+        first = known.first[known.first != kernels.SETTLED]
+        return float(max(known.spreads[1], first.max() - first.min()))
 
     @property
     def center(self) -> float:
@@ -144,4 +175,4 @@ class Locator:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self._state = state.restore(self._state, saved)
+        self._state = _sane(state.restore(self._state, saved))

@@ -10,16 +10,21 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from swordplay.estimators import label_arrays
+from swordplay import arguments, state
+from swordplay.estimators import label_arrays, raw_units
 from swordplay.estimators.aggregator import SwordAggregator
+from swordplay.estimators.block import Block
+from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
+from swordplay.estimators.block_solvers import LeastSquares, LogOdds
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
+from swordplay.estimators.table_encoder import TableEncoder
 from swordplay.types import Matrix, State, Vector
 
-__all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor"]
+__all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor", "TableEncoder"]
 
 
 class SwordRegressor(Explained, Regression):
@@ -44,6 +49,10 @@ class SwordRegressor(Explained, Regression):
         Whether to learn an intercept.
     lags
         How many of the last targets join the columns. :meth:`predict` uses the last ones that were learned for all its rows.
+    encode
+        Whether X may be a data frame with words, dates, truths and missing values, of which numbers are made as in
+        ``swordplay track`` (see :class:`TableEncoder`): a category gets a column with the first row that is learned of it, and
+        what is missing counts as usual. Needs pyarrow.
 
     Attributes
     ----------
@@ -55,6 +64,8 @@ class SwordRegressor(Explained, Regression):
         The experts, see there.
     n_features_in_, feature_names_in_
         Columns seen.
+    coef_names_
+        With ``encode=True``, what each coefficient belongs to, such as ``town_Bern``.
 
     Examples
     --------
@@ -75,6 +86,7 @@ class SwordRegressor(Explained, Regression):
         standardize: bool = True,
         intercept: bool = True,
         lags: int = 0,
+        encode: bool = False,
     ) -> None:
         self.loss = loss
         self.radius = radius
@@ -83,24 +95,49 @@ class SwordRegressor(Explained, Regression):
         self.standardize = standardize
         self.intercept = intercept
         self.lags = lags
+        self.encode = encode
 
     @property
     def coef_(self) -> Vector:
         """Change of the prediction with each raw column, shape ``(d,)``."""
-        return _in_raw_units(self._models()["y"])[0][self.lags :]
+        return self._in_raw_units()[0][self.lags :]
 
     @property
     def lag_coef_(self) -> Vector:
-        """Change of the prediction with each lag, shape ``(lags,)``."""
-        return _in_raw_units(self._models()["y"])[0][: self.lags]
+        """Change of the prediction with each lag, shape ``(lags,)``; 0 in a block, whose targets are not known."""
+        return self._in_raw_units()[0][: self.lags]
 
     @property
     def intercept_(self) -> float:
         """Prediction where all raw columns (and lags) are 0."""
-        return _in_raw_units(self._models()["y"])[1]
+        return self._in_raw_units()[1]
+
+    def _in_raw_units(self) -> tuple[Vector, float]:
+        model = self._models()["y"]
+        if self._block is None:
+            return raw_units.of_model(model)
+        coefficients, intercepts = self._block.in_raw_units()
+        return np.append(np.zeros(self.lags), coefficients[0]), float(intercepts[0])
+
+    def _study(self, rows: Any, targets: Any) -> None:
+        model = self.model_
+        if model.columns.width > WIDEST:
+            return super()._study(rows, targets)
+        self._block = learn_and_choose(
+            len(targets),
+            lambda first, last: super(SwordRegressor, self)._study(rows[first:last], targets[first:last]),
+            lambda first, last: in_chunks(model.predict, rows[first:last])[:, None],
+            lambda: LeastSquares(rows, places_of(model, rows), targets, model.loss, model.radius),
+        )
+        return None
+
+    def _resume(self, saved: Mapping[str, Any]) -> Any:
+        model = super()._resume(saved)
+        self._block = Block.load(saved, dim=self._width(), models=1, intercept=model.columns.intercept)
+        return model
 
     def _make(self) -> LinearModel:
-        return LinearModel(self.n_features_in_, loss=regression_loss(self.loss), **settings(self))
+        return LinearModel(**self._start(), loss=regression_loss(self.loss), **settings(self))
 
     def _models(self) -> dict[str, LinearModel]:
         self._require_fitted()
@@ -119,6 +156,8 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         As in :class:`SwordRegressor`; the radius is one of log-odds.
     lags
         How many of the last labels join the columns, as truths of "was it this class".
+    encode
+        As in :class:`SwordRegressor`.
 
     Attributes
     ----------
@@ -130,8 +169,6 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         The experts of the model, or of the model of each class.
     """
 
-    classes_: Any
-
     def __init__(
         self,
         radius: float = 32.0,
@@ -140,6 +177,7 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         standardize: bool = True,
         intercept: bool = True,
         lags: int = 0,
+        encode: bool = False,
     ) -> None:
         self.radius = radius
         self.memory = memory
@@ -147,10 +185,20 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         self.standardize = standardize
         self.intercept = intercept
         self.lags = lags
+        self.encode = encode
+
+    @property
+    def classes_(self) -> Any:
+        """Labels, the columns of ``predict_proba``; a copy, as answers are made of them."""
+        try:
+            return vars(self)["_classes"].copy()
+        except KeyError:
+            raise AttributeError("this SwordClassifier has not learned anything yet.") from None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn the rows once, in their order (see :meth:`SwordRegressor.fit`)."""
-        self._learn(X, y, None, None, fresh=True, open_=True)
+        rows, labels, _ = self._prepared(X, y, None, None, fresh=True, open_=True)
+        self._study(rows, labels)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -184,33 +232,51 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         return self._labels(self.predict_proba(X))
 
     def predict_proba(self, X: Any) -> Matrix:
-        """Probabilities of the classes, shape ``(T, K)``."""
+        """Probabilities of the classes, shape ``(T, K)``: after :meth:`fit` for a block, else for the next row."""
         self._require_fitted()
-        return np.asarray(in_chunks(self.model_.predict, self._rows(X)))
+        return np.asarray(in_chunks(lambda part: self.model_.probabilities(self._scores(part)), self._rows(X)))
 
     def decision_function(self, X: Any) -> Any:
         """Log-odds of the second class, shape ``(T,)``; of each class, ``(T, K)``, where there are not two."""
         self._require_fitted()
-        models = self.model_.models
-        scores = in_chunks(lambda part: np.column_stack([model.predict(part) for model in models]), self._rows(X))
-        return scores[:, 0] if len(models) == 1 else scores
+        scores = in_chunks(self._scores, self._rows(X))
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @property
     def coef_(self) -> Matrix:
         """Change of the log-odds with each raw column."""
-        return np.stack([_in_raw_units(model)[0][self.lags :] for model in self._models().values()])
+        return self._in_raw_units()[0]
 
     @property
     def intercept_(self) -> Vector:
         """Log-odds where all raw columns are 0."""
-        return np.array([_in_raw_units(model)[1] for model in self._models().values()])
+        return self._in_raw_units()[1]
+
+    def _in_raw_units(self) -> tuple[Matrix, Vector]:
+        self._require_fitted()
+        if self._block is not None:
+            return self._block.in_raw_units()
+        coefficients, intercepts = raw_units.of_classes(self.model_)
+        return coefficients[:, self.lags :], intercepts
+
+    def _scores(self, rows: Matrix) -> Matrix:
+        return self.model_.scores(rows) if self._block is None else self._block.scores(rows)
 
     def _labels(self, probabilities: Matrix) -> Any:
         return self.classes_[probabilities.argmax(axis=1)]
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, fresh: bool = False, open_: bool = False) -> Matrix:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, open_: bool = False) -> Matrix:
+        rows, labels, weights = self._prepared(X, y, sample_weight, classes, open_=open_)
+        return np.asarray(play(self.model_, rows, labels, weights))
+
+    def _prepared(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, *, fresh: bool = False, open_: bool = False
+    ) -> tuple[Any, Any, Vector | None]:
+        """Rows, labels (0..K-1) and weights, all of them checked, and a model for all classes to learn them."""
         with self._all_or_nothing():
             fresh = fresh or not self.__sklearn_is_fitted__()
+            if isinstance(y, np.ma.MaskedArray):
+                arguments.unmasked("y", y)
             rows, y = self._rows_and_targets(X, y, reset=fresh)
             if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
                 check_classification_targets(y)
@@ -221,12 +287,25 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
             labels = label_arrays.places(wanted, y)
             if fresh:
                 self.model_ = self._make_for(len(wanted))
-            self.classes_ = wanted
+            self._classes = wanted
+            self._block = None
         self.model_.grow(len(wanted))
-        return np.asarray(play(self.model_, rows, labels, weights))
+        return rows, labels, weights
+
+    def _study(self, rows: Any, targets: Any) -> None:
+        model, first_model = self.model_, self.model_.models[0]
+        if model.classes < 2 or first_model.columns.width > WIDEST:
+            return super()._study(rows, targets)
+        self._block = learn_and_choose(
+            len(targets),
+            lambda first, last: super(SwordClassifier, self)._study(rows[first:last], targets[first:last]),
+            lambda first, last: in_chunks(model.scores, rows[first:last]),
+            lambda: LogOdds(rows, places_of(first_model, rows), targets, model.classes, first_model.radius),
+        )
+        return None
 
     def _make_for(self, classes: int) -> OneModelPerClass:
-        make = functools.partial(LinearModel, self.n_features_in_, loss="logistic", **settings(self))
+        make = functools.partial(LinearModel, **self._start(), loss="logistic", **settings(self))
         return OneModelPerClass(make, classes)
 
     def _make(self) -> OneModelPerClass:
@@ -241,17 +320,10 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
         return learned and (learned[0], learned[1] | {"classes": label_arrays.dump(self.classes_)})
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self.classes_ = label_arrays.load(saved["classes"])
-        return super()._resume(saved)
-
-
-def _in_raw_units(model: LinearModel) -> tuple[Vector, float]:
-    """Coefficients of lags and raw columns, and the intercept.
-
-    Where nothing is clipped, x (v - c)/s = (x/s) v - (x/s) c; a column that has not spread yet counts for nothing.
-    """
-    columns = model.columns.state()
-    decision, spreads = model.engine.decision, columns["spreads"]
-    coefficients = np.divide(decision[: len(spreads)], spreads, out=np.zeros_like(spreads), where=spreads > 0)
-    constant = decision[len(spreads) :].sum() + (0.0 if model.loss == "logistic" else model.target.center)
-    return coefficients, float(constant - coefficients @ columns["centers"])
+        self._classes = label_arrays.load(saved["classes"])
+        if len(self._classes) != state.length("model.counts", saved):
+            raise ValueError("it has not as many labels as models.")
+        model = super()._resume(saved)
+        intercept = bool(self.intercept)
+        self._block = Block.load(saved, dim=self._width(), models=len(model.models), intercept=intercept)
+        return model

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from swordplay.engine import layout
+from swordplay.estimators.block import Block
 from swordplay.estimators.model import LinearModel
 
 LEADERS = 3
@@ -14,7 +15,7 @@ LEADERS = 3
 INDENT = " " * 14
 
 
-def text(name: str, models: Mapping[str, LinearModel], *, bound: bool = True) -> str:
+def text(name: str, models: Mapping[str, LinearModel], block: Block | None = None, *, bound: bool = True) -> str:
     """How fast the stream seems to drift, which experts lead, and what the bound says.
 
     Parameters
@@ -23,6 +24,8 @@ def text(name: str, models: Mapping[str, LinearModel], *, bound: bool = True) ->
         Of the estimator.
     models
         What each model tells, such as ``"count"`` or a class, and the model; the names are shown where there are several.
+    block
+        What ``predict`` answers by until more is learned, if not by the models.
     bound
         Whether to say what the bound says.
     """
@@ -33,6 +36,8 @@ def text(name: str, models: Mapping[str, LinearModel], *, bound: bool = True) ->
     for what, model in models.items():
         parts += [f"model of {what}"] if len(models) > 1 else []
         parts += [_drift(model), _experts(model), *([_bound(model)] if bound else [])]
+    if block is not None:
+        parts.append(_answers(block))
     return "\n".join(parts)
 
 
@@ -66,4 +71,12 @@ def _bound(model: LinearModel) -> str:
     return (
         f"  bound       regret at most {fixed:.3g} to any fixed coefficients,\n"
         f"{INDENT}{moving:.3g} to any that travel one radius ({radius:.3g}); of losses of smoothness 1"
+    )
+
+
+def _answers(block: Block) -> str:
+    """What ``predict`` goes by after ``fit``."""
+    return (
+        f"  predict     for a block, by the last {block.rows:,} rows together, penalty {block.penalty:g};\n"
+        f"{INDENT}for the next row as soon as more is learned"
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Mapping
+from typing import Any, final
 
 import numpy as np
 
@@ -29,6 +30,10 @@ class OEGDExperts:
     def __init__(self, domain: Domain, steps: Steps) -> None:
         self.domain = domain
         self.steps = steps
+
+    def settings(self) -> Mapping[str, Any]:
+        """How the steps are chosen; the learner says the domain."""
+        return {"steps": self.steps}
 
     def start(self) -> ExpertState:
         """All at the domain's centre, expecting nothing."""
@@ -59,5 +64,5 @@ class OEGDExperts:
         return self.steps.sizes(state.energy)
 
     def _ahead(self, base: Matrix, replay: Matrix, energy: Vector) -> Matrix:
-        """X = Proj[xhat - eta M]: the same step for both halves of a round, which the certificate relies on."""
+        """x = Proj[xhat - eta M]: the same step for both halves of a round, which the certificate relies on."""
         return self.domain.project(base - strides(self.steps.sizes(energy), replay))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Mapping
+from typing import Any, final
 
 import numpy as np
 
@@ -29,6 +30,10 @@ class OGDExperts:
     def __init__(self, domain: Domain, steps: Steps) -> None:
         self.domain = domain
         self.steps = steps
+
+    def settings(self) -> Mapping[str, Any]:
+        """How the steps are chosen; the learner says the domain."""
+        return {"steps": self.steps}
 
     def start(self) -> ExpertState:
         """All at the domain's centre."""

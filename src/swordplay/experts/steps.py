@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -63,6 +64,10 @@ class AdaGradNorm:
 
     def __init__(self, diameter: float) -> None:
         self.diameter = arguments.positive("diameter", diameter)
+
+    def settings(self) -> Mapping[str, Any]:
+        """The diameter that the steps are made of."""
+        return {"diameter": self.diameter}
 
     def count(self) -> int:
         """One; more are forked off as the rounds go by."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from swordplay.experts import Experts, ExpertState, Move
 from swordplay.learners import certificate
 from swordplay.learners.learner import SLACK, StatefulLearner, frozen
 from swordplay.metas import HedgeState, Optimism, OptimismState, OptimisticHedge, Parts
-from swordplay.types import Domain, Gradient, Matrix, State, Vector
+from swordplay.types import Domain, Gradient, Matrix, Vector
 
 
 class EnsembleState(NamedTuple):
@@ -127,9 +127,24 @@ class Ensemble(StatefulLearner[EnsembleState]):
             raise ValueError(
                 "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: load an earlier one."
             )
+        prior = self._template({"hedge.weights": weights}).hedge.log_prior
+        if not np.allclose(new.hedge.log_prior, prior, rtol=SLACK):
+            raise ValueError("state['hedge.log_prior'] is not that of this learner. The state is damaged: load an earlier one.")
+        points, guess = stacked(new.experts), new.optimism.guess
+        slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
+        if not np.allclose(new.hedge.guesses, points @ guess, atol=slack):
+            raise ValueError("state['hedge.guesses'] are not those of its optimism. The state is damaged: load an earlier one.")
 
-    def _settings(self) -> State:
-        return super()._settings() | {"settings.step_sizes": self._concatenated_steps(self._start())}
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with."""
+        return {
+            **super().settings(),
+            "step_sizes": self._concatenated_steps(self._start()),
+            "prior": self._prior,
+            "experts": self._experts,
+            "meta": self._hedge,
+            "optimism": self._optimism,
+        }
 
     def _decide(self, state_: EnsembleState) -> Vector:
         return np.asarray(state_.hedge.weights @ stacked(state_.experts))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from swordplay import arguments, checkpoint, state
+from swordplay import arguments, checkpoint, settings, state
 from swordplay.experts import ExpertState
-from swordplay.learners import certificate
+from swordplay.learners import certificate, sanity
 from swordplay.types import Array, Domain, Gradient, Loss, State, Vector
 
 SLACK = 1e-9
 """How far outside the domain a saved point may lie, relatively: rounding of whoever wrote it."""
+REMEDY = "Make the learner with the settings it was saved with."
 
 
 class LearnerState(Protocol):
@@ -46,7 +48,7 @@ class Keeper(Protocol):
         ...
 
     def state(self) -> State:
-        """The learner's state, as ``Learner.state`` would give it."""
+        """The learner's state, as ``Learner.state`` would give it, without the settings."""
         ...
 
     def release(self) -> None:
@@ -105,50 +107,79 @@ class StatefulLearner(ABC, Generic[S]):
         return certificate.value(self._state.certificate, self.domain.diameter, path)
 
     def state(self) -> State:
-        """All that the next round needs, as named arrays and numbers."""
-        return state.flatten(self._state)
+        """All that the next round needs and all that the learner was made with, as named arrays and numbers."""
+        return state.flatten(self._state) | settings.write(self._made_with)
 
     def load_state(self, state_: Mapping[str, Any]) -> None:
-        """Go on from a saved state, bit by bit as the learner that saved it."""
+        """Go on from a saved state, bit by bit as the learner that saved it.
+
+        Raises
+        ------
+        ValueError
+            If the state is damaged, or was saved by a learner with other settings; nothing changes.
+        """
         if not isinstance(state_, Mapping):
             raise TypeError(f"state must be the dictionary that state() returned, got {type(state_).__name__}.")
-        new = state.restore(self._template(state_), state_)
+        saved, made_with = settings.split(state_)
+        if differ := settings.differences(made_with, self._made_with):
+            raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
+        new = state.restore(self._template(saved), saved)
         self._require_sane(new)
         self._take(new)
 
     def _require_sane(self, new: S) -> None:
         """Refuse a state that no game leads to."""
-        if new.rounds < 0:
-            raise ValueError(
-                f"state['rounds'] must be at least 0, got {new.rounds}. The state is damaged: load an earlier one."
-            )
+        sanity.require_ranges(new)
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         for kind in new.experts:
             inside = np.isfinite(kind.points).all() and np.isfinite(kind.base).all()
             if not (inside and self.domain.contains(np.vstack([kind.points, kind.base]), atol=slack).all()):
                 raise ValueError("state has points outside the domain. Make the learner with the domain it was saved with.")
-            if not (kind.energy >= 0).all():
-                raise ValueError("state has a negative energy. The state is damaged: load an earlier one.")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint: the state in a file, whole or not at all."""
-        checkpoint.save(path, self.state() | self._settings(), kind=type(self).__name__)
+        """Write a checkpoint: the state and the settings in a file, whole or not at all."""
+        checkpoint.save(path, self.state(), kind=type(self).__name__)
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Go on from a checkpoint that a learner made with the same settings saved; on an error nothing changes."""
-        saved = checkpoint.load(path, kind=type(self).__name__)
-        for name, mine in self._settings().items():
-            theirs = saved.pop(name, None)
-            if not np.array_equal(theirs, mine):
-                raise checkpoint.CheckpointError(
-                    f"{os.fspath(path)} was saved with {name} = {arguments.shown(theirs)}, but this learner has "
-                    f"{arguments.shown(mine)}. Make the learner with the settings it was saved with."
-                )
-        self.load_state(saved)
+        """Go on from a checkpoint that a learner made with the same settings saved.
 
-    def _settings(self) -> State:
-        """What a checkpoint must have in common with the learner that loads it."""
-        return {"settings.center": np.array(self.domain.center), "settings.diameter": float(self.domain.diameter)}
+        A method and no constructor: a file cannot hold your domain, your pool or your rate, so you make the learner and the
+        file is compared with it.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is not a whole checkpoint of this kind of learner, or was saved with other settings; nothing changes.
+        """
+        saved = checkpoint.load(path, kind=type(self).__name__)
+        _, made_with = settings.split(saved)
+        if not made_with:
+            raise checkpoint.CheckpointError(
+                f"{os.fspath(path)} does not say what its learner was made with. Save it with learner.save."
+            )
+        if differ := settings.differences(made_with, self._made_with):
+            raise checkpoint.CheckpointError(f"{os.fspath(path)} was saved with other settings: {differ}. {REMEDY}")
+        try:
+            self.load_state(saved)
+        except ValueError as error:
+            raise checkpoint.CheckpointError(f"the checkpoint {os.fspath(path)!r} cannot be used: {error}") from error
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with: everything that a saved state and the learner that loads it must have in common.
+
+        The centre and the diameter of the domain and the first step sizes are said here for every learner; the parts add
+        what these three do not say.
+        """
+        return {
+            "learner": type(self).__qualname__,
+            "center": self.domain.center,
+            "diameter": self.domain.diameter,
+            "domain": self.domain,
+        }
+
+    @cached_property
+    def _made_with(self) -> State:
+        return settings.flatten(self.settings())
 
     def hand_over(self, keeper: Keeper) -> None:
         """Leave the state with a keeper until somebody asks the learner for it."""
@@ -174,7 +205,7 @@ class StatefulLearner(ABC, Generic[S]):
         return self._own
 
     def _take(self, new: S) -> None:
-        """A new state, all at once; a keeper's would be of the past from now on."""
+        """Go on from a new state; whoever kept the old one lets go of it."""
         self._release()
         self._own, self._decision, self.keeper = new, None, None
 

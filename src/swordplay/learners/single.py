@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from collections.abc import Mapping
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -41,6 +42,11 @@ class SingleExpert(StatefulLearner[SingleState]):
     def step_sizes(self) -> Vector:
         """The one step size, shape ``(1,)``."""
         return frozen(self._expert.step_sizes(self._state.experts[0]))
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with."""
+        steps = self._expert.step_sizes(self._expert.start())
+        return {**super().settings(), "step_sizes": steps, "experts": (self._expert,)}
 
     def _start(self) -> SingleState:
         return SingleState(0, (self._expert.start(),), certificate.start(experts=1))

@@ -72,7 +72,7 @@ class SwordVar(_Tuned):
 
     References
     ----------
-    Zhao et al. (2020), Algorithm Sword_var. ``bounds.sword_var`` is its bound with every constant.
+    Zhao et al. (2020), Sword_var, Theorem 3. ``bounds.sword_var`` is its bound with every constant.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class SwordSmall(_Tuned):
 
     References
     ----------
-    Zhao et al. (2020), Algorithm Sword_small. ``bounds.sword_small`` is its bound with every constant.
+    Zhao et al. (2020), Sword_small, Theorem 5. ``bounds.sword_small`` is its bound with every constant.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class SwordBest(_Tuned):
 
     References
     ----------
-    Zhao et al. (2020), Algorithm Sword_best. ``bounds.sword_best`` is its bound with every constant.
+    Zhao et al. (2020), Sword_best, Theorem 7. ``bounds.sword_best`` is its bound with every constant.
     """
 
     def __init__(

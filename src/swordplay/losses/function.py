@@ -53,7 +53,7 @@ class FunctionLoss:
         return f"FunctionLoss(smoothness={self.smoothness})"
 
     def value(self, points: Array) -> Array:
-        """F at points of shape ``(..., d)``; shape ``(...,)``."""
+        """f at points of shape ``(..., d)``; shape ``(...,)``."""
         points = np.asarray(points, dtype=np.float64)
         return self._answer("value", self._value(points), points.shape[:-1], points.shape)
 

@@ -35,7 +35,7 @@ class HuberLoss(LinearLoss):
         self.threshold = arguments.positive("threshold", threshold)
 
     def phi(self, prediction: Array) -> Array:
-        """H of the residual, written with the clipped residual c: c (r - c/2)."""
+        """h of the residual, written with the clipped residual c: c (r - c/2)."""
         residual: Vector = np.asarray(prediction - self.target)
         clipped = np.clip(residual, -self.threshold, self.threshold)
         return np.asarray(clipped * (residual - 0.5 * clipped))

@@ -61,7 +61,7 @@ class LinearLoss(ABC):
         return self.curvature * float(self.features @ self.features)
 
     def value(self, points: Array) -> Array:
-        """F at points of shape ``(..., d)``; shape ``(...,)``."""
+        """f at points of shape ``(..., d)``; shape ``(...,)``."""
         return self.phi(arguments.points("points", points, self.dim) @ self.features)
 
     def gradient(self, points: Array) -> Array:

@@ -52,7 +52,7 @@ class QuadraticLoss:
         return len(self.vector)
 
     def value(self, points: Array) -> Array:
-        """F at points of shape ``(..., d)``; shape ``(...,)``."""
+        """f at points of shape ``(..., d)``; shape ``(...,)``."""
         points = arguments.points("points", points, self.dim)
         curved = np.einsum("...i,...i->...", points @ self.matrix, points)
         return np.asarray(0.5 * curved - points @ self.vector + self.constant)

@@ -39,7 +39,7 @@ class WeightedLoss:
         return None if self.loss.smoothness is None else self.weight * self.loss.smoothness
 
     def value(self, points: Array) -> Array:
-        """F at points of shape ``(..., d)``; shape ``(...,)``."""
+        """f at points of shape ``(..., d)``; shape ``(...,)``."""
         return np.asarray(self.weight * self.loss.value(points))
 
     def gradient(self, points: Array) -> Array:

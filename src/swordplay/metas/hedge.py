@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from collections.abc import Mapping
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -59,6 +60,10 @@ class OptimisticHedge:
     def __init__(self, rate: Rate, setting: Setting) -> None:
         self.rate = rate
         self.setting = setting
+
+    def settings(self) -> Mapping[str, Any]:
+        """The rate, and the constants that it may ask for."""
+        return {"rate": self.rate, **self.setting._asdict()}
 
     def start(self, prior: Vector) -> HedgeState:
         """Weights equal to the prior."""
@@ -124,7 +129,7 @@ def entropy(log_prior: Vector) -> float:
 
 
 def exponential_weights(log_prior: Vector, losses: Vector, rate: float) -> Vector:
-    """Prior * exp(-rate * losses), normalised, in the log domain; an infinite rate follows the leaders."""
+    """prior * exp(-rate * losses), normalised, in the log domain; an infinite rate follows the leaders."""
     gaps = losses - losses.min()
     with np.errstate(invalid="ignore", over="ignore"):
         penalty = np.where(gaps > 0, rate * gaps, 0.0)

@@ -8,7 +8,8 @@ A good guess lets the meta move before it is hurt; the regret pays only for how 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol, final
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
@@ -135,6 +136,10 @@ class LearnedOptimism:
 
     def __init__(self, rate: float) -> None:
         self.rate = rate if rate == math.inf else arguments.positive("rate", rate)
+
+    def settings(self) -> Mapping[str, Any]:
+        """The rate, which may be infinite."""
+        return {"rate": self.rate}
 
     def start(self, dim: int) -> OptimismState:
         """A guess of 0."""

@@ -109,7 +109,7 @@ def sword_var(
 
     References
     ----------
-    Zhao et al. (2020), the theorem on Sword_var.
+    Zhao et al. (2020), Theorem 3.
     """
     A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
@@ -139,7 +139,7 @@ def sword_small(
 
     References
     ----------
-    Zhao et al. (2020), the theorem on Sword_small.
+    Zhao et al. (2020), Theorem 5; its self-bounding lemma is Lemma 4.
     """
     A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
@@ -171,7 +171,7 @@ def sword_best(
 
     References
     ----------
-    Zhao et al. (2020), the theorem on Sword_best.
+    Zhao et al. (2020), Theorem 7.
     """
     A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)

@@ -94,7 +94,7 @@ class Section(NamedTuple):
 
 
 class Page(NamedTuple):
-    """All of it."""
+    """A whole report before it is written as HTML: made by the builders of this room, read by ``document.render``."""
 
     title: str
     facts: str

@@ -85,6 +85,7 @@ def _short(story: Story, found: tuple[Change, ...]) -> Section:
             Answer("Can I trust it?", first_screen.can_i_trust_it(story)),
             Answer("What changed, and when?", calm, told),
             Text(_counts(story)),
+            *map(Text, story.remarks),
         ),
     )
 

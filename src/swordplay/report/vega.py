@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from swordplay import extras
+
 # The package's own ``vega`` is null in a bundle (1.9), so the page draws by vega-embed.
 LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
 """Digits of a place in a drawing beyond a hundredth of a pixel."""
@@ -44,6 +46,6 @@ def _package() -> Any:
         import vl_convert
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
-            "reports need vl-convert-python. Install it with: pip install 'swordplay[cli]'", name="vl_convert"
+            f"reports need vl-convert-python. Install it with: {extras.installation('cli')}", name="vl_convert"
         ) from missing
     return vl_convert

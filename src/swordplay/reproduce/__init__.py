@@ -2,7 +2,7 @@
 
 References
 ----------
-Zhao et al. (2020), Instances 1 and 2 and the theorems on Sword_var, Sword_small and Sword_best.
+Zhao et al. (2020), Instances 1 and 2, and Theorems 3, 5 and 7 (Sword_var, Sword_small, Sword_best).
 """
 
 from swordplay.reproduce.entries import Tuning

@@ -124,6 +124,8 @@ class Group:
         self._join([self._read(keys, data) for keys, data in saved])
 
     def _read(self, keys: Sequence[str], data: bytes) -> Piece:
+        if len(data) < HEADER.size:
+            raise _damaged(len(data), len(keys))
         fingerprint, count, early, single = HEADER.unpack_from(data)
         if fingerprint != self._fingerprint:
             raise ValueError(
@@ -142,6 +144,8 @@ class Group:
         firsts = [Young(*(reader.take(np.float64, shape) for shape in shapes)) for _ in self._models]
         if reader.position != len(data) or count != len(keys) or young.sum() != early:
             raise _damaged(len(data), len(keys))
+        for some, first in zip(records, firsts, strict=True):
+            form.require_sane(some, young, first)
         return Piece(keys, orders, young, records, firsts)
 
     def _join(self, pieces: list[Piece]) -> None:

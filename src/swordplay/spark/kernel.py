@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from swordplay.engine._jit import kernel, part
+from swordplay.compiling import kernel, part
 from swordplay.engine.layout import (
     ALPHA,
     COEFFICIENT,

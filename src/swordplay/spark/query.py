@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import functions
 
-from swordplay import arguments
+from swordplay import arguments, extras
 from swordplay.estimators.model import LossName, regression_loss
 from swordplay.spark.columns import Columns, labels
 from swordplay.spark.plan import Layout, Plan
@@ -168,7 +168,7 @@ def _answers(plan: Plan) -> str:
 def _require_state_store(session: Any) -> None:
     """What a stateful query needs; without it Spark stops in its first batch, with messages that do not say why."""
     if find_spec("google") is None or find_spec("google.protobuf") is None:
-        raise ImportError("Spark needs protobuf for state in Python. Install it: pip install 'swordplay[spark]'.")
+        raise ImportError(f"Spark needs protobuf for state in Python. Install it with: {extras.installation('spark')}")
     if not session.conf.get(PROVIDER, "").endswith("RocksDBStateStoreProvider"):
         raise ValueError(
             f"a stateful query in Python needs the RocksDB state store. Say: spark.conf.set({PROVIDER!r}, {ROCKS!r})."

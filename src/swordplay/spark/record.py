@@ -12,15 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.engine.layout import COEFFICIENT, LAST, NORM, SCALE
-from swordplay.engine.scaling import WARM_UP
-from swordplay.estimators.model import CURVATURES, REACH, SMALLEST_NORM, THRESHOLDS, LinearModel, LossName
+from swordplay.engine.layout import COEFFICIENT, GAMMA, LAST, LIVE, NORM, SCALE, WEIGHT
+from swordplay.engine.sanity import LIVE_RANGES, ROW_RANGES, SIGNED, SLACK
+from swordplay.engine.scaling import SETTLED, WARM_UP
+from swordplay.estimators.model import CURVATURES, LARGEST, REACH, SMALLEST_NORM, THRESHOLDS, LinearModel, LossName
+from swordplay.estimators.scaler import FARTHEST, RANGES
 from swordplay.spark import kernel
 from swordplay.spark.kernel import KEPT_LIVE, KEPT_ROWS, SETTING
+from swordplay.state import Range, require
 from swordplay.types import Matrix, Vector
 
 SINGLE_SPREADS = (1e-15, 1e15)
 """Spreads of the target whose squares, and sums of millions of them, are numbers of single precision too."""
+
+KEPT_LIVE_NAMES = [LIVE._fields[place] for place in KEPT_LIVE]
 
 
 class Young(NamedTuple):
@@ -76,6 +81,20 @@ class Form:
         self._counts, self._last = slice(ends[3] - dim - lags, ends[3]), slice(ends[3], ends[4])
         self._numbers = {row: slice(ends[4] + k * experts, ends[4] + (k + 1) * experts) for k, row in enumerate(KEPT_ROWS)}
         self._coords = slice(ends[5], ends[6])
+        meta = [(name, k, LIVE_RANGES.get(name, SIGNED)) for k, name in enumerate(KEPT_LIVE_NAMES)]
+        columns_ = [slice(ends[3] - (3 - k) * (dim + lags), ends[3] - (2 - k) * (dim + lags)) for k in range(3)]
+        self._ranges: list[tuple[str, Any, Range]] = [
+            *meta,
+            ("recent", slice(ends[0], ends[1]), Range(-LARGEST, LARGEST, missing=True)),
+            ("target's centre", int(ends[1]), RANGES["centers"]),
+            ("target's spreads", slice(ends[1] + 1, ends[1] + 3), RANGES["spreads"]),
+            ("target's count", self._place_count, RANGES["counts"]),
+            *zip(RANGES, columns_, RANGES.values(), strict=True),
+            ("last row", self._last, SIGNED),
+            *((f"rows.{row}", where, ROW_RANGES.get(row, SIGNED)) for row, where in self._numbers.items()),
+            ("points", self._coords, SIGNED),
+        ]
+        """What a saved record may hold, and where it stands."""
         self.head = int(ends[3])
         """Numbers of a record that stay doubles in any case: a column that lies far from 0 would lose its spread."""
         derived = np.r_[tuple(self._numbers[row] for row in (SCALE, COEFFICIENT, NORM))]
@@ -88,6 +107,38 @@ class Form:
         # Different values, as those of a grown key may be: a young one writes them before it reads them.
         values = np.arange(float(WARM_UP))[:, None]
         return Young(*(np.tile(values, (count, 1, columns)) for columns in (self.dim + self.lags, 1)))
+
+    def require_sane(self, records: Matrix, are_young: Any, young: Young) -> None:
+        """Refuse records with numbers that no rows lead to: the kernel takes counts for places.
+
+        Parameters
+        ----------
+        records
+            Of K keys.
+        are_young, young
+            Which of them have first rows, shape ``(K,)``, and these.
+
+        Raises
+        ------
+        ValueError
+            Names what is wrong.
+        """
+        for name, where, allowed in self._ranges:
+            require(name, records[:, where], allowed)
+        for first, counts in zip(
+            young, (records[are_young, self._counts], records[are_young, self._place_count, None]), strict=True
+        ):
+            values = first.copy()
+            values[:, WARM_UP // 2][(values[:, WARM_UP // 2] == SETTLED) & (counts >= WARM_UP)] = 0.0  # a mark, see scaling
+            require("first rows", values, RANGES["centers"])
+        numbers, last = (
+            {row: records[:, where] for row, where in self._numbers.items()},
+            np.abs(records[:, self._last]).max(axis=1),
+        )
+        moved = numbers[SCALE] * (np.abs(self._points(records)).max(axis=1) + np.abs(numbers[COEFFICIENT]) * last[:, None])
+        for name, far in (("points", moved), ("points ahead", np.abs(numbers[GAMMA]) * last[:, None])):
+            require(name, far, Range(0.0, FARTHEST))
+        require("sum of the weights", records[:, self._numbers[WEIGHT]].sum(axis=1), Range(1.0 - SLACK, 1.0 + SLACK))
 
     def are_young(self, records: Matrix, young: Young) -> Any:
         """Which of these keys still need their first rows, shape ``(K,)``.
@@ -161,7 +212,8 @@ class Form:
     def unsettle(self, head: Matrix, tail: Any) -> Matrix:
         """Whole records from settled ones."""
         records = np.empty((len(head), len(self.fresh)))
-        records[:, : self.head], records[:, self._tail] = head, tail
+        with np.errstate(invalid="ignore"):  # what is not a number is refused later
+            records[:, : self.head], records[:, self._tail] = head, tail
         records[:, self._numbers[SCALE]], records[:, self._numbers[COEFFICIENT]] = 1.0, 0.0
         points = self._points(records)
         records[:, self._numbers[NORM]] = np.einsum("kji,kji->ki", points, points)

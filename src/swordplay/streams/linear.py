@@ -183,21 +183,17 @@ class LinearStream:
 
 def _real_csr(value: Any) -> Any:
     """A CSR matrix of floats whose indices lie inside it; scipy itself does not look, and the engine must not stumble."""
+    arguments.require_inside("features", value)
     rows = value.tocsr()
     if rows.dtype.kind not in "fiub":
         raise TypeError(f"features must hold real numbers, got dtype {rows.dtype}. Convert it to float first.")
-    try:
-        rows.check_format(full_check=True)
-    except ValueError as reason:
-        raise ValueError(f"features is not a valid CSR matrix: {reason}. Build it from rows and columns again.") from None
+    arguments.require_inside("features", rows)
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
 
 
 def _real_table(value: Any) -> Any:
     """A two-dimensional array of real numbers in its own order, and in single precision if it came so: no copy."""
-    if np.ma.isMaskedArray(value):
-        raise TypeError("features must not be a masked array: its mask would be lost. Fill it or drop the masked rows.")
-    raw = np.asarray(value)
+    raw = arguments.unmasked("features", value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(f"features must hold real numbers, got dtype {raw.dtype}. Convert it to float first.")
     return raw if raw.dtype == np.float32 else np.asarray(raw, dtype=np.float64)
@@ -205,7 +201,7 @@ def _real_table(value: Any) -> Any:
 
 def _real_column(value: Any) -> Vector:
     """A one-dimensional array of doubles."""
-    raw = np.asarray(value)
+    raw = arguments.unmasked("targets", value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(f"targets must hold real numbers, got dtype {raw.dtype}. Convert it to float first.")
     if raw.ndim != 1:

@@ -1,9 +1,8 @@
-"""What a column holds: four kinds of values, decided by the majority of the head, and the values that do not fit."""
+"""What a column holds: kinds of values, decided by the majority of the head, and the values that do not fit."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,50 +12,21 @@ from numpy.typing import NDArray
 
 from swordplay.arguments import shown
 from swordplay.tables.errors import TableError, nearest
+from swordplay.tables.readings import Iso, TimeOfDay
+from swordplay.tables.readings.reading import MARKS, NUMBER, TIME, TRUTH, WORD, refused
 
-NUMBER, TRUTH, WORD = pa.float64(), pa.bool_(), pa.string()
-DATES = tuple(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC"))
-"""Microseconds reach all years up to 9999; nanoseconds are for values that have them."""
-TYPES = {str(kind): kind for kind in (NUMBER, TRUTH, WORD, *DATES)}
-MEANINGS = {NUMBER: "a finite number", TRUTH: "true or false", WORD: "a word"}
+MEANINGS = {NUMBER: "a finite number", TRUTH: "true or false", WORD: "a word", TIME: TimeOfDay.expected}
 """What a value of a type is called; the rest are dates."""
 TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
-MISSING = ["", "#N/A", "#NA", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "-nan", "-NaN", "<NA>", "?"]
-"""Texts that stand for nothing; also after one space, as in ``1, NA``."""
 LARGEST_EXACT = 2**53
 """Whole numbers beyond it are rounded to doubles."""
 ASKED = 128
 """Values that vote on the type of a column, spread evenly over the head."""
 
 
-class Layout(NamedTuple):
-    """Names of all columns in the input in their order, and the types of those that are kept."""
-
-    names: tuple[str, ...]
-    types: tuple[pa.DataType | None, ...]
-    """None for a column that is left out."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Of the columns that are kept."""
-        return pa.schema([(name, kind) for name, kind in zip(self.names, self.types, strict=True) if kind is not None])
-
-    def text(self, **details: str) -> str:
-        """As JSON, with whatever else a format has to remember."""
-        types = [None if kind is None else str(kind) for kind in self.types]
-        return json.dumps({"names": self.names, "types": types, **details})
-
-    @classmethod
-    def read(cls, text: str) -> tuple[Layout, dict[str, str]]:
-        """The way back."""
-        details = json.loads(text)
-        names, types = details.pop("names"), details.pop("types")
-        return cls(tuple(names), tuple(None if kind is None else TYPES[kind] for kind in types)), details
-
-
 def meaning(kind: pa.DataType) -> str:
     """What a value of the type is called in a message."""
-    return MEANINGS.get(kind, "a date such as 2024-05-17 or 2024-05-17 13:45:00")
+    return MEANINGS.get(kind, Iso.expected)
 
 
 def numeral(values: pa.Array, decimal: str) -> pa.Array:
@@ -66,9 +36,10 @@ def numeral(values: pa.Array, decimal: str) -> pa.Array:
 
 
 def misfits(values: pa.Array, kind: pa.DataType, decimal: str = ".") -> NDArray[np.bool_]:
-    """Which strings are no value of the type; missing ones fit everywhere."""
+    """Which strings are no value of the type; missing ones fit everywhere, and marks such as ``-`` but beside words."""
     if kind == WORD:
         return np.zeros(len(values), bool)
+    values = unmarked(values)
     if kind == TRUTH:
         known = pc.is_in(values, value_set=pa.array([*TRUE, *FALSE, None], WORD)).to_numpy(zero_copy_only=False)
         return np.asarray(~known, dtype=bool)
@@ -77,24 +48,26 @@ def misfits(values: pa.Array, kind: pa.DataType, decimal: str = ".") -> NDArray[
     return refused(len(values), lambda start, stop: infinite(values.slice(start, stop - start).cast(kind)))
 
 
-def refused(count: int, attempt: Callable[[int, int], NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    """Which of ``count`` entries make ``attempt(start, stop)`` fail, found by halving; others are what it returns."""
-    bad = np.zeros(count, bool)
+def unmarked(values: pa.Array) -> pa.Array:
+    """The same strings with null for marks such as ``-``, which stand for nothing beside all but words."""
+    marks = pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(MARKS, WORD))
+    return pc.if_else(marks, None, values) if pc.any(marks, min_count=0).as_py() else values
 
-    def search(start: int, stop: int) -> None:
-        try:
-            bad[start:stop] = attempt(start, stop)
-        except pa.ArrowInvalid:
-            if stop - start == 1:
-                bad[start] = True
-                return
-            middle = (start + stop) // 2
-            search(start, middle)
-            search(middle, stop)
 
-    if count:
-        search(0, count)
-    return bad
+def parsed(values: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:
+    """Strings as values of the type; ``ArrowInvalid`` if one of them does not fit."""
+    if kind == WORD:
+        return values
+    values = unmarked(values)
+    if pa.types.is_null(kind):
+        if values.null_count < len(values):
+            raise pa.ArrowInvalid("a column that was empty so far has a value")
+        return pa.nulls(len(values))
+    if kind != TRUTH:
+        return (numeral(values, decimal) if kind == NUMBER else values).cast(kind)
+    if misfits(values, kind).any():
+        raise pa.ArrowInvalid("not true or false")
+    return pc.if_else(pc.is_valid(values), pc.is_in(values, value_set=pa.array(TRUE, WORD)), None)
 
 
 def infinite(values: pa.Array) -> NDArray[np.bool_]:
@@ -122,9 +95,11 @@ def finite(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 def vote(values: pa.Array, kinds: Iterable[pa.DataType], decimal: str = ".") -> pa.DataType | None:
     """The first type that more than half of the strings fit; words if none; None where everything is missing."""
-    values = values.drop_null()
-    if not len(values):
+    if values.null_count == len(values):
         return None
+    values = unmarked(values).drop_null()
+    if not len(values):
+        return WORD
     evenly = sorted({i * (len(values) - 1) // (ASKED - 1) for i in range(ASKED)})
     asked = values.take(pa.array(evenly))
     return next((kind for kind in kinds if 2 * np.count_nonzero(misfits(asked, kind, decimal)) < len(asked)), WORD)
@@ -145,10 +120,21 @@ class Choice(NamedTuple):
     """Those to leave out,"""
     keep: Collection[str] | None = None
     """and, unless all others are wanted, those to take beside the target."""
+    types: Mapping[str, str] = {}
+    """What some columns are, as the user says: kinds of ``readings.KINDS`` by name."""
+    missing: tuple[str, ...] = ()
+    """Further texts that stand for nothing."""
+    header: bool | None = None
+    """Whether CSV begins with the names of its columns; recognised unless given."""
 
     def leaves_out(self, name: str) -> bool:
         """Whether a column is not read at all."""
-        return name != self.target and (name in self.drop or (self.keep is not None and name not in self.keep))
+        asked = name in self.drop or self.types.get(name) == "skip" or (self.keep is not None and name not in self.keep)
+        return name != self.target and asked
+
+    def insists(self, name: str) -> bool:
+        """Whether a column was asked for by its name, so that it cannot be left out."""
+        return name == self.target or name in self.types or (self.keep is not None and name in self.keep)
 
 
 def require(where: str, names: Sequence[str], choice: Choice) -> None:
@@ -158,10 +144,12 @@ def require(where: str, names: Sequence[str], choice: Choice) -> None:
         first = names.index(twice)
         second = names.index(twice, first + 1)
         raise TableError(f"{where}: columns {first + 1} and {second + 1} are both called {twice!r}. Rename one.")
-    for name in [*choice.drop, *(choice.keep or ()), *([] if choice.target is None else [choice.target])]:
-        if name not in names:
-            known = shown(", ".join(names), 160)[1:-1]
-            raise TableError(f"{where} has no column {name!r}.{nearest(name, names)} There are: {known}.")
+    asked = [*choice.drop, *(choice.keep or ()), *choice.types, *([] if choice.target is None else [choice.target])]
+    absent = [name for name in dict.fromkeys(asked) if name not in names]
+    if absent:
+        known = shown(", ".join(names), 160)[1:-1]
+        several = "".join(f" Nor a column {name!r}.{nearest(name, names)}" for name in absent[1:4])
+        raise TableError(f"{where} has no column {absent[0]!r}.{nearest(absent[0], names)}{several} There are: {known}.")
 
 
 def rounded(name: str) -> str:
@@ -171,4 +159,4 @@ def rounded(name: str) -> str:
 
 def empty(name: str) -> str:
     """A remark."""
-    return f"Column {name!r} is empty at the beginning of the table: it is taken for numbers."
+    return f"Column {name!r} is empty at the beginning of the table: it joins with its first value."

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-from typing import NamedTuple
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from swordplay.tables import columns
-from swordplay.tables.columns import DATES, MISSING, NUMBER, TRUTH, WORD, Choice, Layout
+from swordplay.tables import columns, deciding, joining
+from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError
+from swordplay.tables.header import DELIMITERS, LOOKED_AT, Header, read_header
+from swordplay.tables.joining import EMPTY
+from swordplay.tables.layout import Layout
+from swordplay.tables.readings.reading import MISSING, NUMBER, WORD
 from swordplay.tables.records import boundaries, newlines, pieces
-from swordplay.tables.text import Fault, Head, bad_row, ended, endless, not_utf8, refusal, without_mark
+from swordplay.tables.text import Fault, Head, bad_row, ended, endless, not_utf8, refusal
 
-DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 HEAD_ROWS = 10_000
 """Rows that decide on the types."""
-
-
-class Header(NamedTuple):
-    """The first record of a file."""
-
-    names: tuple[str, ...]
-    delimiter: str
-    size: int
-    """Bytes, with the byte-order mark and empty lines before it."""
-    lines: int
 
 
 class Delimited:
@@ -50,16 +40,17 @@ class Delimited:
         self.layout = layout
         self.schema = layout.schema
         self._delimiter, self._decimal = delimiter, decimal
+        self.grows = EMPTY in layout.types
         self._parsing = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-        self._types = self._converting(self.schema, decimal)
+        self._types = self._converting(layout.input, decimal)
         self._words = self._converting(pa.schema([(name, WORD) for name in self.schema.names]), ".")
 
-    @staticmethod
-    def _converting(schema: pa.Schema, decimal: str) -> pyarrow.csv.ConvertOptions:
+    def _converting(self, schema: pa.Schema, decimal: str) -> pyarrow.csv.ConvertOptions:
+        missing = [*MISSING, *self.layout.missing]
         return pyarrow.csv.ConvertOptions(
             column_types=schema,
             include_columns=schema.names,
-            null_values=[*MISSING, *(f" {text}" for text in MISSING)],
+            null_values=[*missing, *(f" {text}" for text in missing)],  # as in "1, NA"
             strings_can_be_null=True,
             true_values=columns.TRUE,
             false_values=columns.FALSE,
@@ -96,12 +87,28 @@ class Delimited:
 
     def parse(self, block: bytes) -> pa.RecordBatch:
         """Complete records as rows; ``ArrowInvalid`` if one of them is bad."""
-        return columns.finite(self._read(block, self._types))
+        try:
+            rows = self._read(block, self._types)
+        except pa.ArrowInvalid:
+            rows = self._patiently(block)
+        rows, bad = self.layout.converted(columns.finite(rows))
+        if bad:
+            raise pa.ArrowInvalid(f"values of {', '.join(bad)} do not fit")
+        return rows
+
+    def _patiently(self, block: bytes) -> pa.RecordBatch:
+        """The same by way of strings: signs such as ``-`` among numbers, of which pyarrow knows nothing, are missing."""
+        words = self._read(block, self._words)
+        values = zip(words.columns, self.layout.input.types, strict=True)
+        return pa.RecordBatch.from_arrays(
+            [columns.parsed(texts, kind, self._decimal) for texts, kind in values], schema=self.layout.input
+        )
 
     def _read(self, block: bytes, converting: pyarrow.csv.ConvertOptions) -> pa.RecordBatch:
         reading = pyarrow.csv.ReadOptions(column_names=self.layout.names, use_threads=False, block_size=len(block) + 1)
         if not block:
-            return pa.RecordBatch.from_pylist([], pa.schema(converting.column_types))
+            types = converting.column_types  # in no order
+            return pa.RecordBatch.from_pylist([], pa.schema([(name, types[name]) for name in self.schema.names]))
         table = pyarrow.csv.read_csv(pa.BufferReader(block), reading, self._parsing, converting)
         return table.combine_chunks().to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
 
@@ -114,10 +121,30 @@ class Delimited:
         whole = [i for i in range(len(records)) if i not in found]
         words = self._read(b"".join(records[i] for i in whole), self._words)
         for values, field in zip(words.columns, self.schema, strict=True):
-            for i in np.flatnonzero(columns.misfits(values, field.type, self._decimal)):
-                reason = f"is not {columns.meaning(field.type)}"
+            if field.type == EMPTY:
+                continue
+            reading = self.layout.readings.get(field.name)
+            bad = columns.misfits(values, field.type, self._decimal) if reading is None else reading.convert(values).bad
+            reason = f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
+            for i in np.flatnonzero(bad):
                 found.setdefault(whole[i], Fault(field.name, values[int(i)].as_py(), reason))
         return found
+
+    def overlooks(self, block: bytes) -> bool:
+        """Never: the header names all columns."""
+        return False
+
+    def joined(self, records: list[bytes]) -> Delimited | None:
+        """The format with the columns that have their first value in these records, which must be good; None without any."""
+        words = self._read(b"".join(records), self._words)
+        empty = [field.name for field in self.schema if field.type == EMPTY]
+        rows = pa.RecordBatch.from_arrays([columns.unmarked(words.column(name)) for name in empty], names=empty).to_pylist()
+        kinds = joining.joined(
+            ({name: text for name, text in row.items() if text is not None} for row in rows),
+            lambda text: joining.kind_of_text(text, self._decimal),
+            lambda text, kind: joining.text_fits(text, kind, self._decimal),
+        )
+        return Delimited(self.layout.joined(kinds), self._delimiter, self._decimal) if kinds else None
 
     def _ragged(self, record: bytes, fields: int) -> Fault:
         reason = f"has {fields} field{'s' * (fields != 1)} where the header has {len(self.layout.names)}"
@@ -126,66 +153,56 @@ class Delimited:
 
 def recognise(head: Head, choice: Choice) -> Delimited:
     """The format of a file, from its head."""
-    header = read_header(head)
-    columns.require(head.name, header.names, choice)
+    header = read_header(head, choice)
+    _require(head, header, choice)
+    head.remarks.extend(header.remarks)
     if header.delimiter != ",":
         head.remarks.append(f"Columns are separated by {DELIMITERS[header.delimiter]}.")
-    if all(_is_number(name) for name in header.names):
+    if header.named and all(_is_number(name) for name in header.names):
         first = ", ".join(header.names[:3])
-        head.remarks.append(f"The first line ({first}) is taken for the header, but holds only numbers. Is the header missing?")
-    as_words = Delimited(Layout(header.names, (WORD,) * len(header.names)), header.delimiter, ".")
+        head.remarks.append(
+            f"The first line ({first}) is taken for the header, but holds only numbers. If it is data, say --header no."
+        )
+    as_words = Delimited(_words_only(header, choice.missing), header.delimiter, ".")
     words = _words_of(head, header, as_words)
     decimal = "." if header.delimiter == "," else _decimal(words)
     if decimal != ".":
         head.remarks.append("Numbers are written with a decimal comma.")
-    types = tuple(_kind(head, name, words.column(name), decimal, choice) for name in header.names)
+    decisions = [deciding.of_texts(name, words.column(name), choice, decimal) for name in header.names]
+    layout = deciding.layout(head.name, header.names, decisions, choice, head.remarks)
     head.take(header.size, header.lines)
-    return Delimited(Layout(header.names, types), header.delimiter, decimal)
+    return Delimited(layout, header.delimiter, decimal)
+
+
+def _words_only(header: Header, missing: tuple[str, ...] = ()) -> Layout:
+    return Layout(header.names, (WORD,) * len(header.names), missing=missing)
+
+
+def _require(head: Head, header: Header, choice: Choice) -> None:
+    """Columns that are asked for are there; where there are no names, say why."""
+    try:
+        columns.require(head.name, header.names, choice)
+    except TableError as error:
+        if header.named:
+            raise
+        raise TableError(f"{error} {header.remarks[-1]}") from None
 
 
 def complete(head: bytes) -> bool:
-    """Whether a head has a header and at least one record after it."""
+    """Whether a head has a header and at least one record like it, or many others."""
     if head.count(b"\n") < 2:
         return False
     try:
-        header = read_header(Head("", head))
+        header = read_header(Head("", head), Choice(None))
     except TableError:
         return True  # no more bytes will mend it
     rest = head[header.size :]
-    end = Delimited(Layout(header.names, (WORD,) * len(header.names)), header.delimiter, ".").cut(rest)
-    return bool(rest[:end].strip(b"\r\n"))
-
-
-def read_header(head: Head) -> Header:
-    """Names and delimiter: the one of :data:`DELIMITERS` that makes the most columns."""
-    text = without_mark(head.data)
-    mark = len(head.data) - len(text)
-    body = text.lstrip(b"\r\n")
-    blank = text[: len(text) - len(body)]
-    lines = body.splitlines(keepends=True)
-    readings = [_first_record(head.name, lines, delimiter) for delimiter in DELIMITERS]
-    (names, count), delimiter = max(zip(readings, DELIMITERS, strict=True), key=lambda reading: len(reading[0][0]))
-    if count > len(lines):
-        raise endless(head.name, len(blank.splitlines()))
-    clean = tuple(name.strip() or f"column {i}" for i, name in enumerate(names, 1))
-    if "" in (name.strip() for name in names):
-        head.remarks.append("Columns without a name are called by their number, such as 'column 1'.")
-    size = mark + len(blank) + sum(map(len, lines[:count]))
-    return Header(clean, delimiter, size, count + len(blank.splitlines()))
-
-
-def _first_record(name: str, lines: list[bytes], delimiter: str) -> tuple[list[str], int]:
-    """Fields of the first record, and how many lines it takes: one more than there are if a quote is never closed."""
-    reader = csv.reader((line.decode() for line in [*lines, b""]), delimiter=delimiter)
-    try:
-        return next(reader), reader.line_num
-    except UnicodeDecodeError as error:
-        raise TableError(
-            f"{name}, line {reader.line_num + 1}: byte 0x{error.object[error.start]:02x} of the header is not UTF-8. "
-            "Give the encoding of the file, such as --encoding latin-1."
-        ) from None
-    except csv.Error:
-        raise endless(name, 0) from None  # the csv module gives up on fields of 128 KiB
+    format = Delimited(_words_only(header), header.delimiter, ".")
+    starts, ends = format.split(rest[: format.cut(rest)])
+    rows = b"".join(rest[a:b] for a, b in zip(starts[:LOOKED_AT], ends[:LOOKED_AT], strict=True))
+    fields = boundaries(rows, header.delimiter)[1]
+    # Records of other lengths only: what was taken for the header may be a title above it.
+    return len(starts) >= LOOKED_AT or bool((fields == len(header.names)).any())
 
 
 def _words_of(head: Head, header: Header, format: Delimited) -> pa.RecordBatch:
@@ -209,18 +226,6 @@ def _decimal(words: pa.RecordBatch) -> str:
     """A comma if that makes numbers of more columns than a point does."""
     kinds = [[columns.vote(values, [NUMBER], mark) for values in words.columns] for mark in ".,"]
     return "," if kinds[1].count(NUMBER) > kinds[0].count(NUMBER) else "."
-
-
-def _kind(head: Head, name: str, values: pa.Array, decimal: str, choice: Choice) -> pa.DataType | None:
-    if choice.leaves_out(name):
-        return None
-    kind = columns.vote(values, [NUMBER, TRUTH, *DATES], decimal)
-    if kind is None:
-        head.remarks.append(columns.empty(name))
-        return NUMBER
-    if kind == NUMBER and columns.beyond_exact(values):
-        head.remarks.append(columns.rounded(name))
-    return kind
 
 
 def _is_number(text: str) -> bool:

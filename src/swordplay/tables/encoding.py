@@ -12,6 +12,8 @@ import pyarrow.csv
 
 CSV_PIECE = 1 << 13
 """Rows that pyarrow formats at a time: with its own 1,024 it takes nearly twice as long."""
+DAYS = {b"holds": b"days"}
+"""Metadata of a column of dates without times: midnight is not written out."""
 Encoder = Callable[[pa.RecordBatch], bytes]
 
 
@@ -23,6 +25,7 @@ def csv_header(schema: pa.Schema) -> bytes:
 def csv_rows(rows: pa.RecordBatch, header: bool = False) -> bytes:
     """Lines of CSV; numbers with as many digits as it takes to read them back exactly, nothing for null."""
     sink = pa.BufferOutputStream()
+    rows = _with_dates(rows)
     pyarrow.csv.write_csv(rows, sink, pyarrow.csv.WriteOptions(include_header=header, batch_size=CSV_PIECE))
     return bytes(sink.getvalue())
 
@@ -32,11 +35,23 @@ def ndjson_rows(rows: pa.RecordBatch) -> bytes:
     if not len(rows):
         return b""
     parts = []
+    rows = _with_dates(rows)
     for i, (values, name) in enumerate(zip(rows.columns, rows.schema.names, strict=True)):
         parts += [f"{'{' if i == 0 else ', '}{json.dumps(name)}: ", pc.fill_null(_json(values), "null")]
     lines = pc.binary_join_element_wise(*parts, "}\n", "")
     _, ends, text = lines.buffers()
     return bytes(text)[: np.frombuffer(ends, np.int32)[len(lines)]]
+
+
+def _with_dates(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows with dates as people write them: 2024-05-17 13:45:00, and 2024-05-17 where a column holds days."""
+    for i, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            words = pc.replace_substring_regex(rows.column(i).cast(pa.string()), r"\.0+(Z?)$", r"\1")
+            if field.metadata == DAYS:
+                words = pc.replace_substring_regex(words, r" 00:00:00Z?$", "")
+            rows = rows.set_column(i, pa.field(field.name, pa.string()), words)
+    return rows
 
 
 def _json(values: pa.Array) -> pa.Array:

@@ -23,7 +23,7 @@ class OutputPosition(NamedTuple):
     rows: int
     """Rows in them."""
     fingerprint: str
-    """SHA-256 of their beginning and end: a file of somebody else is neither cut nor continued."""
+    """BLAKE2 of all of them: a file of somebody else, or one that was edited, is neither cut nor continued."""
 
 
 class Output(ABC):
@@ -49,6 +49,14 @@ class Output(ABC):
     @abstractmethod
     def finish(self) -> None:
         """Give the file its name. Nothing can be written after that."""
+
+    @abstractmethod
+    def keep(self) -> None:
+        """Let go of the file, and leave the rows that are in as ``PATH.partial``, in the format of the output."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Remove what was written, even if somebody could go on from it."""
 
     @abstractmethod
     def close(self) -> None:
@@ -97,6 +105,15 @@ class TextOutput(Output):
         """Give the file its name."""
         self._file.publish()
 
+    def keep(self) -> None:
+        """Leave the lines there."""
+        self._file.sync()
+        self._file.close()
+
+    def discard(self) -> None:
+        """Remove the partial file."""
+        self._file.discard()
+
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
@@ -106,7 +123,7 @@ def _take_up(path: str, position: OutputPosition) -> None:
     """Go on with a file that was finished since: it becomes partial again."""
     with reported(path):
         with open(path, "rb") as file:
-            if fingerprint_of(file, position.offset) != position.fingerprint:
+            if os.path.islink(path) or fingerprint_of(file, position.offset) != position.fingerprint:
                 raise not_ours(path)
         os.replace(path, f"{path}.partial")
 
@@ -151,6 +168,14 @@ class StreamOutput(Output):
 
     def finish(self) -> None:
         """Nothing to do."""
+
+    def keep(self) -> None:
+        """What was sent is sent."""
+        self.close()
+
+    def discard(self) -> None:
+        """What was sent cannot be taken back."""
+        self.close()
 
     def close(self) -> None:
         """Let go of the stream."""

@@ -1,31 +1,31 @@
-"""Parquet: batches of rows in the four kinds of values."""
+"""Parquet: batches of rows in the kinds of values that are used here."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 
 from swordplay.arguments import shown
 from swordplay.tables import columns
-from swordplay.tables.columns import DATES, NUMBER, TRUTH, WORD, Choice, Layout
+from swordplay.tables.columns import Choice
 from swordplay.tables.errors import TableError, unreadable
+from swordplay.tables.layout import Layout
+from swordplay.tables.readings.reading import NUMBER
 from swordplay.tables.source import Raw, Source
-from swordplay.tables.table import Batch, Position, Refusal, Table
-from swordplay.tables.text import BEGINNING, bad_row
+from swordplay.tables.table import Batch, Position
+from swordplay.tables.text import BEGINNING
+from swordplay.tables.typed import BATCH_ROWS, HEAD_ROWS, TypedTable, decided
 
-BATCH_ROWS = 1 << 16
 BUFFER = 1 << 20
 """Bytes of a column that are read at a time: row groups may be larger than the memory."""
 
 
-class ParquetTable(Table):
+class ParquetTable(TypedTable):
     """A Parquet file.
 
     Parameters
@@ -51,22 +51,28 @@ class ParquetTable(Table):
         skip: bool,
         batch_rows: int = BATCH_ROWS,
     ) -> None:
-        self.name, self.remarks = source.name, []
+        super().__init__(source.name, skip=skip)
         self._raw: Raw = source.raw
         if self._raw.live or not os.path.exists(self.name):
             raise TableError(
                 f"{self.name}: Parquet cannot be read from a pipe, as it begins with its end. Give the file itself."
             )
         self._file = self._opened(source)
-        layout = self._layout(choice)
+        columns.require(self.name, self._file.schema_arrow.names, choice)
         if position is None:
+            rows = self._file.metadata.num_rows
+            layout = decided(self.name, self._file.schema_arrow, rows, self._head, choice, self.remarks)
             position = Position("parquet", layout.text(), 0, 0, 0, 0, self._fingerprint())
-            self.remarks = [columns.rounded(name) for name in layout.schema.names if self._is_beyond_exact(name)]
+            kept = zip(layout.schema.names, layout.schema.types, strict=True)
+            self.remarks += [columns.rounded(name) for name, kind in kept if kind == NUMBER and self._is_beyond_exact(name)]
         elif position.fingerprint != self._fingerprint() or position.row > self._file.metadata.num_rows:
             raise changed(self.name)
-        self.schema = Layout.read(position.layout)[0].schema
-        self._position, self._skip, self._batch_rows = position, skip, batch_rows
-        if self.schema != layout.schema:
+        self._layout = Layout.read(position.layout)[0]
+        self.schema = self._layout.schema
+        self._position, self._batch_rows = position, batch_rows
+        self.start = position
+        asked = {name for name in self._layout.names if not choice.leaves_out(name)}
+        if asked != {*self.schema.names, *self._layout.left} - {name for name in self._layout.left if choice.leaves_out(name)}:
             raise changed(self.name)
 
     def _opened(self, source: Source) -> pyarrow.parquet.ParquetFile:
@@ -84,36 +90,12 @@ class ParquetTable(Table):
                 f"{path} is not a whole Parquet file: it is cut short or damaged at its end. Fetch or write it again."
             ) from error
 
-    def _layout(self, choice: Choice) -> Layout:
-        schema = self._file.schema_arrow
-        columns.require(self.name, schema.names, choice)
-        if not self._file.metadata.num_rows:
-            raise TableError(f"{self.name} has columns ({', '.join(schema.names[:5])}) and no rows. Give a file with data.")
-        types = tuple(None if choice.leaves_out(field.name) else self._kind(field) for field in schema)
-        return Layout(tuple(schema.names), types)
-
-    def _kind(self, field: pa.Field) -> pa.DataType:
-        """The kind of values that a column becomes."""
-        stored = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if (
-            pa.types.is_integer(stored)
-            or pa.types.is_floating(stored)
-            or pa.types.is_decimal(stored)
-            or pa.types.is_null(stored)
-        ):
-            return NUMBER
-        if pa.types.is_boolean(stored):
-            return TRUTH
-        if pa.types.is_string(stored) or pa.types.is_large_string(stored) or pa.types.is_string_view(stored):
-            return WORD
-        if pa.types.is_date(stored):
-            return DATES[0]
-        if pa.types.is_timestamp(stored):
-            return pa.timestamp("ns" if stored.unit == "ns" else "us", None if stored.tz is None else "UTC")
-        raise TableError(
-            f"{self.name}: column {field.name!r} holds values of type {stored}, and not numbers, truths, words or dates. "
-            f"Convert it, or leave it out with --drop {field.name}."
-        )
+    def _head(self, names: Sequence[str]) -> pa.RecordBatch:
+        """The first rows of some columns."""
+        try:
+            return next(self._file.iter_batches(HEAD_ROWS, columns=list(names), use_threads=False))
+        except (OSError, pa.ArrowException) as error:
+            raise self._damaged(error, 1) from error
 
     def _is_beyond_exact(self, name: str) -> bool:
         """Whether the statistics of the first row group tell of whole numbers that a double rounds."""
@@ -129,11 +111,6 @@ class ParquetTable(Table):
             return hashlib.sha256(names.encode() + file.read(BEGINNING)).hexdigest()
 
     @property
-    def refused(self) -> int:
-        """Bad rows so far."""
-        return self._position.refused
-
-    @property
     def size(self) -> int | None:
         """Bytes of the file."""
         return self._raw.size
@@ -142,6 +119,10 @@ class ParquetTable(Table):
     def consumed(self) -> int:
         """The same share of the bytes as of the rows."""
         return int((self._raw.size or 0) * self._position.row // self._file.metadata.num_rows)
+
+    def share(self, position: Position) -> float | None:
+        """The rows that are done, of all."""
+        return float(position.row / self._file.metadata.num_rows)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -156,16 +137,16 @@ class ParquetTable(Table):
             try:
                 rows = next(stored, None)
             except (OSError, pa.ArrowException) as error:
-                row = self._position.row + 1
-                raise TableError(
-                    f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it again."
-                ) from error
+                raise self._damaged(error, self._position.row + 1) from error
             if rows is None:
                 return
             beyond = rows[passed:]
             passed = max(0, passed - len(rows))
             if len(beyond):
                 yield from self._batch(beyond)
+
+    def _damaged(self, error: Exception, row: int) -> TableError:
+        return TableError(f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it again.")
 
     def _rest(self) -> tuple[list[int], int]:
         """Row groups from the one of the position on, and how many of its rows are done."""
@@ -176,36 +157,6 @@ class ParquetTable(Table):
                 return list(range(group, metadata.num_row_groups)), done
             done -= metadata.row_group(group).num_rows
         return [], 0
-
-    def _batch(self, stored: pa.RecordBatch) -> Iterator[Batch]:
-        first, at = self._position.row + 1, self._position
-        rows = self._cast(stored)
-        bad = np.zeros(len(rows), bool)
-        refusals: list[Refusal] = []
-        for values, field in zip(rows.columns, rows.schema, strict=True):
-            for i in np.flatnonzero(columns.infinite(values) & ~bad):
-                reason = f"is not {columns.meaning(field.type)}"
-                refusals.append(Refusal(first + int(i), None, field.name, str(values[int(i)].as_py()), reason))
-            bad |= columns.infinite(values)
-        refusals.sort()
-        if refusals and not self._skip:
-            before = refusals[0].row - first
-            if before:
-                yield from self._batch(stored[:before])
-            raise bad_row(self.name, refusals[0])
-        self._position = at._replace(row=at.row + len(rows), refused=at.refused + len(refusals))
-        kept = np.flatnonzero(~bad)
-        rows = columns.finite(rows.take(pa.array(kept)) if refusals else rows)
-        yield Batch(rows, first + kept, self._position, tuple(refusals))
-
-    def _cast(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = []
-        for name, kind in zip(self.schema.names, self.schema.types, strict=True):
-            values = rows.column(name)
-            if pa.types.is_dictionary(values.type):
-                values = values.dictionary_decode()
-            arrays.append(pc.cast(values, kind, safe=False))
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def changed(name: str) -> TableError:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from io import FileIO
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from swordplay.tables.errors import TableError, unwritable
 
@@ -16,8 +18,10 @@ try:
 except ImportError:  # Windows: there nobody else can remove or rename an open file
     fcntl = None  # type: ignore[assignment]
 
-SAMPLE = 1 << 12
-"""Bytes at the beginning and at the end that a fingerprint looks at."""
+UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Open no link; wait for nobody at a pipe. Windows has neither."""
+PIECE = 1 << 20
+"""Bytes that are read at a time."""
 
 
 class Partial:
@@ -37,12 +41,13 @@ class Partial:
         self.path, self.partial = path, path + suffix
         self.offset = offset
         self._keep = offset > 0
-        if offset and not os.path.exists(self.partial):
+        if offset and not os.path.lexists(self.partial):
             raise not_ours(path)
         with reported(path):
-            self._file = os.fdopen(os.open(self.partial, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
+            self._file = os.fdopen(self._opened(), "r+b", buffering=0)
             try:
                 self._lock()
+                self._digest = digest_of(self._file, offset)
                 if offset and self.fingerprint() != fingerprint:
                     raise not_ours(self.partial)
                 self._file.truncate(offset)
@@ -50,6 +55,30 @@ class Partial:
             except BaseException:
                 self._file.close()
                 raise
+
+    def _opened(self) -> int:
+        """A new file, or the one that is there if it is nothing but our own: not through a link, which may lead anywhere."""
+        try:
+            return os.open(self.partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | UNFOLLOWED, 0o666)
+        except FileExistsError:
+            pass
+        try:
+            descriptor = os.open(self.partial, os.O_RDWR | UNFOLLOWED)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO) or os.path.islink(self.partial):
+                raise self._planted() from error
+            raise
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            os.close(descriptor)
+            raise self._planted()
+        return descriptor
+
+    def _planted(self) -> TableError:
+        return TableError(
+            f"{self.partial} is a link or no file at all, and what it leads to would be overwritten.\n"
+            "Find out who made it and remove it, or choose another output."
+        )
 
     def _lock(self) -> None:
         if fcntl is not None:
@@ -64,6 +93,7 @@ class Partial:
         """Write all of it."""
         with reported(self.path):
             view = memoryview(data)
+            self._digest.update(view)
             while len(view):
                 view = view[self._file.write(view) :]
         self.offset += len(data)
@@ -77,8 +107,8 @@ class Partial:
         self._keep = True
 
     def fingerprint(self) -> str:
-        """Of the first and the last bytes that count."""
-        return fingerprint_of(self._file, self.offset)
+        """Of all bytes that count."""
+        return str(self._digest.hexdigest())
 
     def publish(self) -> None:
         """Give the file its name, once everything is on the disk."""
@@ -102,12 +132,21 @@ class Partial:
             self._file.close()
 
 
+def digest_of(file: BinaryIO | FileIO, offset: int) -> Any:
+    """Of so many bytes from the beginning, ready for more; of what there is if the file is shorter.
+
+    All of them are read: who goes on from a file must know that nobody has edited it. BLAKE2 takes a second for a gigabyte.
+    """
+    digest, place = hashlib.blake2b(digest_size=32), 0
+    while place < offset and (data := os.pread(file.fileno(), min(PIECE, offset - place), place)):
+        digest.update(data)
+        place += len(data)
+    return digest
+
+
 def fingerprint_of(file: BinaryIO | FileIO, offset: int) -> str:
-    """Of the first and the last of so many bytes; empty if the file is shorter than that."""
-    size = min(SAMPLE, offset)
-    start = os.pread(file.fileno(), size, 0)
-    end = os.pread(file.fileno(), size, offset - size)
-    return hashlib.sha256(start + end).hexdigest() if len(end) == size else ""
+    """The same as a string."""
+    return str(digest_of(file, offset).hexdigest())
 
 
 @contextlib.contextmanager

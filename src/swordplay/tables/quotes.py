@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.engine._jit import kernel
+from swordplay.compiling import kernel
 
 QUOTE, LINE_FEED, CARRIAGE_RETURN = 34, 10, 13
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from swordplay.arguments import shown
 from swordplay.tables import delimited, ndjson
 from swordplay.tables.columns import Choice
-from swordplay.tables.errors import TableError
-from swordplay.tables.parquet import BATCH_ROWS, ParquetTable, changed
+from swordplay.tables.errors import TableError, nearest
+from swordplay.tables.frames import Frame
+from swordplay.tables.memory import MemoryTable
+from swordplay.tables.parquet import ParquetTable, changed
+from swordplay.tables.readings import KINDS
 from swordplay.tables.source import Source
 from swordplay.tables.table import Position, Table
 from swordplay.tables.text import BEGINNING, HEAD_BYTES, LONGEST_RECORD, MARK, Format, Head, TextTable, endless
+from swordplay.tables.typed import BATCH_ROWS
 
 NEWLINES = (b"\n", b"\r")
 BLOCK = 1 << 22
@@ -42,7 +46,7 @@ TEXT: dict[str, TextFormat] = {
 
 
 def open_table(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Frame,
     *,
     format: str | None = None,
     target: str | None = "y",
@@ -51,18 +55,23 @@ def open_table(
     position: Position | None = None,
     on_bad: str = "stop",
     encoding: str = "utf-8",
+    types: Mapping[str, str] | None = None,
+    missing: Collection[str] = (),
+    header: bool | None = None,
     block_size: int = BLOCK,
 ) -> Table:
     r"""Open a CSV, NDJSON or Parquet table for one pass over its rows.
 
     Types are decided from the head (the first 10,000 rows and 4 MiB of a file; what there is of a pipe): each column is what
-    more than half of its values are. After that a value that does not fit makes its row a bad one. Numbers are finite;
-    empty fields, ``NA``, ``nan``, ``null`` and their like are missing, which is not bad.
+    more than half of its values are, in the way of writing that fits most of them (see :func:`reading_of`). After that a value
+    that does not fit makes its row a bad one. Numbers are finite; empty fields, ``NA``, ``nan``, ``null`` and their like are
+    missing, which is not bad, and so are ``-``, ``--`` and ``.`` beside all but words. Columns of lists and the like are left
+    out. The schema's metadata tell how a column was read (``b"reading"``) and what was left out (``b"left out"``).
 
     Parameters
     ----------
     source
-        Path, or ``"-"`` for standard input. Pipes are read as their lines arrive.
+        Path, or ``"-"`` for standard input. Pipes are read as their lines arrive. Or a table in memory (:func:`frame`).
     format
         ``"csv"``, ``"ndjson"`` or ``"parquet"``; recognised from the content and the name where it is not given.
     target
@@ -77,6 +86,14 @@ def open_table(
         ``"stop"`` at the first bad row, after the rows before it were handed out, or ``"skip"`` it and say so in the batch.
     encoding
         Of text: any that Python knows.
+    types
+        What columns are, by name, where it is not to be recognised: ``"number"``, ``"decimal-comma"``, ``"decimal-point"``,
+        ``"truth"``, ``"word"`` or ``"category"``, ``"date"``, ``"day-first"``, ``"month-first"``, ``"year-first"``, ``"time"``,
+        ``"skip"``.
+    missing
+        Further texts that stand for nothing.
+    header
+        Whether CSV begins with the names of its columns; recognised unless given.
     block_size
         Bytes of text per batch, about; of Parquet, a batch has as many rows as that much text might have.
 
@@ -100,13 +117,21 @@ def open_table(
         raise ValueError(f"format must be one of {', '.join(ENDINGS)}, got {shown(format)}.")
     if position is not None and format not in (None, position.format):
         raise TableError(f"format is {format!r}, but the saved state read {position.format!r}. Give the same format.")
-    choice = Choice(target, drop, keep)
+    for name, kind in (types or {}).items():
+        if kind not in KINDS:
+            raise TableError(
+                f"types gives {name!r} the kind {shown(kind)}.{nearest(kind, KINDS)} There are: {', '.join(KINDS)}."
+            )
+    choice = Choice(target, drop, keep, types or {}, tuple(missing), header)
+    batch_rows = max(1, block_size * BATCH_ROWS // BLOCK)
+    if isinstance(source, Frame):
+        return MemoryTable(source.rows, source.name, choice, position, skip=on_bad == "skip", batch_rows=batch_rows)
     text = Source(os.fspath(source), encoding)
     try:
         format = position.format if position else format or recognised(text)
         skip = on_bad == "skip"
         if format == "parquet":
-            return ParquetTable(text, choice, position, skip=skip, batch_rows=max(1, block_size * BATCH_ROWS // BLOCK))
+            return ParquetTable(text, choice, position, skip=skip, batch_rows=batch_rows)
         options: dict[str, Any] = {"skip": skip, "block_size": block_size}
         return _begun(text, format, choice, options) if position is None else _resumed(text, position, options)
     except BaseException:

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from swordplay.tables.columns import WORD
 from swordplay.tables.output import Output, OutputPosition
 from swordplay.tables.partial import Partial, not_ours, reported
+from swordplay.tables.readings.reading import WORD
 
 GROUP_ROWS = 1 << 17
 """Rows per row group."""
@@ -114,6 +114,16 @@ class ParquetOutput(Output):
         self._groups.end()
         self._file.publish()
 
+    def keep(self) -> None:
+        """Write the footer, so that the rows can be read, and leave the file without its name."""
+        self._groups.end()
+        self._file.sync()
+        self._file.close()
+
+    def discard(self) -> None:
+        """Remove the file."""
+        self.close()
+
     def close(self) -> None:
         """Let go of the file, and remove it unless it was finished."""
         self._groups.abandon()
@@ -172,6 +182,15 @@ class SpooledParquet(Output):
             for rows in pa.ipc.open_stream(spool):
                 whole.write(rows)
             whole.finish()
+        self._spool.discard()
+
+    def keep(self) -> None:
+        """Leave the spool, from which the run can go on."""
+        self._spool.sync()
+        self._spool.close()
+
+    def discard(self) -> None:
+        """Remove the spool."""
         self._spool.discard()
 
     def close(self) -> None:

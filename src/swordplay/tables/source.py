@@ -46,7 +46,7 @@ class Raw(io.RawIOBase):
             raise unreadable(name, IsADirectoryError())
 
     def readable(self) -> bool:
-        """Yes."""
+        """True: ``io`` asks this before it reads."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -90,6 +90,15 @@ class Raw(io.RawIOBase):
         if not self.closed:
             super().close()
             os.close(self._descriptor)
+
+
+def is_live(path: str) -> bool:
+    """Whether more may come later: ``"-"`` where standard input is no file, and pipes that have a name."""
+    try:
+        mode = (os.fstat(0) if path == "-" else os.stat(path)).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 class Source:
@@ -136,6 +145,11 @@ class Source:
         """Whether more may come later, as of a pipe."""
         return self.raw.live
 
+    @property
+    def plain(self) -> bool:
+        """Whether the text is the file, byte by byte."""
+        return self.codec is None and self._decoder is None
+
     def stranger(self) -> TableError | None:
         """What this file is, if it is something well known that is not a table."""
         for magic, (what, remedy) in STRANGERS.items():
@@ -162,7 +176,7 @@ class Source:
 
     def skip(self, count: int) -> int:
         """Pass over bytes; how many there were."""
-        if self.codec is None and self._decoder is None and not self.live and self._at == len(self._front):
+        if self.plain and not self.live and self._at == len(self._front):
             return self.raw.advance(count)
         left = count
         while left and (data := self.read(min(left, 1 << 20))):

@@ -19,11 +19,11 @@ class Position(NamedTuple):
     """
 
     format: str
-    """``csv``, ``ndjson`` or ``parquet``."""
+    """``csv``, ``ndjson``, ``parquet`` or ``memory``."""
     layout: str
     """Names and types of the columns and how they are written (JSON), so that resuming never guesses anew."""
     offset: int
-    """Bytes of the (uncompressed, UTF-8) text that are done; 0 for Parquet, where the row says it all."""
+    """Bytes of the (uncompressed, UTF-8) text that are done; 0 for Parquet and tables in memory, where the row says it all."""
     row: int
     """Rows that are done, bad ones included."""
     line: int
@@ -65,9 +65,9 @@ class Batch(NamedTuple):
 class Table(ABC):
     """A table that is being read, once, from its position to its end. Use it in a ``with`` statement.
 
-    Columns are of four kinds: numbers (``float64``), truths (``bool``), words (``string``) and dates (``timestamp`` in
-    microseconds or, where the values ask for it, nanoseconds; in UTC where they have a zone). What is missing is null;
-    numbers are finite or null.
+    Columns are of five kinds: numbers (``float64``), truths (``bool``), words (``string``), dates (``timestamp`` in
+    microseconds or, where the values ask for it, nanoseconds; in UTC where they have a zone) and times of the day
+    (``time64`` in microseconds). What is missing is null; numbers are finite or null.
     """
 
     name: str
@@ -76,6 +76,15 @@ class Table(ABC):
     """Decided from the head of the input, or taken from the position."""
     remarks: list[str]
     """Sentences for the user about what was recognised; empty when going on from a position."""
+
+    start: Position | None = None
+    """Where the reading begins, so that a run can be saved before its first batch is done; None where it cannot go on."""
+    live: bool = False
+    """Whether more may come later, as of a pipe."""
+
+    def share(self, position: Position) -> float | None:
+        """How much of the input is done at a position of it, from 0 to 1; None where nobody knows."""
+        return None
 
     @property
     @abstractmethod

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.arguments import shown
-from swordplay.tables import columns
 from swordplay.tables.errors import TableError
+from swordplay.tables.readings.reading import refused
 from swordplay.tables.records import count_lines, newlines
 from swordplay.tables.source import Source
 from swordplay.tables.table import Batch, Position, Refusal, Table
@@ -62,6 +62,8 @@ class Format(Protocol):
 
     name: str
     schema: pa.Schema
+    grows: bool
+    """Whether columns may join, as they have had no value so far."""
 
     def describe(self) -> str:
         """What a position has to remember."""
@@ -84,7 +86,15 @@ class Format(Protocol):
         ...
 
     def faults(self, records: list[bytes]) -> dict[int, Fault]:
-        """What is wrong with which record, by number."""
+        """What is wrong with which record, by number; columns that have had no value so far fit everything."""
+        ...
+
+    def overlooks(self, block: bytes) -> bool:
+        """Whether there are columns in complete records which :meth:`parse` passes over, and which might join."""
+        ...
+
+    def joined(self, records: list[bytes]) -> Self | None:
+        """The same with the columns that have their first value in these good records; None if there are none."""
         ...
 
 
@@ -113,6 +123,8 @@ class TextTable(Table):
         self.name, self.schema, self.remarks = source.name, format.schema, []
         self._source, self._format, self._position, self._beginning = source, format, position, beginning
         self._skip, self._block_size = skip, block_size
+        self.start, self.live = position, source.live
+        self._text = position.offset  # bytes of text that were read
 
     @property
     def size(self) -> int | None:
@@ -129,6 +141,13 @@ class TextTable(Table):
         """Bad rows so far."""
         return self._position.refused
 
+    def share(self, position: Position) -> float | None:
+        """The bytes of text that are done, of all; of compressed text about, by how well what was read is compressed."""
+        if not self.size:
+            return None
+        text = self.size if self._source.plain else self.size * self._text / max(self.consumed, 1)
+        return min(1.0, position.offset / max(text, 1.0))
+
     def close(self) -> None:
         """Let go of the input."""
         self._source.close()
@@ -138,6 +157,7 @@ class TextTable(Table):
         carry = b""
         while data := self._source.read(self._block_size):
             block = carry + data
+            self._text += len(data)
             end = self._format.cut(block)
             carry = block[end:]
             if end:
@@ -154,10 +174,12 @@ class TextTable(Table):
     def _batch(self, block: bytes, size: int) -> Iterator[Batch]:
         """Complete records as a batch; in ``"stop"``, the good rows before the first bad one and then the error."""
         first = self._position.row + 1
+        if self._format.overlooks(block):
+            self._join(block)
         try:
             rows = self._format.parse(block)
         except pa.ArrowInvalid:
-            rows, kept, refusals = self._sift(block)
+            rows, kept, refusals = self._anew(block)
         else:
             kept, refusals = np.arange(len(rows)), []
         if refusals and not self._skip:
@@ -168,6 +190,30 @@ class TextTable(Table):
         self._advance(block, size, len(kept) + len(refusals), len(refusals))
         if len(kept) or refusals:
             yield Batch(rows, first + kept, self._position, tuple(refusals))
+
+    def _anew(self, block: bytes) -> tuple[pa.RecordBatch, NDArray[np.int64], list[Refusal]]:
+        """The good rows once new columns have joined, which they are, and the bad ones."""
+        if self._format.grows and self._join(block):
+            try:
+                rows = self._format.parse(block)
+            except pa.ArrowInvalid:
+                pass
+            else:
+                return rows, np.arange(len(rows)), []
+        return self._sift(block)
+
+    def _join(self, block: bytes) -> bool:
+        """Let columns join that have their first value here, before the first bad row if that one ends the reading."""
+        starts, ends = self._format.split(block)
+        records = [block[a:b] for a, b in zip(starts, ends, strict=True)]
+        bad = self._format.faults(records)
+        stop = len(records) if self._skip or not bad else min(bad)
+        wider = self._format.joined([record for i, record in enumerate(records[:stop]) if i not in bad])
+        if wider is None:
+            return False
+        self._format, self.schema = wider, wider.schema
+        self._position = self._position._replace(layout=wider.describe())
+        return True
 
     def _advance(self, block: bytes, size: int, rows: int, refused: int) -> None:
         at = self._position
@@ -214,7 +260,7 @@ class TextTable(Table):
                 raise
             return np.zeros(stop - start, bool)
 
-        bad = np.flatnonzero(columns.refused(len(kept), attempt))
+        bad = np.flatnonzero(refused(len(kept), attempt))
         return {kept[i]: Fault(None, records[kept[i]].decode().strip(), reasons[int(i)]) for i in bad}
 
 

@@ -1,8 +1,10 @@
 """From a table to predictions: each row is predicted before it is learned, beside baselines that people trust."""
 
+from swordplay.tracking.accounts import Outcome, Progress
 from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.figures import figures
 from swordplay.tracking.job import Job
-from swordplay.tracking.run import Outcome, Progress, run
+from swordplay.tracking.run import run
 from swordplay.tracking.story import Column, Course, Moment, Story, Task
 from swordplay.tracking.tracker import Settings, Tracked, Tracker
 
@@ -19,5 +21,6 @@ __all__ = [
     "Tracked",
     "Tracker",
     "TrackingError",
+    "figures",
     "run",
 ]

@@ -12,6 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from swordplay.state import DAMAGED
 from swordplay.types import State, Vector
 
 CELLS = 512
@@ -76,6 +77,8 @@ class Paths:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         found = np.asarray(saved["coefficients"], dtype=np.float32)
+        if found.ndim != 3 or len(found) > len(self.kept) or found.shape[1] * found.shape[2] > CELLS:
+            raise ValueError(f"coefficients have shape {found.shape}. {DAMAGED}")
         kept = np.full((len(self.kept), *found.shape[1:]), np.nan, dtype=np.float32)
         kept[: len(found)] = found
         self.kept = kept

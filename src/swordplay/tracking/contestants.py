@@ -66,6 +66,10 @@ class Contestants(Protocol):
         """Targets of a pyarrow column as numbers, NaN where missing."""
         ...
 
+    def strange(self, column: Any, whole: bool) -> dict[int, str]:
+        """Rows of a pyarrow column whose target cannot be used, and why; ``whole`` if classes are whole numbers."""
+        ...
+
     def debuts(self, targets: Vector) -> list[int]:
         """Rows whose target nobody could have predicted: the very first one, and the first one of every class."""
         ...

@@ -213,7 +213,10 @@ class Recorder:
         self.width, self.closed, self.open = (int(saved[name]) for name in ("width", "closed", "open"))
         self.began = float(saved["began"])
         for name in ARRAYS:
-            getattr(self, name)[: self.closed + 1] = saved[name]
+            mine = getattr(self, name)[: self.closed + 1]
+            if np.shape(saved[name]) != mine.shape:  # numpy would repeat a single row
+                raise ValueError(f"recorder.{name} has shape {np.shape(saved[name])} instead of {mine.shape}.")
+            mine[:] = saved[name]
         self.paths.load_state(saved)
         self.moments = [None if one is None else Moment(*one) for one in json.loads(saved["moments"])]
 

@@ -8,12 +8,19 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
 from swordplay import checkpoint
 from swordplay.checkpoint.encoding import MAGIC
-from swordplay.tables import OutputPosition, Position
-from swordplay.tracking import nested
+from swordplay.state import COUNT, require
+from swordplay.tables import Frame, OutputPosition, Position, Refusal
+from swordplay.tracking import nested, sanity, trackers
+from swordplay.tracking.early import Early
 from swordplay.tracking.errors import TrackingError
-from swordplay.tracking.tracker import Settings, Tracker
+from swordplay.tracking.ordered import AS_IT_IS, Order
+from swordplay.tracking.tracker import Settings
+from swordplay.tracking.trackers import AnyTracker
 from swordplay.types import State
 
 KIND = "track"
@@ -23,8 +30,8 @@ KIND = "track"
 class Job(NamedTuple):
     """One table, one set of predictions."""
 
-    source: str
-    """Path, or ``"-"`` for standard input."""
+    source: str | Frame
+    """Path, or ``"-"`` for standard input; or a table in memory."""
     settings: Settings
     output: str | None = None
     """Where predictions go; ``"-"`` for standard output."""
@@ -42,6 +49,10 @@ class Job(NamedTuple):
     """Begin anew and replace what is there."""
     block_size: int = 1 << 22
     """Bytes of text per batch, about."""
+    order: Order = AS_IT_IS
+    """Another order of the rows than that of the file."""
+    output_format: str | None = None
+    """``"csv"``, ``"ndjson"`` or ``"parquet"``; by the name of the output unless given, and a stream follows the input."""
 
     @property
     def on_bad(self) -> Literal["stop", "skip"]:
@@ -52,7 +63,12 @@ class Job(NamedTuple):
         """What must be the same when the job goes on, by the name of its option."""
         options = {f"--{name}": value for name, value in self.settings._asdict().items()}
         return options | {
+            "--id": "none" if self.settings.id == () else self.settings.id,
+            "--key": self.settings.key or None,
+            "--reverse": self.order.reverse or None,
+            "--sort": self.order.sort,
             "--output": self.output,
+            "--output-format": self.output_format,
             "--on-bad": self.on_bad,
             "--format": self.format,
             "--encoding": self.encoding,
@@ -62,13 +78,23 @@ class Job(NamedTuple):
 class Saved(NamedTuple):
     """A run that can go on."""
 
-    tracker: Tracker
+    tracker: AnyTracker
     essence: str
     position: Position
-    """In the input."""
+    """In the input, at the end of a batch,"""
+    done: int
+    """and the row that the run had come to, which may lie behind it."""
+    early: Early | None
+    """The first rows, as long as they do not suffice to decide for good."""
     output: OutputPosition | None
     refused: OutputPosition | None
+    schema: Any
+    """Of the predictions as they are written."""
     remarks: tuple[str, ...]
+    bad: int
+    """Rows that could not be read,"""
+    refusals: tuple[Refusal, ...]
+    """and the first few rows of all that were refused."""
     seconds: float
     finished: bool
     """Whether the output has its name."""
@@ -82,6 +108,11 @@ def save(job: Job, saved: Saved) -> None:
         **nested.put("tracker", saved.tracker.state()),
         **nested.put("position", saved.position._asdict()),
         **{key: value for name, one in outputs.items() for key, value in nested.put(name, one).items()},
+        **({} if saved.early is None else nested.put("early", saved.early.state())),
+        "schema": np.frombuffer(saved.schema.serialize(), np.uint8).copy(),
+        "done": saved.done,
+        "bad": saved.bad,
+        "refusals": json.dumps(saved.refusals),
         "essence": saved.essence,
         "remarks": json.dumps(saved.remarks),
         "seconds": saved.seconds,
@@ -117,7 +148,7 @@ def load(job: Job) -> Saved | None:
         return _restored(state)
     except TrackingError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
         raise checkpoint.CheckpointError(
             f"the checkpoint {job.state!r} does not fit this version of swordplay ({error}). Begin anew with --force."
         ) from error
@@ -151,29 +182,50 @@ def _require_replaceable(path: str) -> None:
 
 def _restored(state: Mapping[str, Any]) -> Saved:
     outputs = [nested.take(name, state) for name in ("output", "refused")]
+    early = nested.take("early", state)
+    tracker, position = trackers.resumed(nested.take("tracker", state)), Position(**nested.take("position", state))
+    sanity.require_layout(sanity.require_place(position), tracker)
+    for name in ("done", "bad"):
+        require(name, state[name], COUNT)
     return Saved(
-        tracker=Tracker.resumed(nested.take("tracker", state)),
+        tracker=tracker,
         essence=state["essence"],
-        position=Position(**nested.take("position", state)),
-        output=OutputPosition(**outputs[0]) if outputs[0] else None,
-        refused=OutputPosition(**outputs[1]) if outputs[1] else None,
-        remarks=tuple(json.loads(state["remarks"])),
-        seconds=state["seconds"],
-        finished=state["finished"],
+        position=position,
+        done=int(state["done"]),
+        early=Early.read(early) if early else None,
+        output=sanity.require_place(OutputPosition(**outputs[0])) if outputs[0] else None,
+        refused=sanity.require_place(OutputPosition(**outputs[1])) if outputs[1] else None,
+        schema=pa.ipc.read_schema(pa.py_buffer(np.asarray(state["schema"]).tobytes())),
+        remarks=sanity.require_remarks(json.loads(state["remarks"])),
+        bad=int(state["bad"]),
+        refusals=tuple(Refusal(*one) for one in json.loads(state["refusals"])),
+        seconds=sanity.require_seconds(state["seconds"]),
+        finished=bool(state["finished"]),
     )
 
 
 def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> None:
     for option, value in now.items():
-        if before.get(option) != value:
+        if option == "--on-bad" and value == "skip":  # whoever was stopped by a bad row may leave it out from now on
+            continue
+        if _unsaid(before.get(option)) != _unsaid(value):
             raise TrackingError(
                 f"the state {path} was saved with {_said(option, before.get(option))}, and now it is {_said(option, value)}. "
                 "Repeat the options of the first run, give another --state, or begin anew with --force."
             )
 
 
+def _unsaid(value: Any) -> Any:
+    """A value of an option; None for one that names nothing, which a state of an older version does not know."""
+    return None if value in ([], {}) else value
+
+
 def _said(option: str, value: Any) -> str:
     """An option as it is typed."""
-    if value is None or value == []:
+    if _unsaid(value) is None:
         return f"no {option}"
+    if value is True:
+        return option
+    if isinstance(value, dict):
+        value = [f"{name}={kind}" for name, kind in value.items()]
     return f"{option} {','.join(value) if isinstance(value, list) else value}"

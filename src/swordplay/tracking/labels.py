@@ -9,16 +9,17 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
+from swordplay.encoding.columns import codes_of
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
 from swordplay.tracking import nested
-from swordplay.tracking.columns import codes_of
 from swordplay.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Played, Said, interleaved
-from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.rungs import COUNT, Rungs
 from swordplay.tracking.task import MOST_CLASSES
 from swordplay.types import Matrix, State, Vector
 
+NOT_WHOLE = "is not a whole number, and those before it were taken for classes; if it is an amount, say --task regression"
+ONE_TOO_MANY = f"is one class more than {MOST_CLASSES}; if it is an amount, say --task regression"
 SMALLEST_PROBABILITY = 1e-15
 """Log losses stay finite."""
 LOG_LOSS, BRIER = "log loss", "Brier score"
@@ -79,13 +80,22 @@ class LabelContestants:
         found, values = codes_of(column)
         for value in values:
             self.places.setdefault(value, len(self.places))
-        if len(self.places) > MOST_CLASSES:
-            raise TrackingError(
-                f"the target {self.target!r} has more than {MOST_CLASSES} different values, too many for classes. "
-                "Use --task regression if they are amounts, or choose another target."
-            )
         places = np.array([*(self.places[value] for value in values), np.nan])
         return np.asarray(places[found])
+
+    def strange(self, column: Any, whole: bool) -> dict[int, str]:
+        """Rows of a pyarrow column that name no class, and why: of more than there may be, or no ``whole`` number."""
+        found, values = codes_of(column)
+        reasons: dict[int, str] = {}
+        room = MOST_CLASSES - len(self.places)
+        for code, value in enumerate(values):
+            if whole and not float(value).is_integer():
+                reasons[code] = NOT_WHOLE
+            elif value not in self.places:
+                if room <= 0:
+                    reasons[code] = ONE_TOO_MANY
+                room -= 1
+        return {int(row): reasons[int(found[row])] for row in np.flatnonzero(np.isin(found, list(reasons)))} if reasons else {}
 
     def debuts(self, targets: Vector) -> list[int]:
         """The first row of every class that has not been learned."""

@@ -1,4 +1,4 @@
-"""What is written for each row: its number, the prediction, the truth, the loss, and the error so far."""
+"""What is written for each row: its number, what names it, the prediction, the truth, the loss, and the error so far."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ class Predictions:
     column                what
     ===================== ==========================================================================================
     ``row``               number of the row in the input; the first row of data is 1
+    carried columns       of the input, as they were read: ids, or the date of the row
     ``prediction``        made before the row was learned; missing for the very first row, before which nothing is known
     ``probability``       of the predicted class, by the learner; only where classes are predicted
     ``truth``             the target; missing where it was missing
@@ -79,14 +80,17 @@ class Predictions:
         Pyarrow's name of the target's type.
     labels
         Whether classes are predicted.
+    carried
+        Columns of the input that stand beside each prediction: a list of pyarrow fields.
     """
 
-    def __init__(self, kind: str, labels: bool) -> None:
-        self.labels = labels
+    def __init__(self, kind: str, labels: bool, carried: Sequence[Any] = ()) -> None:
+        self.labels, self.carried = labels, tuple(carried)
         self.target = {"double": pa.float64(), "bool": pa.bool_(), "string": pa.string()}[kind if labels else "double"]
         chance = [("probability", pa.float64())] if labels else []
         numbers = [("loss", pa.float64()), ("running_error", pa.float64())]
-        self.schema = pa.schema([("row", pa.int64()), ("prediction", self.target), *chance, ("truth", self.target), *numbers])
+        answers = [("prediction", self.target), *chance, ("truth", self.target), *numbers]
+        self.schema = pa.schema([pa.field("row", pa.int64()), *self.carried, *(pa.field(*one) for one in answers)])
         self.total, self.scored = 0.0, 0
         """Sum of the errors, and number of rows that were predicted and learned."""
 
@@ -97,19 +101,24 @@ class Predictions:
 
     def table(self, page: Page, contestants: Contestants) -> Any:
         """A page as a pyarrow record batch."""
-        totals = np.cumsum(np.concatenate([[self.total], page.errors]))[1:]
-        counts = self.scored + np.cumsum(page.scored)
-        if len(counts):
-            self.total, self.scored = float(totals[-1]), int(counts[-1])
         columns = [
             pa.array(page.numbers),
+            *(page.batch.column(field.name).cast(field.type) for field in self.carried),
             contestants.arrow(page.predictions, page.known).cast(self.target),
             *([_numbers(page.probabilities, page.known)] if self.labels else []),
             contestants.arrow(page.targets, ~np.isnan(page.targets)).cast(self.target),
             _numbers(page.losses, page.scored),
-            _numbers(self._figure(totals, counts), counts > 0),
+            self.running(page.errors, page.scored),
         ]
         return pa.record_batch(columns, schema=self.schema)
+
+    def running(self, errors: Vector, scored: Any) -> Any:
+        """The running error after each of further rows, a pyarrow array; ``scored`` says which of them count."""
+        totals = np.cumsum(np.concatenate([[self.total], errors]))[1:]
+        counts = self.scored + np.cumsum(scored)
+        if len(counts):
+            self.total, self.scored = float(totals[-1]), int(counts[-1])
+        return _numbers(self._figure(totals, counts), counts > 0)
 
     def _figure(self, totals: Vector, counts: Any) -> Vector:
         means = np.divide(totals, counts, out=np.full(len(totals), np.nan), where=counts > 0)

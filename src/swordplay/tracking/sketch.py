@@ -12,6 +12,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from swordplay.state import COUNT as WHOLE
+from swordplay.state import DAMAGED, Range, require
 from swordplay.types import State, Vector
 
 PARTS = 16
@@ -83,7 +85,12 @@ class Sketch:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         both = np.zeros(2 * (COUNT + 1), dtype=np.int64)
-        both[np.asarray(saved["places"], dtype=np.int64)] = saved["counts"]
+        places, counts = np.asarray(saved["places"]), np.asarray(saved["counts"])
+        require("errors.places", places, Range(0, len(both) - 1, whole=True))
+        require("errors.counts", counts, WHOLE)
+        if places.ndim != 1 or places.shape != counts.shape:
+            raise ValueError(f"errors.places and errors.counts have shapes {places.shape} and {counts.shape}. {DAMAGED}")
+        both[places.astype(np.int64)] = counts
         self.below, self.above = both[: COUNT + 1].copy(), both[COUNT + 1 :].copy()
 
 

@@ -20,7 +20,7 @@ class Column(NamedTuple):
 
     name: str
     kind: str
-    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"left out"``."""
+    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"time"``, ``"left out"``."""
     note: str
     """In words, such as "12 categories, one column each" or "left out: every value is different"."""
 
@@ -94,7 +94,7 @@ class Driver(NamedTuple):
 
 
 class Story(NamedTuple):
-    """All of it."""
+    """Everything that a report tells of a run of ``swordplay track``: made at its end, read by ``report.track``."""
 
     source: str
     """Name of the file, or ``"standard input"``."""
@@ -141,3 +141,5 @@ class Story(NamedTuple):
     """The rows of largest loss, largest first."""
     summary: str
     """The estimator's own words."""
+    remarks: tuple[str, ...] = ()
+    """About the order of the rows."""

@@ -44,6 +44,18 @@ class Ahead(Generic[T]):
         self._order()
         return found
 
+    def arriving(self, seconds: float) -> Iterator[T | None]:
+        """The items as they come; None whenever none has come for so many seconds."""
+        while True:
+            try:
+                item = self.take(seconds)
+            except TimeoutError:
+                yield None
+                continue
+            if item is None:
+                return
+            yield item
+
     def close(self) -> None:
         """Wait for the thread to end; what it waits for must have been closed before."""
         for future in self._waiting:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, final
 
@@ -12,22 +13,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from swordplay.encoding import dates
+from swordplay.encoding.columns import EMPTY, Encoder, how_read, plan
 from swordplay.estimators import summary
-from swordplay.estimators.model import LARGEST, LinearModel, LossName
+from swordplay.estimators.model import LinearModel, LossName
 from swordplay.tables import Refusal
-from swordplay.tracking import dates, nested
+from swordplay.tracking import carried, nested, sanity
 from swordplay.tracking.clock import time_column
-from swordplay.tracking.columns import Encoder, numbers_of, plan
 from swordplay.tracking.contestants import LEARNER, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.drivers import drivers
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.labels import BRIER, LOG_LOSS, LabelContestants
 from swordplay.tracking.lags import Lags
+from swordplay.tracking.order import OrderWatch, Remark
 from swordplay.tracking.predictions import Page, Predictions
-from swordplay.tracking.story import Moment, Story, Task
+from swordplay.tracking.story import Column, Moment, Story, Task
 from swordplay.tracking.tally import Tally
 from swordplay.tracking.task import Recognised, recognise
+from swordplay.tracking.totals import Totals
 from swordplay.tracking.values import ValueContestants
 from swordplay.types import Matrix, State, Vector
 
@@ -36,7 +40,7 @@ MOST_VALUES, LONGEST_VALUE = 12, 40
 
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
-PARTS = ("encoder", "contestants", "predictions", "recorder", "tally")
+PARTS = ("encoder", "contestants", "predictions", "recorder", "tally", "order")
 
 
 class Settings(NamedTuple):
@@ -52,6 +56,26 @@ class Settings(NamedTuple):
     """Columns not to use."""
     loss: LossName = "squared"
     """Of a regression: ``"squared"`` or ``"huber"``."""
+    key: tuple[str, ...] = ()
+    """Columns whose values name series: each has a model, baselines and lags of its own."""
+    types: Mapping[str, str] | None = None
+    """What columns are, by name (see ``tables.open_table``); recognised unless given."""
+    missing: tuple[str, ...] = ()
+    """Further texts that stand for nothing."""
+    header: bool | None = None
+    """Whether CSV begins with names; recognised unless given."""
+    id: tuple[str, ...] | None = None
+    """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
+
+    @property
+    def read(self) -> tuple[str, ...] | None:
+        """The only columns to be read beside the target; None for all."""
+        return None if self.features is None else (*self.features, *self.key, *(self.id or ()))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Columns that need not be read."""
+        return tuple(name for name in self.drop if name not in (*self.key, *(self.id or ())))
 
 
 class Tracked(NamedTuple):
@@ -61,6 +85,8 @@ class Tracked(NamedTuple):
     """A pyarrow record batch in the tracker's schema."""
     refusals: tuple[Refusal, ...]
     """Rows that could not be used."""
+    remarks: tuple[str, ...] = ()
+    """What was noticed, for people."""
 
 
 @final
@@ -71,7 +97,9 @@ class Tracker:
     is known before it. Make one by :meth:`begin` or :meth:`resumed`.
     """
 
-    def __init__(self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder) -> None:
+    def __init__(
+        self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder, beside: Sequence[Any] = ()
+    ) -> None:
         self.settings, self.recognised, self.kind, self.encoder = settings, recognised, kind, encoder
         labels = recognised.task != "regression"
         self.contestants: Contestants = (
@@ -79,13 +107,21 @@ class Tracker:
             if labels
             else ValueContestants(encoder.width, settings.target, settings.loss)
         )
-        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels)
-        self.recorder = Recorder(self.contestants.names, self.contestants.figures, 0 if labels else 3)
+        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels, beside)
+        # One of many keys keeps sums only: the course of a run takes a hundred times as much.
+        self.recorder: Recorder | Totals = (
+            Totals(self.contestants.names)
+            if settings.key
+            else Recorder(self.contestants.names, self.contestants.figures, 0 if labels else 3)
+        )
         self.tally = Tally(labels)
+        self.order = OrderWatch(keyed=bool(settings.key))
         self.rows = self.unlabelled = self.refused = 0
         """Rows that were tracked, those of them whose target was missing, and rows that could not be used."""
         self.last = 0
         """Number of the last one in the input."""
+        self.numbering: NDArray[np.int64] | None = None
+        """The numbers that the rows have in the input, where they are read in another order; set by whoever reads them."""
         self.clock = ""
         """The column that dates the rows, empty where there is none."""
 
@@ -102,9 +138,13 @@ class Tracker:
             learned from it yet.
         """
         target = head.column(settings.target)
-        recognised = recognise(settings.target, target, settings.task)
-        plans = plan(head, settings.target, settings.features, settings.drop)
-        return cls(settings, recognised, str(target.type), Encoder(plans, settings.lags, recognised.task != "regression"))
+        recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
+        plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
+        encoder = Encoder(plans, settings.lags, recognised.task != "regression", settings.target)
+        beside = carried.carried(head, settings.target, settings.id)
+        tracker = cls(settings, recognised, str(target.type), encoder, beside)
+        tracker.order.begin(head, settings.target)
+        return tracker
 
     @property
     def schema(self) -> Any:
@@ -116,6 +156,11 @@ class Tracker:
         """The task by all that was seen: a target of two classes may turn out to have a third."""
         classes = len(self.contestants.models)
         return "multi-class" if classes > 1 else self.recognised.task
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return self.contestants.started
 
     @property
     def effective_step_size(self) -> float:
@@ -130,17 +175,17 @@ class Tracker:
         batch
             A pyarrow record batch in the schema of the head.
         numbers
-            The numbers of its rows in the input, ascending.
+            The numbers of its rows as they are read, ascending.
         """
-        batch, numbers, refusals = self._usable(batch, numbers)
+        batch, numbers, refusals = self.usable(batch, numbers)
         targets = self.contestants.targets(batch.column(self.settings.target))
         learned = ~np.isnan(targets)
         self.clock = time_column(batch.schema) or ""
         times = dates.milliseconds(batch.column(self.clock)) if self.clock else np.full(len(targets), np.nan)
         width = self.encoder.width
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
-        names = [name for name in batch.schema.names if name != self.settings.target][:MOST_VALUES]
-        page = Page(batch, numbers, targets, times, [(name, batch.column(name)) for name in names])
+        columns = [(name, batch.column(name)) for name in batch.schema.names]
+        page = Page(batch, self._in_input(numbers), targets, times, columns)
         debuts = self.contestants.debuts(targets)
         cuts = {0, len(targets), *encoded.widths, *debuts, *(row + 1 for row in debuts)}
         for first, stop in pairwise(sorted(cuts)):
@@ -154,11 +199,16 @@ class Tracker:
                     self._note(played, first, page)
             elif self.contestants.started:
                 self._play(rows, first, page)
-        self.tally.add(page.learned(np.flatnonzero(page.scored)))
+        if not self.settings.key:
+            self.tally.add(page.learned(np.flatnonzero(page.scored)))
         self.rows, self.refused = self.rows + len(targets), self.refused + len(refusals)
         self.unlabelled += len(targets) - int(np.count_nonzero(learned))
         self.last = int(numbers[-1]) if len(numbers) else self.last
-        return Tracked(self.predictions.table(page, self.contestants), refusals)
+        self.order.add(batch)
+        kinds = {one.name: one.kind.removesuffix(" and time") for one in self.encoder.plans}
+        joined = ((name, int(page.numbers[row])) for name, row in encoded.late.items())
+        remarks = tuple(f"Column {name!r} appears at row {row:,} and joins as a {kinds[name]}." for name, row in joined)
+        return Tracked(self.predictions.table(page, self.contestants), refusals, remarks)
 
     def _play(self, rows: Matrix, first: int, page: Page) -> None:
         """Rows from ``first`` on: up to the end of each stretch, where the learner is looked at, and beyond."""
@@ -178,7 +228,11 @@ class Tracker:
         def moment(k: int) -> Moment:
             row = int(learned[k])
             said, truth = (self.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
-            values = {name: _shortened(column[row].as_py()) for name, column in page.shown}
+            # A column that joins late is told of where it has a value, so that it does not matter where batches end.
+            late = {one.name for one in self.encoder.plans if one.late or one.why == EMPTY}
+            shown = ((name, column[row].as_py()) for name, column in page.shown if name != self.settings.target)
+            known = ((name, _shortened(one)) for name, one in shown if name not in late or one is not None)
+            values = dict(itertools.islice(known, MOST_VALUES))
             time = None if math.isnan(page.times[row]) else float(page.times[row])
             at = self.recorder.rows + k + 1
             return Moment(int(page.numbers[row]), said, truth, float(played.losses[k]), values, at, time)
@@ -188,24 +242,34 @@ class Tracker:
         if not self.recorder.room:
             self.recorder.close(sample(self._models()), lambda: self.contestants.coefficients)
 
-    def _usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+    def strange(self, batch: Any) -> dict[int, str]:
+        """Which rows of a batch cannot be used, by their targets, and why."""
+        return self.contestants.strange(batch.column(self.settings.target), self.recognised.whole)
+
+    def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
         """The rows whose target can be used, and refusals of the others."""
-        if self.recognised.task != "regression":
+        found = self.strange(batch)
+        if not found:
             return batch, numbers, ()
-        targets = numbers_of(batch.column(self.settings.target))
-        huge = np.abs(targets) > LARGEST
-        if not huge.any():
-            return batch, numbers, ()
-        reason = f"must not pass {LARGEST:g} in magnitude"
-        refusals = tuple(
-            Refusal(int(numbers[k]), None, self.settings.target, f"{targets[k]:g}", reason) for k in np.flatnonzero(huge)
-        )
-        return batch.filter(pa.array(~huge)), numbers[~huge], refusals
+        name, rows = self.settings.target, self._in_input(numbers)
+        values = batch.column(name)
+        refusals = tuple(Refusal(int(rows[k]), None, name, _target(values[k].as_py()), why) for k, why in found.items())
+        used = np.ones(len(numbers), dtype=bool)
+        used[list(found)] = False
+        return batch.filter(pa.array(used)), numbers[used], refusals
+
+    def _in_input(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of rows as they are read, as numbers in the input."""
+        return numbers if self.numbering is None else self.numbering[numbers - 1]
 
     def _models(self) -> list[LinearModel]:
         return list(self.contestants.models.values())
 
     # ------------------------------------------------------------------ what there is to tell
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """What the order of the rows so far calls for."""
+        return self.order.remarks()
 
     def errors(self) -> tuple[dict[str, float], float]:
         """RMSE or share of mistakes of the learner and of all baselines, and the best single step size."""
@@ -220,7 +284,7 @@ class Tracker:
 
         The Brier score of two classes is that of the second one, as usual; of more it is the sum over all of them.
         """
-        if not self.recorder.rows:
+        if not isinstance(self.recorder, Recorder) or not self.recorder.rows:
             return {}
         sums = self.recorder.figures[: self.recorder.closed + 1].sum(axis=0) / self.recorder.rows
         told = dict(zip(self.contestants.figures, sums.tolist(), strict=True))
@@ -238,8 +302,9 @@ class Tracker:
         refused, seconds
             How many rows were refused, and how long it took.
         """
-        if not self.contestants.started:
+        if not self.started:
             raise TrackingError(f"no row has a value of the target {self.settings.target!r}, so nothing was learned.")
+        assert isinstance(self.recorder, Recorder), "one of many keys has no story of its own"
         models, (errors, best) = self._models(), self.errors()
         labels, spreads = self.recognised.task != "regression", models[0].columns.places[1]
         classes = tuple(self.contestants.shown(place) for place in range(len(self.tally.confusion))) if labels else ()
@@ -262,7 +327,7 @@ class Tracker:
             errors=errors,
             more=self.means(),
             best_step=best,
-            columns=self.encoder.columns(spreads),
+            columns=tuple(Column(*one) for one in self.encoder.columns(spreads)),
             course=course,
             step_sizes=POOL,
             drivers=drivers(signed, names, spreads, about),
@@ -275,19 +340,21 @@ class Tracker:
             sureness=self.tally.sureness,
             worst=self.recorder.worst(self.last),
             summary=summary.text(LEARNER, self.contestants.models, bound=False),
+            remarks=tuple(remark.text for remark in self.remarks()),
         )
 
     # ------------------------------------------------------------------ crash-safe
 
     def state(self) -> State:
         """All that the next row needs."""
-        parts = {name: getattr(self, name).state() for name in PARTS}
+        parts = {name: getattr(self, name).state() for name in _parts(self.settings)}
         flat = {key: value for name, part in parts.items() for key, value in nested.put(name, part).items()}
         return {
             **flat,
             "settings": json.dumps(self.settings),
             "recognised": json.dumps(self.recognised),
             "kind": self.kind,
+            "carried": carried.text(self.predictions.carried),
             "lags": self.lags.recent.copy(),
             "clock": self.clock,
             **{name: getattr(self, name) for name in COUNTS},
@@ -297,19 +364,32 @@ class Tracker:
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The tracker that was saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
-        encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, recognised.task != "regression")
-        tracker = cls(settings, recognised, saved["kind"], encoder)
-        for name in PARTS[1:]:
+        labels = recognised.task != "regression"
+        sanity.require_held(saved, saved["encoder.width"], settings.lags)
+        encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, labels, settings.target)
+        sanity.require_encoder(encoder)
+        tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
+        for name in _parts(settings)[1:]:
             getattr(tracker, name).load_state(nested.take(name, saved))
         tracker.lags.recent, tracker.clock = np.array(saved["lags"]), str(saved["clock"])
         for name in COUNTS:
             setattr(tracker, name, int(saved[name]))
+        sanity.require_tracker(tracker)
         return tracker
+
+
+def _parts(settings: Settings) -> tuple[str, ...]:
+    """The parts of a tracker that have a state; one of many keys keeps no tally."""
+    return tuple(name for name in PARTS if name != "tally" or not settings.key)
 
 
 def forward(times: Vector) -> bool:
     """Whether times are all known and never go back, and not all the same: then they can stand under a picture."""
     return bool(len(times) > 1 and np.isfinite(times).all() and (np.diff(times) >= 0.0).all() and times[-1] > times[0])
+
+
+def _target(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else _shortened(value)
 
 
 def _shortened(value: Any) -> str:

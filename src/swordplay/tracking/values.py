@@ -8,13 +8,14 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.estimators.model import LinearModel, LossName
+from swordplay.encoding.columns import numbers_of
+from swordplay.estimators.model import LARGEST, LinearModel, LossName
 from swordplay.tracking import nested
-from swordplay.tracking.columns import numbers_of
 from swordplay.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Played, Said, interleaved
 from swordplay.tracking.rungs import COUNT, Rungs
 from swordplay.types import Matrix, State, Vector
 
+TOO_LARGE = f"must not pass {LARGEST:g} in magnitude"
 NONE: Vector = np.empty(0)
 NOTHING = np.empty((0, 3)), np.empty((0, 5)), np.empty((0, 3))
 """Errors, figures and values of no row."""
@@ -62,6 +63,10 @@ class ValueContestants:
     def targets(self, column: Any) -> Vector:
         """Targets as numbers, NaN where missing."""
         return np.ascontiguousarray(numbers_of(column))
+
+    def strange(self, column: Any, whole: bool) -> dict[int, str]:
+        """Rows of a pyarrow column whose target is too large to be squared, and that reason."""
+        return dict.fromkeys(np.flatnonzero(np.abs(numbers_of(column)) > LARGEST).tolist(), TOO_LARGE)
 
     def debuts(self, targets: Vector) -> list[int]:
         """The very first target, if it is among these."""

@@ -8,10 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.tables import open_table
-from swordplay.tracking.columns import Encoder, Plan, codes_of, numbers_of, plan
+from swordplay.encoding.columns import Encoder, Plan, codes_of, how_read, numbers_of, plan
+from swordplay.estimators.model import LARGEST
+from swordplay.tables import Frame, open_table
+from swordplay.tracking.early import HEAD_ROWS, together
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.lags import Lags
+from swordplay.tracking.order import OrderWatch
+from swordplay.tracking.ordered import AS_IT_IS, Order, ordered
 from swordplay.tracking.task import MOST_CLASSES, Recognised, recognise
 from swordplay.tracking.tracker import Settings
 from swordplay.types import Matrix, Vector
@@ -22,6 +26,8 @@ class Whole(NamedTuple):
 
     rows: Matrix
     """Shape ``(T, d)``, NaN where missing. The column of a category is 0 in the rows before it appears."""
+    widths: dict[int, int]
+    """How many columns there are from a row on: for the first row, and where categories appear."""
     targets: Vector
     """Shape ``(T,)``: numbers, or places of classes."""
     classes: tuple[str, ...]
@@ -36,13 +42,14 @@ class Whole(NamedTuple):
 
 
 def whole(
-    source: str,
+    source: str | Frame,
     settings: Settings,
     *,
     most: int,
     format: str | None = None,
     encoding: str = "utf-8",
     on_bad: str = "stop",
+    order: Order = AS_IT_IS,
 ) -> Whole:
     """Read a table up to its row number ``most``.
 
@@ -54,17 +61,26 @@ def whole(
         The target, and what else was said.
     most
         Rows to be read.
+    order
+        Another order of the rows than that of the file: it is read whole then, and ``most`` counts in that order.
     """
     with open_table(
         source,
         format=format,
         target=settings.target,
-        drop=settings.drop,
-        keep=settings.features,
+        drop=order.unwanted(settings.unread),
+        keep=order.wanted(settings.read),
         on_bad=on_bad,
         encoding=encoding,
-    ) as table:
-        batches, count, refused = [], 0, 0
+        types=settings.types,
+        missing=settings.missing,
+        header=settings.header,
+    ) as read:
+        table, refused = read, 0
+        if order:
+            found = ordered(read, order, read.batches())
+            table, refused = found.table, len(found.refusals)
+        batches, count = [], 0
         for batch in table.batches():
             if len(batch.rows):
                 batches.append(batch.rows)
@@ -74,19 +90,25 @@ def whole(
         remarks = tuple(table.remarks)
     if not count:
         raise TrackingError(f"{source}: there is no row to learn from. Give a table with rows.")
-    rows = pa.Table.from_batches(batches).slice(0, most)
+    rows = pa.Table.from_batches([together(batches)]).slice(0, most)
+    head = rows.slice(0, HEAD_ROWS).combine_chunks().to_batches()[0]
     known = rows.filter(pc.is_valid(rows.column(settings.target))).combine_chunks().to_batches()
     if not known:
         raise TrackingError(
             f"{source}: the target {settings.target!r} is missing in all rows. Choose another column as --target."
         )
-    return _encoded(known[0], settings, remarks, refused, count > most)
+    watch = OrderWatch()
+    watch.begin(known[0], settings.target)
+    watch.add(known[0])
+    remarks = (*remarks, *(one.text for one in watch.remarks(key_option=False)))
+    return _encoded(head, known[0], settings, remarks, refused, count > most)
 
 
-def _encoded(batch: Any, settings: Settings, remarks: tuple[str, ...], refused: int, cut: bool) -> Whole:
+def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...], refused: int, cut: bool) -> Whole:
+    """Rows as numbers; task and columns are decided by the head, as a run decides them."""
     column = batch.column(settings.target)
-    recognised = recognise(settings.target, column, settings.task)
-    plans = plan(batch, settings.target, settings.features, settings.drop)
+    recognised = recognise(settings.target, head.column(settings.target), settings.task, how_read(head.schema, settings.target))
+    plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
     labels = recognised.task != "regression"
     names: tuple[str, ...] = ()
     if labels:
@@ -100,6 +122,13 @@ def _encoded(batch: Any, settings: Settings, remarks: tuple[str, ...], refused: 
         targets = targets.astype(np.float64)
     else:
         targets = np.asarray(numbers_of(column))
+        largest = targets[np.abs(targets).argmax()]
+        if abs(largest) > LARGEST:
+            raise TrackingError(
+                f"the target {settings.target!r} must not pass {LARGEST:g} in magnitude, got {largest:g}. Repair that row."
+            )
     every = np.ones(len(targets), dtype=bool)
-    encoded = Encoder(plans, settings.lags, labels).encode(batch, Lags(settings.lags).before(targets, every), every)
-    return Whole(encoded.rows, targets, names, recognised, plans, remarks, refused, cut)
+    encoder = Encoder(plans, settings.lags, labels, settings.target)
+    widths = {0: encoder.width}
+    encoded = encoder.encode(batch, Lags(settings.lags).before(targets, every), every)
+    return Whole(encoded.rows, widths | encoded.widths, targets, names, recognised, plans, remarks, refused, cut)

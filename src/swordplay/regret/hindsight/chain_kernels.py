@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from swordplay.engine._jit import kernel, part
+from swordplay.compiling import kernel, part
 from swordplay.types import Array, Matrix, Vector
 
 TINY = 1e-15
@@ -146,7 +146,7 @@ def eliminate(
 
 @part
 def undo_lower(here: Matrix, x: Vector) -> None:
-    """X <- L^-1 x."""
+    """x <- L^-1 x."""
     for i in range(len(x)):
         dot = 0.0
         for j in range(i):
@@ -156,7 +156,7 @@ def undo_lower(here: Matrix, x: Vector) -> None:
 
 @part
 def add_upper(here: Matrix, y: Vector, x: Vector) -> None:
-    """X <- x + L'y."""
+    """x <- x + L'y."""
     n = len(x)
     for i in range(n):
         for j in range(i + 1):
@@ -165,7 +165,7 @@ def add_upper(here: Matrix, y: Vector, x: Vector) -> None:
 
 @part
 def pass_force(here: Matrix, x: Vector) -> None:
-    """X <- L M^-1 x."""
+    """x <- L M^-1 x."""
     n = len(x)
     for i in range(n):
         dot = 0.0

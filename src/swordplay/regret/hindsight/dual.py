@@ -1,4 +1,8 @@
-"""Bounds from below: what no comparator sequence can beat, from forces that anybody may have guessed."""
+"""Lower bounds on what any comparator sequence costs (losses plus a penalty for each move), by convex duality.
+
+Any dual vectors that are short enough, here called forces, give a valid bound, however they were found; good ones give a bound
+close to the minimum, which proves how good a sequence is.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swordplay.engine._jit import kernel
+from swordplay.compiling import kernel
 from swordplay.types import Vector
 
 

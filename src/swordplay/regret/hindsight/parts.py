@@ -104,7 +104,7 @@ class Walls(NumberPairs):
 
     @property
     def stiffness(self) -> Matrix:
-        r"""K of the Hessians :math:`\sum_i k_{ti} G_i G_i^\top`, shape ``(T, m)``."""
+        r"""k of the Hessians :math:`\sum_i k_{ti} G_i G_i^\top`, shape ``(T, m)``."""
         return self.pressures / self.slacks
 
     def aim(self, mu: float) -> Matrix:

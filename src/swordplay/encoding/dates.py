@@ -57,6 +57,18 @@ def circles(values: Any, hours: bool) -> Matrix:
     return np.column_stack([wave(2.0 * np.pi * turn) for turn in turns for wave in (np.sin, np.cos)])
 
 
+def hours(values: Any) -> Matrix:
+    """Sine and cosine of the hour of the day, shape ``(T, 2)``.
+
+    Parameters
+    ----------
+    values
+        A pyarrow array of times of the day in microseconds; nulls become NaN.
+    """
+    turns = values.cast(pa.int64()).to_numpy(zero_copy_only=False).astype(np.float64) / (1e6 * DAY)
+    return np.column_stack([wave(2.0 * np.pi * turns) for wave in (np.sin, np.cos)])
+
+
 def milliseconds(values: Any) -> Any:
     """Milliseconds since 1970 of a pyarrow array of timestamps, NaN where missing."""
     return 1e3 * _seconds(values)

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from swordplay.encoding.columns import FEWEST_COUNTS, MOST_CATEGORIES, Encoder, Plan, plan
 from swordplay.estimators.model import LARGEST
-from swordplay.tracking import TrackingError
-from swordplay.tracking.columns import FEWEST_COUNTS, MOST_CATEGORIES, Encoder, Plan, plan
+from swordplay.tables import TableError
 from swordplay.tracking.lags import Lags
 from tolerances import ROUNDING
 
@@ -72,7 +72,7 @@ def test_asked_for_is_used_and_the_rest_is_not():
 )
 def test_columns_that_are_not_there(features, drop, told):
     head = pa.record_batch({"price": [1.0], "size": [1.0], "y": [1.0]})
-    with pytest.raises(TrackingError, match=told):
+    with pytest.raises(TableError, match=told):
         plan(head, "y", features, drop)
 
 
@@ -110,7 +110,7 @@ def test_late_categories_share_a_column():
     assert encoder.width == MOST_CATEGORIES + 1
     np.testing.assert_array_equal(found.rows.argmax(axis=1), [*range(MOST_CATEGORIES), *[MOST_CATEGORIES] * 10])
     np.testing.assert_array_equal(found.rows.sum(axis=1), 1.0)
-    assert encoder.columns(np.ones(encoder.width))[0].note == "50 categories, one column each; later ones share one"
+    assert encoder.columns(np.ones(encoder.width))[0][2] == "50 categories, one column each; later ones share one"
 
 
 def test_dates_lie_on_circles():
@@ -131,7 +131,7 @@ def test_dates_lie_on_circles():
 def test_notes_tell_what_was_made_of_a_column():
     encoder = Encoder([Plan("a", "number"), Plan("b", "number"), Plan("c", "left out", "as asked")], 0, labels=False)
     encoded(encoder, a=[1.0, None], b=[2.0, 2.0], c=[0.0, 0.0])
-    notes = [one.note for one in encoder.columns(np.array([1.0, 0.0]))]
+    notes = [note for _, _, note in encoder.columns(np.array([1.0, 0.0]))]
     assert notes == ["as it is; 1 missing, taken as usual", "always the same, which tells nothing", "left out: as asked"]
 
 

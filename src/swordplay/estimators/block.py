@@ -1,0 +1,123 @@
+"""The coefficients by which ``predict`` answers after ``fit``: made for a block of rows to come, not for the next row.
+
+The decision that the stream ends with follows the last rows, and is meant for one more. Whoever calls ``fit`` and then
+``predict`` asks for a whole block. ``block_choice`` finds the coefficients for that; here they are kept, used and saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from swordplay.types import Matrix, State, Vector
+
+MAD_TO_SPREAD = 1.4826
+"""The standard deviation of a normal variable in units of its median absolute deviation."""
+MEASURED_ROWS = 4096
+"""Rows, evenly spread over the table, that tell where its columns lie."""
+SAVED = "block."
+"""Before the names of the arrays in a saved state."""
+
+
+class Places(NamedTuple):
+    """Where d columns lie and how far they spread, over a whole table."""
+
+    centers: Vector
+    spreads: Vector
+    clip: float
+    """Scaled entries beyond this are clipped."""
+    intercept: bool
+    """Whether a column of ones stands behind the scaled ones."""
+
+    @property
+    def width(self) -> int:
+        """Number of scaled columns, with that of ones."""
+        return len(self.centers) + int(self.intercept)
+
+    def scale(self, rows: Matrix) -> Matrix:
+        """Rows of shape ``(T, d)`` scaled and clipped; 0 where a column has not spread, or an entry is missing (NaN)."""
+        answer = np.ones((len(rows), self.width))
+        scaled = answer[:, : len(self.centers)]
+        np.subtract(rows, self.centers, out=scaled)
+        scaled *= np.divide(1.0, self.spreads, out=np.zeros_like(self.spreads), where=self.spreads > 0.0)
+        np.clip(scaled, -self.clip, self.clip, out=scaled)
+        np.copyto(scaled, 0.0, where=np.isnan(scaled))
+        return answer
+
+
+def measure(columns: Matrix, clip: float) -> tuple[Vector, Vector]:
+    """Median and clipped deviation of each column, by the rule of ``engine.scaling``, over many rows.
+
+    No value counts for more than ``clip`` robust spreads, each of which is the upper median of the distances from the centre;
+    where more than half of a column is one value, the lower median of the others' distances. What is missing (NaN) does not
+    count; a column without any value lies at 0 and has no spread.
+    """
+    if np.isnan(columns).any():
+        parts = [measure(column[~np.isnan(column)][:, None], clip) for column in columns.T]
+        return np.array([center[0] for center, _ in parts]), np.array([spread[0] for _, spread in parts])
+    if not len(columns):
+        return np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
+    centers = np.median(columns, axis=0)
+    far = np.abs(columns - centers)
+    usual = MAD_TO_SPREAD * np.partition(far, len(far) // 2, axis=0)[len(far) // 2]
+    for j in np.flatnonzero(usual == 0.0):
+        others = np.sort(far[far[:, j] > 0.0, j])
+        usual[j] = others[(len(others) - 1) // 2] if len(others) else 0.0
+    return centers, np.sqrt(np.mean(np.minimum(far, clip * usual) ** 2, axis=0))
+
+
+class Block(NamedTuple):
+    """Scores of raw rows by fixed coefficients: level + <scaled row, coefficients>, for each of K models."""
+
+    places: Places
+    coefficients: Matrix
+    """Of the scaled columns, shape ``(K, width)``."""
+    level: float
+    """Where the target lies; 0 for log-odds."""
+    rows: int
+    """How many of the last rows they were solved from."""
+    penalty: float
+    """What the squared coefficients cost a row."""
+
+    def scores(self, rows: Matrix) -> Matrix:
+        """Shape ``(T, K)``."""
+        return np.asarray(np.einsum("ti,ki->tk", self.places.scale(rows), self.coefficients) + self.level)
+
+    def in_raw_units(self) -> tuple[Matrix, Vector]:
+        """Coefficients of the raw columns, shape ``(K, d)``, and intercepts, shape ``(K,)``, of rows that are not clipped."""
+        centers, spreads, dim = self.places.centers, self.places.spreads, len(self.places.centers)
+        raw = np.divide(self.coefficients[:, :dim], spreads, out=np.zeros((len(self.coefficients), dim)), where=spreads > 0.0)
+        return raw, self.level + self.coefficients[:, dim:].sum(axis=1) - raw @ centers
+
+    def state(self) -> State:
+        """All of it as named arrays."""
+        return {
+            f"{SAVED}centers": self.places.centers,
+            f"{SAVED}spreads": self.places.spreads,
+            f"{SAVED}clip": self.places.clip,
+            f"{SAVED}coefficients": self.coefficients,
+            f"{SAVED}level": self.level,
+            f"{SAVED}rows": self.rows,
+            f"{SAVED}penalty": self.penalty,
+        }
+
+    @classmethod
+    def load(cls, saved: Mapping[str, Any], *, dim: int, models: int, intercept: bool) -> Self | None:
+        """The block in a saved state; None if there is none, as in files written before there were blocks."""
+        if f"{SAVED}coefficients" not in saved:
+            return None
+        dims = {"centers": (dim,), "spreads": (dim,), "coefficients": (models, dim + int(intercept))}
+        wanted: dict[str, tuple[int, ...]] = dims | dict.fromkeys(("clip", "level", "rows", "penalty"), ())
+        found = {name: np.array(saved[SAVED + name], dtype=np.float64) for name in wanted}
+        for name, shape in wanted.items():
+            if found[name].shape != shape:
+                raise ValueError(f"state[{SAVED + name!r}] must have shape {shape}, got {found[name].shape}.")
+            if np.isnan(found[name]).any() or (name != "clip" and np.isinf(found[name]).any()):
+                raise ValueError(f"state[{SAVED + name!r}] must be finite.")
+        for name in ("spreads", "clip", "rows", "penalty"):
+            if found[name].size and found[name].min() < 0.0:
+                raise ValueError(f"state[{SAVED + name!r}] must not be negative, got {found[name].min():g}.")
+        places = Places(found["centers"], found["spreads"], float(found["clip"]), intercept)
+        return cls(places, found["coefficients"], float(found["level"]), int(found["rows"]), float(found["penalty"]))

@@ -1,0 +1,91 @@
+"""Data frames for the estimators of scikit-learn: recognised, refused in words, or encoded."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from swordplay.arguments import shown
+from swordplay.types import Matrix
+
+ARROW = ("__arrow_c_stream__", "__arrow_c_array__")
+KINDS = {"U": "words", "S": "words", "M": "dates", "m": "lengths of time"}
+
+
+def is_frame(X: Any) -> bool:
+    """Whether something has columns with names: a frame of pandas or polars, or an Arrow table."""
+    return hasattr(X, "columns") or any(hasattr(X, name) for name in ARROW)
+
+
+def refuse_columns(X: Any, remedy: str) -> None:
+    """Refuse a frame of pandas or polars with a column of words or dates, which is named.
+
+    Parameters
+    ----------
+    X
+        Anything; what is no frame is somebody else's.
+    remedy
+        A sentence that says what to do.
+    """
+    names, dtypes = getattr(X, "columns", None), getattr(X, "dtypes", None)
+    if names is None or dtypes is None:
+        return
+    for k, (name, dtype) in enumerate(zip(names, dtypes, strict=False)):
+        if getattr(dtype, "kind", "") in ("f", "i", "u", "b"):
+            continue
+        values = np.asarray(X.iloc[:, k] if hasattr(X, "iloc") else X[name])
+        what, example = _held(values)
+        if what:
+            raise ValueError(f"X: column {str(name)!r} holds {what} such as {shown(example, 40)}, and not numbers. {remedy}")
+
+
+def _held(values: Any) -> tuple[str, Any]:
+    """What a column holds that is no number, and the first such value; nothing if all is well."""
+    if values.dtype.kind in KINDS:
+        return KINDS[values.dtype.kind], str(values[0]) if len(values) else ""
+    if values.dtype.kind != "O":
+        return "", None
+    for value in values:
+        if isinstance(value, str | bytes):
+            return "words", value
+        if hasattr(value, "isoformat"):  # dates and times of Python and pandas
+            return "dates", str(value)
+    return "", None
+
+
+def require_names(estimator: Any, *, reset: bool) -> None:
+    """Refuse an array where the columns had names at first: nobody knows which is which."""
+    if not reset and hasattr(estimator, "feature_names_in_"):
+        known = shown(", ".join(estimator.feature_names_in_), 80)[1:-1]
+        raise ValueError(f"X must be a table with the columns of the first one ({known}), got an array. Give their names.")
+
+
+def encoder_of(X: Any, known: Any = None) -> Any:
+    """An encoder for frames like this one, or a copy of the one that is known.
+
+    Raises
+    ------
+    ImportError
+        If pyarrow is not installed.
+    """
+    try:
+        from swordplay.encoding.frames import FrameEncoder
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        raise ImportError("words and dates are encoded with pyarrow. Install it with: pip install pyarrow") from error
+    return FrameEncoder.begin(X) if known is None else copy.deepcopy(known)
+
+
+def resumed(saved: Any) -> Any:
+    """The encoder that was saved."""
+    from swordplay.encoding.frames import FrameEncoder
+
+    return FrameEncoder.resumed(saved)
+
+
+def without_missing(rows: Matrix, means: Any) -> Matrix:
+    """Rows with the means of the columns in place of NaN."""
+    return np.where(np.isnan(rows), means[: rows.shape[1]], rows)

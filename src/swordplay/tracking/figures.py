@@ -1,0 +1,88 @@
+"""A run in figures: what ``swordplay track --json`` prints and ``swordplay.track`` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from swordplay import __version__
+from swordplay.tracking.accounts import Outcome
+from swordplay.tracking.changes import changes
+from swordplay.tracking.keyed import KeyedStory, KeyLine
+from swordplay.tracking.story import Story
+
+
+def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[str, Any]:
+    """Text, numbers, lists and dictionaries only; all but the last two are the same however often the run was interrupted.
+
+    Parameters
+    ----------
+    outcome, story
+        Of the run.
+    files
+        What was written, by what it is.
+    """
+    tracker = outcome.tracker
+    return {
+        "swordplay": __version__,
+        "source": story.source,
+        "target": story.target,
+        "task": story.task,
+        "why": tracker.recognised.why,
+        "rows": tracker.rows,
+        "predicted": story.rows,
+        "unlabelled": story.unlabelled,
+        "refused": story.refused,
+        "first_refused": [refusal._asdict() for refusal in outcome.refusals],
+        "measure": story.measure,
+        "learner": story.learner,
+        "errors": dict(story.errors),
+        **_more(story),
+        "best_step_size": story.best_step if story.rows else None,
+        "effective_step_size": tracker.effective_step_size,
+        "changes": [one._asdict() for one in changes(story)],
+        "columns": [column._asdict() for column in story.columns],
+        "worst": [moment._asdict() for moment in story.worst],
+        "remarks": list(outcome.remarks),
+        "files": dict(files),
+        "seconds": round(outcome.seconds, 3),
+        "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
+    }
+
+
+def _more(story: Story) -> dict[str, Any]:
+    """The figures that are not the measure."""
+    if story.task == "regression":
+        return {"mean_absolute_errors": dict(story.more)}
+    return {name.lower().replace(" ", "_"): value for name, value in story.more.items()}
+
+
+def keyed_figures(outcome: Outcome, story: KeyedStory, files: Mapping[str, str]) -> dict[str, Any]:
+    """The same for a run over many keys."""
+    tracker = outcome.tracker
+    return {
+        "swordplay": __version__,
+        "source": story.source,
+        "target": story.target,
+        "task": story.task,
+        "why": tracker.recognised.why,
+        "rows": tracker.rows,
+        "predicted": story.rows,
+        "unlabelled": story.unlabelled,
+        "refused": story.refused,
+        "measure": story.measure,
+        "errors": dict(story.errors),
+        "columns": [column._asdict() for column in story.columns],
+        "key": list(story.key),
+        "keys": story.keys,
+        "keys_ahead": story.ahead,
+        **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("best", "worst", "largest")},
+        "remarks": list(outcome.remarks),
+        "files": dict(files),
+        "seconds": round(outcome.seconds, 3),
+        "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
+    }
+
+
+def _line(line: KeyLine, names: tuple[str, ...]) -> dict[str, Any]:
+    return {"key": dict(zip(names, line.key, strict=True)), "rows": line.rows, "errors": dict(line.errors)}

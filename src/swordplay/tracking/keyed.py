@@ -1,0 +1,381 @@
+"""Many series in one table, told apart by the values of some columns: a tracker for each."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from swordplay.encoding.columns import Encoder, Plan, codes_of, plan
+from swordplay.tables import Refusal
+from swordplay.tables.errors import nearest
+from swordplay.tracking import carried, nested
+from swordplay.tracking.contestants import BEST_STEP, LEARNER, NO_CHANGE
+from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.order import OrderWatch, Remark, told
+from swordplay.tracking.packing import pack, unpack
+from swordplay.tracking.predictions import Predictions
+from swordplay.tracking.steps import Steps, moves
+from swordplay.tracking.story import Column, Task
+from swordplay.tracking.task import Recognised, recognise
+from swordplay.tracking.tracker import Settings, Tracked, Tracker
+from swordplay.types import State
+
+MOST_KEYS = 10_000
+"""Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many keys."""
+COUNTS = ("rows", "unlabelled", "refused", "last")
+WHY = "it is the key"
+NOTES = {
+    "number": "as it is",
+    "truth": "1 and 0",
+    "category": "one column for each category that the key has",
+    "date": "day of the week, day of the year",
+    "date and time": "hour of the day, day of the week, day of the year",
+}
+"""What is made of columns, by kind."""
+RESERVED = ("row", "prediction", "probability", "truth", "loss", "running_error")
+"""Columns of the predictions."""
+FEWEST_ROWS = 10
+"""Predicted rows of a key before it may be called the best or the worst."""
+NAMED = 5
+"""Keys that are named as best, as worst, as largest."""
+
+Key = tuple[Any, ...]
+"""Values of the key's columns, None where missing."""
+
+
+class KeyLine(NamedTuple):
+    """How one key went."""
+
+    key: Key
+    rows: int
+    """Rows that were predicted and then learned."""
+    errors: Mapping[str, float]
+    """Of the learner and the baselines."""
+
+    @property
+    def name(self) -> str:
+        """The key for people."""
+        return ", ".join("(missing)" if one is None else f"{one:g}" if isinstance(one, float) else str(one) for one in self.key)
+
+
+class KeyedStory(NamedTuple):
+    """What a run over many keys has to tell; what is called as in ``Story`` means the same."""
+
+    source: str
+    target: str
+    task: Task
+    learner: str
+    rows: int
+    refused: int
+    unlabelled: int
+    seconds: float
+    measure: str
+    errors: Mapping[str, float]
+    """Over the rows of all keys; each baseline is that of the row's own key."""
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    """Names of the columns that tell the keys apart."""
+    keys: int
+    """How many keys there are."""
+    ahead: int
+    """How many of those with a prediction have a smaller error than no change."""
+    best: tuple[KeyLine, ...]
+    """Keys that do best beside no change (classes: with fewest mistakes), best first; of those with ten predicted rows."""
+    worst: tuple[KeyLine, ...]
+    """Those that do worst, worst first; none that is among the best."""
+    largest: tuple[KeyLine, ...]
+    """Those with most rows."""
+    remarks: tuple[str, ...]
+    """About the order of the rows."""
+
+    @property
+    def named(self) -> dict[str, tuple[KeyLine, ...]]:
+        """The keys to be shown, by what they are; the largest ones only where best and worst are not all there are."""
+        largest = self.largest if self.keys > len(self.best) + len(self.worst) else ()
+        lists = {"best": self.best, "worst": self.worst, "largest": largest}
+        return {title: lines for title, lines in lists.items() if lines}
+
+
+@final
+class KeyedTracker:
+    """Trackers of many keys, with the interface of one.
+
+    Each key is tracked as if its rows were a table of their own, in their order: a model, baselines and lags for each. The
+    predictions come in the order of the input and carry the key.
+
+    Make one by :meth:`begin` or :meth:`resumed`.
+
+    Parameters
+    ----------
+    settings, recognised, kind
+        As for a ``Tracker``, for all keys.
+    plans
+        What to make of each column.
+    fields
+        The columns that predictions carry: those of the key, and others.
+    clocks
+        Columns of dates by which the order of the rows of each key is judged.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        recognised: Recognised,
+        kind: str,
+        plans: tuple[Plan, ...],
+        fields: tuple[Any, ...],
+        clocks: tuple[str, ...],
+    ) -> None:
+        self.settings, self.recognised, self.kind, self.fields, self.clocks = settings, recognised, kind, fields, clocks
+        self.plans = plans
+        self.trackers: dict[Key, Tracker] = {}
+        """By their keys, in the order in which these appeared."""
+        self.classes: dict[Any, None] = {}
+        """Classes of all keys, in the order in which they appeared."""
+        self.blank = self._fresh()
+        """A tracker that never learns: all keys begin like it."""
+        self.predictions = Predictions(kind, recognised.task != "regression")
+        """Keeps the running error over all keys."""
+        self.rows = self.unlabelled = self.refused = self.last = 0
+        self.numbering: NDArray[np.int64] | None = None
+
+    def _fresh(self) -> Tracker:
+        labels = self.recognised.task != "regression"
+        tracker = Tracker(
+            self.settings, self.recognised, self.kind, Encoder(self.plans, self.settings.lags, labels, self.settings.target)
+        )
+        tracker.order.clocks = {name: Steps() for name in self.clocks}
+        return tracker
+
+    @classmethod
+    def begin(cls, settings: Settings, head: Any) -> Self:
+        """A tracker of a table that begins with these rows (see ``Tracker.begin``)."""
+        names = head.schema.names
+        settings = settings._replace(key=tuple(dict.fromkeys(settings.key)))
+        for name in settings.key:
+            if name not in names:
+                raise TrackingError(f"--key names the column {name!r}, which is not there.{nearest(name, names)}")
+            if name == settings.target:
+                raise TrackingError(f"--key names the target {name!r}. Name columns that tell series apart.")
+            if name in RESERVED:
+                raise TrackingError(f"--key names {name!r}, which is a column of the predictions themselves. Rename it.")
+            if pa.types.is_timestamp(head.column(name).type):
+                raise TrackingError(f"--key names {name!r}, which holds dates. Name columns that tell series apart.")
+        target = head.column(settings.target)
+        recognised = recognise(settings.target, target, settings.task)
+        features = None if settings.features is None else [name for name in settings.features if name not in settings.key]
+        drop = [name for name in settings.drop if name not in settings.key]
+        found = plan(head, settings.target, features, drop, settings.id or ())
+        plans = tuple(Plan(one.name, "left out", WHY) if one.name in settings.key else one for one in found)
+        watch = OrderWatch(keyed=True)
+        watch.begin(head, settings.target)
+        keys = carried.carried(head, settings.target, settings.key)
+        beside = carried.carried(head, settings.target, settings.id)
+        fields = (*keys, *(field for field in beside if field.name not in settings.key))
+        return cls(settings, recognised, str(target.type), plans, fields, tuple(watch.clocks))
+
+    @property
+    def encoder(self) -> Encoder:
+        """What is made of each column, as far as the head tells."""
+        return self.blank.encoder
+
+    @property
+    def schema(self) -> Any:
+        """The pyarrow schema of the predictions: the key comes behind the number of the row."""
+        first, *rest = self.predictions.schema
+        return pa.schema([first, *self.fields, *rest])
+
+    @property
+    def task(self) -> Task:
+        """The task by all that was seen."""
+        return "multi-class" if len(self.classes) > 2 else self.recognised.task
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return any(tracker.started for tracker in self.trackers.values())
+
+    @property
+    def effective_step_size(self) -> float:
+        """Geometric mean over all keys; NaN before the first row."""
+        steps = [tracker.effective_step_size for tracker in self.trackers.values() if tracker.started]
+        return math.exp(math.fsum(map(math.log, steps)) / len(steps)) if steps else math.nan
+
+    def strange(self, batch: Any) -> dict[int, str]:
+        """Which rows of a batch cannot be used, whatever their key, and why."""
+        return self.blank.strange(batch)
+
+    def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+        """The rows that can be used, whatever their key, and refusals of the others, by their numbers in the input."""
+        return self.blank.usable(batch, numbers if self.numbering is None else self.numbering[numbers - 1])
+
+    def track(self, batch: Any, numbers: NDArray[np.int64]) -> Tracked:
+        """Predict and learn rows, those of each key in their order (see ``Tracker.track``)."""
+        last = int(numbers[-1]) if len(numbers) else self.last
+        batch, numbers, refusals = self.usable(batch, numbers)
+        groups = self._groups(batch)
+        self._learn_classes(batch.column(self.settings.target))
+        answers = self._answers(batch, numbers, groups) if groups else None
+        self.rows, self.refused, self.last = self.rows + len(batch), self.refused + len(refusals), last
+        self.unlabelled += batch.column(self.settings.target).null_count
+        nothing = [pa.array([], kind) for kind in self.schema.types]
+        return Tracked(pa.record_batch(nothing, schema=self.schema) if answers is None else answers, refusals)
+
+    def _groups(self, batch: Any) -> dict[Key, NDArray[np.intp]]:
+        """The rows of each key, keys in the order in which they appear in a batch; nothing is learned yet."""
+        coded = [codes_of(batch.column(name)) for name in self.settings.key]
+        whole = np.zeros(len(batch), np.int64)
+        for codes, values in coded:
+            whole = np.unique(whole * (len(values) + 1) + codes + 1, return_inverse=True)[1]
+        _, first, sizes = np.unique(whole, return_index=True, return_counts=True)
+        rows = np.split(np.argsort(whole, kind="stable"), np.cumsum(sizes)[:-1])
+        found = {tuple(_value(codes[first[k]], values) for codes, values in coded): rows[k] for k in np.argsort(first)}
+        if len(self.trackers.keys() | found.keys()) > MOST_KEYS:
+            raise TrackingError(
+                f"--key {','.join(self.settings.key)} tells more than {MOST_KEYS:,} series apart, and each would have a model "
+                "of its own in memory. Choose columns with fewer different values, or split the table."
+            )
+        return found
+
+    def _learn_classes(self, targets: Any) -> None:
+        """Remember the classes of all keys, of which there may be so many and no more."""
+        if self.recognised.task != "regression":
+            self.classes |= dict.fromkeys(targets.drop_null().unique().to_pylist())
+            self.blank.contestants.targets(pa.array(list(self.classes)))
+
+    def _answers(self, batch: Any, numbers: NDArray[np.int64], groups: Mapping[Key, NDArray[np.intp]]) -> Any:
+        """Let each key predict and learn its rows; their answers in the order of the batch."""
+        parts = []
+        for key, rows in groups.items():
+            if key not in self.trackers:
+                self.trackers[key] = self._fresh()
+            parts.append(self.trackers[key].track(batch.take(pa.array(rows)), numbers[rows]).predictions)
+        back = np.argsort(np.concatenate(list(groups.values())))
+        answers = pa.Table.from_batches(parts).take(pa.array(back)).combine_chunks().to_batches()[0]
+        return self._together(batch, answers)
+
+    def _together(self, batch: Any, answers: Any) -> Any:
+        """The answers of all keys with the key and the error over all of them."""
+        losses = answers.column("loss")
+        scored = losses.is_valid().to_numpy(zero_copy_only=False)
+        if self.recognised.task == "regression":
+            errors = losses.fill_null(0.0).to_numpy(zero_copy_only=False)
+        else:
+            wrong = pc.not_equal(answers.column("prediction"), answers.column("truth")).fill_null(False)
+            errors = (wrong.to_numpy(zero_copy_only=False) & scored).astype(np.float64)
+        row, *rest = (answers.column(name) for name in answers.schema.names if name != "running_error")
+        keys = (batch.column(field.name).cast(field.type) for field in self.fields)
+        return pa.record_batch([row, *keys, *rest, self.predictions.running(errors, scored)], schema=self.schema)
+
+    # ------------------------------------------------------------------ what there is to tell
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """What the order of the rows within the keys calls for."""
+        if not self.clocks:
+            return ()
+        watched = [tracker.order.clocks for tracker in self.trackers.values()]
+        every = [moves([clocks[name] for clocks in watched]) for name in self.clocks]
+        ordered = any(one.in_order for one in every[1:])
+        return told(self.clocks[0], every[0], None, ordered=ordered, within=" within a key")
+
+    def lines(self) -> list[KeyLine]:
+        """How every key went that has a prediction."""
+        found = ((key, tracker.recorder.rows, tracker.errors()[0]) for key, tracker in self.trackers.items())
+        return [KeyLine(key, rows, _without_best_step(errors)) for key, rows, errors in found if rows]
+
+    def errors(self) -> tuple[dict[str, float], float]:
+        """RMSE or share of mistakes over all keys; there is no single best step size."""
+        rows = sum(tracker.recorder.rows for tracker in self.trackers.values())
+        if not rows:
+            return {}, math.nan
+        every = [_without_best_step(tracker.recorder.totals()[0]) for tracker in self.trackers.values()]
+        means = {name: math.fsum(totals[name] for totals in every) / rows for name in every[0]}
+        return {n: math.sqrt(m) for n, m in means.items()} if self.task == "regression" else means, math.nan
+
+    def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> KeyedStory:
+        """All that a report needs (see ``Tracker.story``)."""
+        if not self.started:
+            raise TrackingError(f"no row has a value of the target {self.settings.target!r}, so nothing was learned.")
+        lines, regression = self.lines(), self.task == "regression"
+
+        def rank(line: KeyLine) -> float:
+            ours, theirs = line.errors[LEARNER], line.errors[NO_CHANGE]
+            return ours if not regression else ours / theirs if theirs > 0.0 else math.inf if ours > 0.0 else 1.0
+
+        ranked = sorted((line for line in lines if line.rows >= FEWEST_ROWS), key=rank)
+        best = ranked[: min(NAMED, (len(ranked) + 1) // 2)]
+        return KeyedStory(
+            source=source,
+            target=self.settings.target,
+            task=self.task,
+            learner=LEARNER,
+            rows=sum(line.rows for line in lines),
+            refused=refused,
+            unlabelled=self.unlabelled,
+            seconds=seconds,
+            measure="RMSE" if regression else "error rate",
+            errors=self.errors()[0],
+            columns=tuple(_column(one) for one in self.plans),
+            key=self.settings.key,
+            keys=len(self.trackers),
+            ahead=sum(line.errors[LEARNER] < line.errors[NO_CHANGE] for line in lines),
+            best=tuple(best),
+            worst=tuple(ranked[len(best) :][: -NAMED - 1 : -1]),
+            largest=tuple(sorted(lines, key=lambda line: -line.rows)[:NAMED]),
+            remarks=tuple(remark.text for remark in self.remarks()),
+        )
+
+    # ------------------------------------------------------------------ crash-safe
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        return {
+            **nested.put("each", pack([tracker.state() for tracker in self.trackers.values()])),
+            **nested.put("predictions", self.predictions.state()),
+            **nested.put("encoder", self.encoder.state()),
+            "keys": json.dumps(list(self.trackers)),
+            "classes": json.dumps(list(self.classes)),
+            "fields": carried.text(self.fields),
+            "clocks": json.dumps(self.clocks),
+            "settings": json.dumps(self.settings),
+            "recognised": json.dumps(self.recognised),
+            "kind": self.kind,
+            **{name: getattr(self, name) for name in COUNTS},
+        }
+
+    @classmethod
+    def resumed(cls, saved: Mapping[str, Any]) -> Self:
+        """The trackers that were saved, bit by bit."""
+        settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
+        plans = tuple(Plan(*one) for one in json.loads(saved["encoder.plans"]))
+        fields = carried.read(saved["fields"])
+        settings = settings._replace(key=tuple(settings.key))
+        keyed = cls(settings, recognised, saved["kind"], plans, fields, tuple(json.loads(saved["clocks"])))
+        keyed.predictions.load_state(nested.take("predictions", saved))
+        keys = [tuple(key) for key in json.loads(saved["keys"])]
+        keyed.trackers = dict(zip(keys, map(Tracker.resumed, unpack(nested.take("each", saved))), strict=True))
+        keyed._learn_classes(pa.array(json.loads(saved["classes"])))
+        for name in COUNTS:
+            setattr(keyed, name, int(saved[name]))
+        return keyed
+
+
+def _value(code: int, values: list[Any]) -> Any:
+    return None if code < 0 else values[code]
+
+
+def _without_best_step(errors: Mapping[str, float]) -> dict[str, float]:
+    """The learner and the baselines: a step size chosen anew for each key is no rival."""
+    return {name: error for name, error in errors.items() if name != BEST_STEP}
+
+
+def _column(one: Plan) -> Column:
+    note = f"left out: {one.why}" if one.kind == "left out" else NOTES[one.kind]
+    return Column(one.name, one.kind.removesuffix(" and time"), note)

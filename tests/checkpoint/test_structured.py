@@ -1,0 +1,119 @@
+"""Changed states with valid checksums: refused in words, or used without a crash, NaN or blow-up."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import swordplay as sp
+from checkpoint.campaign import KINDS, isolated, saved
+from swordplay import checkpoint, sklearn
+from swordplay.checkpoint import CheckpointError
+from swordplay.state import Range, require
+
+QUICK, DEEP, CHUNK = 2_000, 1_000_000, 500
+"""Changes in all, and of each kind in one process."""
+
+
+def fitted(kind="SwordRegressor", **settings):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = X[:, 0] > 0 if kind == "SwordClassifier" else X @ [1.0, 2.0, 3.0]
+    return getattr(sklearn, kind)(**settings).fit(X, y)
+
+
+def refused(estimator, path, **changes):
+    """What is said of a file in which numbers were changed and whose checksum fits again."""
+    state = saved(estimator)
+    for name, (place, value) in changes.items():
+        if place is None:
+            state[name] = value
+        else:
+            state[name][place] = value
+    checkpoint.save(path, state, kind=type(estimator).__name__)
+    with pytest.raises(CheckpointError) as caught:
+        type(estimator).load(path)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("count", [-5.0, 1e18, -1e18, 2.5, np.inf, np.nan])
+def test_counts_that_would_be_places_in_memory(count, tmp_path):
+    told = refused(fitted(), tmp_path / "x", **{"model.columns.counts": (1, count)})
+    assert "counts" in told or "NaN" in told
+    assert "counts" in refused(fitted("SwordAggregator"), tmp_path / "x", **{"model.spread.counts": (0, count)})
+
+
+def test_the_message_names_file_field_and_value(tmp_path):
+    told = refused(fitted(), tmp_path / "x", **{"model.columns.counts": (1, -5.0)})
+    assert "state['counts'] must hold whole numbers from 0 to 9.0072e+15, got -5 at 1. The state is damaged" in told
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [(sp.engine.layout.LIVE.experts, 10_000.0), (sp.engine.layout.LIVE.experts, 27.5), (sp.engine.layout.LIVE.rounds, -1.0)],
+)
+def test_numbers_of_the_engine(place, value, tmp_path):
+    refused(fitted(), tmp_path / "x", **{"model.engine.live": (place, value)})
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("SwordRegressor", {"parameter.lags": (None, 1_000_000)}),
+        ("SwordRegressor", {"columns": (None, 10_000_000)}),
+        ("SwordClassifier", {"columns": (None, 10_000_000)}),
+        ("SwordClassifier", {"classes": (None, '["<U1000000000", ["a", "b"]]')}),
+        ("SwordClassifier", {"model.counts": (None, np.zeros(1000))}),
+    ],
+)
+def test_sizes_that_the_file_cannot_hold_take_no_memory(kind, changes, tmp_path):
+    estimator = fitted(kind)
+    refused(estimator, tmp_path / "x", columns=(None, -1))  # whatever is imported late is imported now
+    tracemalloc.start()
+    try:
+        if "classes" in changes:
+            state = saved(estimator) | {"classes": changes["classes"][1]}
+            checkpoint.save(tmp_path / "x", state, kind=kind)
+            assert sklearn.SwordClassifier.load(tmp_path / "x").classes_.tolist() == ["a", "b"]
+        else:
+            refused(estimator, tmp_path / "x", **changes)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_learner_tells_which_file_and_entry(tmp_path):
+    learner = sp.Sword(sp.Ball(2))
+    learner.observe(sp.SquaredLoss([1.0, 2.0], 1.0))
+    learner.save(tmp_path / "x")
+    state = checkpoint.load(tmp_path / "x")
+    state["rounds"] = 10**30
+    checkpoint.save(tmp_path / "x", state, kind="Sword")
+    with pytest.raises(CheckpointError, match=r"x' cannot be used: state\['rounds'\] must hold whole numbers"):
+        sp.Sword(sp.Ball(2)).load(tmp_path / "x")
+
+
+def test_ranges():
+    counts = Range(0.0, 10.0, whole=True)
+    require("n", [0.0, 10.0], counts)
+    require("n", [np.nan], counts._replace(missing=True))
+    for bad in (-1.0, 0.5, 11.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"state\['n'\] must hold whole numbers from 0 to 10, got .* at 1\."):
+            require("n", [1.0, bad], counts)
+    with pytest.raises(ValueError, match=r"got -2\. The"):
+        require("n", -2.0, Range(-1.0, 1.0))
+
+
+def test_changed_states_are_refused_or_used():
+    found = isolated(0, QUICK // len(KINDS))
+    assert sum(found.values()) == QUICK // len(KINDS) * len(KINDS)
+    assert min(found.values()) > 0.1 * QUICK  # both sides of the checks were seen
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", KINDS)
+def test_very_many_changed_states_are_refused_or_used(name):
+    for first in range(QUICK, QUICK + DEEP // len(KINDS), CHUNK):
+        isolated(first, CHUNK, [name])
+        print(f"{name}: {first + CHUNK - QUICK:,} changes", flush=True)

@@ -1,0 +1,237 @@
+"""Several threads on one model: calls are taken one after the other, and the result is that of some order of them."""
+
+import copy
+import functools
+import itertools
+import os
+import pickle
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import swordplay as sp
+from swordplay import checkpoint, guard, river, sklearn
+
+ROUNDS = 150
+HOUR = 3600.0
+
+
+def together(*calls):
+    """Run calls at once; the first error is raised."""
+    errors = []
+    gate = threading.Barrier(len(calls))
+
+    def go(call):
+        gate.wait()
+        try:
+            call()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=go, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=HOUR + 600)
+        assert not thread.is_alive()
+    if errors:
+        raise errors[0]
+
+
+def everything(model):
+    return checkpoint.dumps(model.state(), kind="x")
+
+
+def test_names_join_while_others_predict():
+    model, twin = river.SwordRegressor(), river.SwordRegressor()
+    rows = [({f"n{k}": 1.0, "b": float(k % 7)}, float(k % 5)) for k in range(ROUNDS)]
+
+    def learn():
+        for x, y in rows:
+            model.learn_one(x, y)
+
+    def predict():
+        for x, _ in rows:
+            assert np.isfinite(model.predict_one(x))
+
+    together(learn, predict, predict)
+    for x, y in rows:
+        twin.learn_one(x, y)
+    assert everything(model._model) == everything(twin._model)  # who only asks leaves no trace
+
+
+def learn_all(model, rows):
+    for x, y in rows:
+        model.learn_one(x, y)
+
+
+@pytest.mark.parametrize("kind", ["SwordRegressor", "SwordClassifier"])
+def test_two_learn_as_if_they_took_turns(kind):
+    rows = [[({f"{who}{k}": 1.0 + k, "c": 2.0}, k % 3) for k in range(3)] for who in "ab"]
+    orders = []
+    for first in itertools.combinations(range(6), 3):  # the turns that the first one has
+        left = [list(mine) for mine in rows]
+        twin = getattr(river, kind)()
+        for turn in range(6):
+            twin.learn_one(*left[turn not in first].pop(0))
+        orders.append(everything(twin._model))
+    for _ in range(30):
+        model = getattr(river, kind)()
+        together(*(functools.partial(learn_all, model, mine) for mine in rows))
+        assert everything(model._model) in orders
+
+
+def test_predict_during_partial_fit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    for model, y in (
+        (sklearn.SwordRegressor(), X[:, 0]),
+        (sklearn.SwordClassifier(), X[:, 0] > 0),
+        (sklearn.SwordAggregator(), X[:, 0]),
+    ):
+        model.fit(X, y)
+        ask = getattr(model, "predict_proba", model.predict)
+
+        def learn(model=model, y=y):
+            for _ in range(ROUNDS):
+                model.partial_fit(X, y)
+
+        def predict(ask=ask, model=model):
+            for _ in range(ROUNDS):
+                assert np.isfinite(ask(X)).all()
+                assert np.isfinite(model.effective_step_size_)
+
+        together(learn, learn, predict, predict)
+        assert (
+            model.model_.counts.sum() if hasattr(model.model_, "counts") else model.model_.rounds == (2 * ROUNDS + 1) * len(X)
+        )
+
+
+def test_the_online_engine():
+    model, rng = sp.engine.online(sp.Sword(sp.Ball(3, radius=5.0))), np.random.default_rng(0)
+    rows = rng.normal(size=(ROUNDS, 3))
+
+    def learn():
+        for row in rows:
+            model.learn(row, float(row[0]))
+
+    together(learn, learn, lambda: [model.predict(row) for row in rows])
+    assert model.rounds == 2 * ROUNDS
+    assert np.isfinite(model.decision).all()
+
+
+PUBLIC = [
+    (kind, name)
+    for library in (sklearn, river)
+    for kind in (getattr(library, one) for one in library.__all__)
+    for name in dir(kind)
+    if not name.startswith("_") and any(name in vars(base) and issubclass(base, guard.Guarded) for base in kind.__mro__)
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), PUBLIC, ids=lambda one: one if isinstance(one, str) else one.__module__)
+def test_every_public_method_takes_the_lock(kind, name):
+    found = next(vars(base)[name] for base in kind.__mro__ if name in vars(base))
+    if isinstance(found, classmethod | staticmethod) or not (callable(found) or isinstance(found, property)):
+        return
+    function = found.fget if isinstance(found, property) else found
+    assert hasattr(function, "__wrapped__"), f"{name} can be called while another thread learns"
+
+
+def learned():
+    model = river.SwordClassifier()
+    for k in range(40):
+        model.learn_one({"a": float(k % 5), "b": 1.0}, k % 3)
+    return model
+
+
+def test_copies_have_a_lock_of_their_own():
+    model = learned()
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)), copy.copy(model), model.clone()):
+        assert twin._guard is not model._guard
+        twin.learn_one({"a": 1.0, "b": 2.0}, 1)
+    fitted = sklearn.SwordRegressor().fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0])
+    for twin in (clone(fitted), copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+        assert twin._guard is not fitted._guard
+        assert "_guard" not in vars(twin)
+        twin.fit([[1.0], [2.0]], [1.0, 2.0])
+
+
+def test_a_copy_made_while_another_thread_learns_is_whole():
+    model, stop = learned(), threading.Event()
+
+    def learn():
+        k = 0
+        while not stop.is_set():
+            k += 1
+            model.learn_one({f"n{k % 60}": 1.0}, k % 3)
+
+    def duplicate():
+        try:
+            for _ in range(20):
+                for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+                    twin.learn_one({"a": 1.0}, 1)
+                    assert np.isfinite(list(twin.predict_proba_one({"a": 1.0}).values())).all()
+        finally:
+            stop.set()
+
+    together(learn, duplicate)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_while_another_thread_learns():
+    model, stop = learned(), threading.Event()
+
+    def learn():
+        k = 0
+        while not stop.is_set():
+            k += 1
+            model.learn_one({f"n{k % 60}": 1.0}, k % 3)
+
+    def fork():
+        try:
+            for _ in range(10):
+                child = os.fork()
+                if not child:
+                    model.learn_one({"a": 1.0}, 1)
+                    os._exit(0 if np.isfinite(list(model.predict_proba_one({"a": 1.0}).values())).all() else 1)
+                deadline = time.monotonic() + 60
+                while (done := os.waitpid(child, os.WNOHANG)) == (0, 0):
+                    assert time.monotonic() < deadline, "the child waits for a lock that nobody holds"
+                    time.sleep(0.005)
+                assert done[1] == 0
+        finally:
+            stop.set()
+
+    together(learn, fork)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("kind", ["river", "sklearn"])
+def test_an_hour_of_four_threads(kind):
+    """Per coat; SWORDPLAY_SECONDS shortens it."""
+    seconds = float(os.environ.get("SWORDPLAY_SECONDS", HOUR))
+    model = river.SwordRegressor() if kind == "river" else sklearn.SwordRegressor().fit(np.eye(3), np.arange(3.0))
+    turns, end = [0, 0], time.monotonic() + seconds
+    frame = pd.DataFrame(np.eye(3), columns=list("abc"))
+
+    def learn(who):
+        while time.monotonic() < end:
+            turns[who] += 1
+            if kind == "river":
+                model.learn_one({f"n{turns[who] % 300}": 1.0}, float(turns[who] % 5))
+            else:
+                model.partial_fit(np.eye(3), np.arange(3.0))
+
+    def predict():
+        while time.monotonic() < end:
+            asked = model.predict_many(frame) if kind == "river" else model.predict(np.eye(3))
+            assert np.isfinite(asked).all()
+
+    together(lambda: learn(0), lambda: learn(1), predict, predict)
+    assert (model._model if kind == "river" else model.model_).rounds == (sum(turns) if kind == "river" else 3 * sum(turns) + 3)

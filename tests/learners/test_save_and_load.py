@@ -1,0 +1,296 @@
+"""``learner.save`` and ``load``: what a file must have in common with the learner, and what no state may hold."""
+
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import swordplay as sp
+from swordplay import checkpoint, rates, settings
+from swordplay.checkpoint import CheckpointError
+from tolerances import ROUNDING
+
+BALL = sp.Ball(2)
+GIVEN = {"horizon": 30, "gradient_bound": 4.0, "smoothness": 2.0}
+
+
+def taught(learner, rounds=5):
+    rng = np.random.default_rng(3)
+    for _ in range(rounds):
+        learner.observe(sp.SquaredLoss(rng.uniform(-1, 1, learner.domain.dim), rng.uniform(-1, 1)))
+    return learner
+
+
+def refused(learner, damaged, message):
+    """The state is refused in these words, and nothing changes."""
+    before = learner.decision.tobytes()
+    with pytest.raises(ValueError, match=message):
+        learner.load_state(damaged)
+    assert learner.decision.tobytes() == before
+
+
+def test_weights_must_sum_to_one():
+    learner = taught(sp.SwordBest(BALL, **GIVEN))
+    good = learner.state()
+    weights = good["hedge.weights"]
+    message = r"state\['hedge.weights'\] must be positive with a sum of 1"
+    for factor in (1 + 1e-8, 1 - 1e-8, 2.0):
+        refused(learner, {**good, "hedge.weights": weights * factor}, message)
+    learner.load_state({**good, "hedge.weights": weights * (1 + 1e-10)})  # rounding of whoever wrote it
+
+
+def test_weights_must_be_positive():
+    learner = taught(sp.SwordBest(BALL, **GIVEN))
+    good = learner.state()
+    for change in (-good["hedge.weights"][0], -2 * good["hedge.weights"][0]):
+        weights = good["hedge.weights"].copy()
+        weights[0] += change
+        weights[1] -= change  # the sum stays
+        refused(learner, {**good, "hedge.weights": weights}, r"state\['hedge.weights'\] must be positive")
+
+
+@pytest.mark.parametrize("kind", ["points", "base"])
+def test_points_must_lie_in_the_domain(kind):
+    learner = taught(sp.OEGD(sp.Ball(2, radius=3.0, center=[4.0, 0.0]), 0.1))
+    good = learner.state()
+    edge = np.array([[7.0, 0.0]])
+    for outside in (edge + np.array([1e-7, 0.0]), edge + np.array([1.0, 0.0]), np.full((1, 2), np.inf)):
+        refused(learner, {**good, f"experts.0.{kind}": outside}, "state has points outside the domain")
+    learner.load_state({**good, f"experts.0.{kind}": edge + np.array([5e-9, 0.0])})  # within 1e-9 of D + |centre| = 10
+
+
+def test_rounds_and_energies_are_not_negative():
+    learner = taught(sp.Sword(BALL))
+    good = learner.state()
+    refused(learner, {**good, "rounds": -1}, r"state\['rounds'\] must be at least 0, got -1")
+    energy = good["experts.1.energy"].copy()
+    energy[-1] = -1e-30
+    refused(learner, {**good, "experts.1.energy": energy}, "state has a negative energy")
+
+
+# ---------------------------------------------------------------------- settings
+
+TUNED = {"domain": BALL, **GIVEN}
+
+
+def best(**given):
+    return sp.SwordBest(**{**TUNED, **given})
+
+
+def small(**given):
+    return sp.SwordSmall(**{**TUNED, **given})
+
+
+OTHERS = {
+    # what is saved, into what it must not be loaded, and what the message says of it
+    "step size": (
+        lambda: sp.OGD(BALL, 0.1),
+        lambda: sp.OGD(BALL, 0.5),
+        r"step_sizes was array\(\[0.1\]\) and is array\(\[0.5\]\) here\. Make the learner with the settings",
+    ),
+    "center": (lambda: sp.Sword(BALL), lambda: sp.Sword(sp.Ball(2, center=[0.1, 0.0])), r"center was array\(\[0., 0.\]\)"),
+    "radius": (lambda: sp.Sword(BALL), lambda: sp.Sword(sp.Ball(2, radius=1.5)), "diameter was 2.0 and is 3.0 here"),
+    "kind of domain": (
+        lambda: sp.OGD(sp.Ball(2, radius=math.sqrt(2)), 0.1),
+        lambda: sp.OGD(sp.Box([-1.0, -1.0], [1.0, 1.0]), 0.1),
+        "domain was Ball and is Box here",
+    ),
+    "corners": (
+        lambda: sp.OGD(sp.Box([-3.0, -4.0], [3.0, 4.0]), 0.1),
+        lambda: sp.OGD(sp.Box([-4.0, -3.0], [4.0, 3.0]), 0.1),
+        r"domain.lower was array\(\[-3., -4.\]\) and is array\(\[-4., -3.\]\) here; domain.upper was",
+    ),
+    "gradient bound": (best, lambda: best(gradient_bound=4.5), "meta.gradient_bound was 4.0 and is 4.5 here"),
+    "pool": (small, lambda: small(pool=[0.1, 0.2]), r"prior was .*; step_sizes was array\(.*and is array\(\[0.1, 0.2\]\) here"),
+    "one of two pools": (best, lambda: best(small_loss_pool=2 * best().step_sizes[4:]), "step_sizes was array"),
+    "kind of rate": (
+        best,
+        lambda: best(learning_rate=rates.Doubling()),
+        "meta.rate was SelfConfident and is Doubling here. Make",
+    ),
+    "value of a rate": (
+        lambda: best(learning_rate=rates.Fixed(0.1)),
+        lambda: best(learning_rate=rates.Fixed(0.2)),
+        "meta.rate.value was 0.1 and is 0.2 here",
+    ),
+    "cap": (best, lambda: best(learning_rate=rates.SelfConfident()), "meta.rate.cap was 0.125 and is not set here"),
+    "offset": (
+        lambda: small(learning_rate=rates.SelfConfident(offset=0.0)),
+        lambda: small(learning_rate=rates.SelfConfident()),
+        "meta.rate.offset was 0.0 and is not set here",
+    ),
+    "factor": (
+        lambda: small(learning_rate=rates.SelfConfident(factor=1.0)),
+        lambda: small(learning_rate=rates.SelfConfident()),
+        "meta.rate.factor was 1.0 and is 0.5 here",
+    ),
+    "floor": (
+        lambda: small(learning_rate=rates.SelfConfident(floor=0.1)),
+        lambda: small(learning_rate=rates.SelfConfident()),
+        "meta.rate.floor was 0.1 and is 0.0 here",
+    ),
+    "memory": (
+        lambda: sp.SwordAgeless(BALL, smoothness=2.0),
+        lambda: sp.SwordAgeless(BALL, smoothness=2.0, memory=500.0),
+        "meta.rate.memory was 2000.0 and is 500.0 here",
+    ),
+    "first guess": (
+        lambda: best(learning_rate=rates.Doubling(1.0)),
+        lambda: best(learning_rate=rates.Doubling(2.0, cap=1.0)),
+        "meta.rate.cap was not set and is 1.0 here; meta.rate.initial was 1.0 and is 2.0 here",
+    ),
+    "optimism": (best, lambda: best(optimism_rate=2.0), "optimism.rate was 0.0078125 and is 2.0 here"),
+    "no optimism": (
+        lambda: best(optimism_rate=2.0),
+        lambda: best(optimism_rate=math.inf),
+        "optimism.rate was 2.0 and is not set",
+    ),
+}
+
+
+@pytest.mark.parametrize(("made", "other", "message"), OTHERS.values(), ids=OTHERS.keys())
+def test_a_learner_with_other_settings_is_refused(made, other, message, tmp_path):
+    saved, learner = taught(made()), taught(other(), rounds=2)
+    before, path = learner.decision.tobytes(), tmp_path / "a.ckpt"
+    saved.save(path)
+    with pytest.raises(CheckpointError, match=f"a.ckpt was saved with other settings: {message}"):
+        learner.load(path)
+    with pytest.raises(ValueError, match=f"^state was saved with other settings: {message}"):
+        learner.load_state(saved.state())
+    assert (learner.decision.tobytes(), learner.rounds) == (before, 2)
+
+
+@pytest.mark.parametrize(("made", "other", "message"), OTHERS.values(), ids=OTHERS.keys())
+def test_a_learner_with_the_same_settings_goes_on(made, other, message, tmp_path):
+    for make in (made, other):
+        saved, learner = taught(make()), taught(make(), rounds=2)
+        saved.save(tmp_path / "a.ckpt")
+        learner.load(tmp_path / "a.ckpt")
+        assert taught(learner).decision.tobytes() == taught(saved).decision.tobytes()
+        assert os.listdir(tmp_path) == ["a.ckpt"]
+
+
+def test_a_file_of_another_learner_is_refused(tmp_path):
+    taught(sp.OGD(BALL, 0.1)).save(tmp_path / "a.ckpt")
+    with pytest.raises(CheckpointError, match="is of kind 'OGD', not 'OEGD'"):
+        sp.OEGD(BALL, 0.1).load(tmp_path / "a.ckpt")
+
+
+class Halving:
+    """A rate of a stranger, who says nothing about it; with ``settings`` he would."""
+
+    retention = 1.0
+
+    def __init__(self, first):
+        self.first = first
+
+    def start(self, setting, entropy):
+        return rates.RateState(0.0, 0.0, self.first)
+
+    def step(self, state, signal, setting, entropy):
+        return state._replace(value=state.value / 2), False
+
+
+class Stated(Halving):
+    def settings(self):
+        where = {"at": [1, None], "by": np.array(["x", "y"])}
+        return {"first": self.first, "way": "halves", "rule": max, "where": where, "limit": math.inf, "note": ""}
+
+
+class Careless(Halving):
+    settings = "something else"
+
+
+def test_parts_of_strangers_count_by_their_class_and_by_what_they_say(tmp_path):
+    silent, other = best(learning_rate=Halving(0.1)), best(learning_rate=Halving(0.2))
+    other.load_state(silent.state())  # nobody can know
+    best(learning_rate=Careless(0.1)).load_state(best(learning_rate=Careless(0.2)).state())
+    with pytest.raises(ValueError, match=r"meta.rate was Halving and is Stated here. Make"):
+        best(learning_rate=Stated(0.1)).load_state(silent.state())
+    best(learning_rate=Stated(0.1)).save(tmp_path / "a.ckpt")
+    best(learning_rate=Stated(0.1)).load(tmp_path / "a.ckpt")
+    with pytest.raises(CheckpointError, match=r"meta.rate.first was 0.1 and is 0.2 here"):
+        best(learning_rate=Stated(0.2)).load(tmp_path / "a.ckpt")
+
+
+def test_settings_are_numbers_under_names_and_words_in_names():
+    flat = settings.flatten({"rate": Stated(0.5), "pool": np.array([1, 2]), "none": None, "no limit": np.array([math.inf])})
+    assert {path: value for path, value in flat.items() if path != "pool"} == {
+        "rate": "Stated",
+        "rate.first": 0.5,
+        "rate.way": "halves",
+        "rate.rule": "max",
+        "rate.where.at.0": 1.0,
+        "rate.where.by.0": "x",
+        "rate.where.by.1": "y",
+        "rate.note": "",
+    }
+    written = settings.write(flat)
+    assert written["settings.rate=Stated"] == 1
+    assert written["settings.rate.first"] == 0.5
+    assert all(isinstance(value, int | float | np.ndarray) for value in written.values())
+    rest, read = settings.split({**written, "rounds": 3})
+    assert rest == {"rounds": 3}
+    assert settings.differences({**read, "learner": "A"}, {**flat, "learner": "A"}) == ""
+    written["settings.pool"][0] = 7.0
+    assert flat["pool"][0] == 1.0
+
+
+def test_many_differences_are_cut_short():
+    saved = {"learner": "A", **{f"n{k}": float(k) for k in range(9)}}
+    told = settings.differences(saved, {"learner": "A"})
+    assert told.startswith("n0 was 0.0 and is not set here; n1 was 1.0")
+    assert told.endswith("n5 was 5.0 and is not set here; and 3 more")
+
+
+# ---------------------------------------------------------------------- files from before settings were saved
+
+GOLDEN = Path(__file__).parents[1] / "checkpoint" / "golden" / "learners"
+WIDE, BOX, SIMPLEX = sp.Ball(2, radius=1.5, center=[0.25, 0.0]), sp.Box([-1.0, 0.0], [1.0, 2.0]), sp.Simplex(3)
+TOLD = {"horizon": 50, "gradient_bound": 6.0, "smoothness": 2.0}
+EARLIER = {
+    "OGD": lambda: sp.OGD(WIDE, 0.125),
+    "OEGD": lambda: sp.OEGD(BOX, 0.125),
+    "Ader": lambda: sp.Ader(SIMPLEX, horizon=50, gradient_bound=6.0),
+    "SwordVar": lambda: sp.SwordVar(WIDE, **TOLD),
+    "SwordSmall": lambda: sp.SwordSmall(BOX, **TOLD),
+    "SwordBest": lambda: sp.SwordBest(WIDE, **TOLD),
+    "SwordAgeless": lambda: sp.SwordAgeless(WIDE, smoothness=2.0),
+    "Sword": lambda: sp.Sword(WIDE),
+}
+
+
+@pytest.mark.parametrize("name", EARLIER)
+def test_files_written_before_settings_were_saved_still_load(name):
+    """Thirty rounds of forty are in the file; the decisions of the other ten were written down beside it."""
+    learner = EARLIER[name]()
+    learner.load(GOLDEN / f"{name}.ckpt")
+    assert learner.rounds == 30
+    rng = np.random.default_rng(12)
+    losses = [sp.SquaredLoss(rng.uniform(-1, 1, size=learner.domain.dim), y) for y in rng.uniform(-1, 1, size=40)]
+    found = []
+    for loss in losses[30:]:
+        found.append(learner.decision)
+        learner.observe(loss)
+    np.testing.assert_allclose(found, checkpoint.load(GOLDEN / "decisions.ckpt")[name], rtol=0, atol=ROUNDING)
+
+
+def test_what_those_files_say_is_still_compared():
+    learner = sp.SwordBest(WIDE, **TOLD, variation_pool=[0.1] * 7)
+    with pytest.raises(CheckpointError, match=r"SwordBest.ckpt was saved with other settings: step_sizes was array"):
+        learner.load(GOLDEN / "SwordBest.ckpt")
+    with pytest.raises(CheckpointError, match=r"diameter was 3.0 and is 4.0 here"):
+        sp.Sword(sp.Ball(2, radius=2.0, center=[0.25, 0.0])).load(GOLDEN / "Sword.ckpt")
+    with pytest.raises(CheckpointError, match=r"center was array\(\[0.25, 0.  \]\) and is array\(\[0., 0.\]\) here"):
+        sp.OGD(sp.Ball(2, radius=1.5), 0.125).load(GOLDEN / "OGD.ckpt")
+
+
+def test_a_file_that_says_nothing_of_its_settings_is_refused(tmp_path):
+    learner = taught(sp.Sword(BALL))
+    bare, _ = settings.split(learner.state())
+    checkpoint.save(tmp_path / "a.ckpt", bare, kind="Sword")
+    with pytest.raises(CheckpointError, match=r"a.ckpt does not say what its learner was made with\. Save it with"):
+        sp.Sword(BALL).load(tmp_path / "a.ckpt")
+    sp.Sword(BALL).load_state(bare)  # a dictionary saved before settings were part of it

@@ -1,0 +1,305 @@
+"""Small untruths about the theory, each of which some quick test must notice.
+
+A mutant is a piece of a source file that occurs there exactly once, what takes its place, and the tests that have to fail.
+Whoever adds a constant, a default or a check to the theory adds the mutant that nobody would notice.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+IN_NUMBERS = "tests/regret/test_bounds_in_numbers.py"
+DEFAULTS = "tests/learners/test_defaults.py"
+CERTIFICATE = "tests/learners/test_certificate.py"
+TWINS = "tests/learners/test_twins.py"
+LOADING = "tests/learners/test_save_and_load.py"
+OPTIMISM = "tests/metas/test_optimism.py"
+HEDGE = "tests/metas/test_hedge.py"
+RATES = "tests/test_rates.py"
+SYNCED = "tests/test_synced.py"
+
+
+class Mutant(NamedTuple):
+    """One change of one file, and the tests that must fail with it."""
+
+    file: str
+    """Below ``src/swordplay``."""
+    text: str
+    instead: str
+    tests: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What pytest calls it."""
+        return f"{self.file}: {self.text.strip()} -> {self.instead.strip()}"
+
+
+def _in(file: str, tests: tuple[str, ...], *changes: tuple[str, str]) -> list[Mutant]:
+    return [Mutant(file, text, instead, tests) for text, instead in changes]
+
+
+MUTANTS = [
+    *_in(
+        "regret/bounds.py",
+        (f"{IN_NUMBERS}::test_ader",),
+        ("return 0.75 * G * math.sqrt(2 * T", "return 0.5 * G * math.sqrt(2 * T"),
+        ("(7 * D**2 + 4 * D * P)", "(7 * D**2 + 2 * D * P)"),
+        ("math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))", "math.sqrt(2 * T) / 2 * (1 + math.log(k + 1))"),
+        ("meta = G * D * math.sqrt(2 * T) / 2", "meta = G * D * math.sqrt(2 * T) / 4"),
+        ("math.log2(1 + 4 * P / (7 * D))) + 1", "math.log2(1 + 4 * P / (7 * D)))"),
+        ("0.5 * math.log2(1 + 4 * P / (7 * D))", "math.log2(1 + 4 * P / (7 * D))"),
+    ),
+    *_in(
+        "regret/bounds.py",
+        (f"{IN_NUMBERS}::test_sword_small",),
+        ("+ D * G * math.sqrt(lam), 2 * L", ", 2 * L"),
+        ("math.sqrt(lam), 2 * L * D**2 * lam, F)", "math.sqrt(lam), L * D**2 * lam, F)"),
+        ("_paper_small_loss_experts(A, L, F), 16 * L", "_paper_small_loss_experts(A, L, F), 8 * L"),
+        ("return 3 * math.sqrt(L * A * F) + 2 * L * A", "return 2 * math.sqrt(L * A * F) + 2 * L * A"),
+        ("return 3 * math.sqrt(L * A * F) + 2 * L * A", "return 3 * math.sqrt(L * A * F) + L * A"),
+        ("3 * math.sqrt(2 * L * A * F) + 6 * L * A", "3 * math.sqrt(2 * L * A * F) + 2 * L * A"),
+        ("math.sqrt(a**2 / 4 + a * (F + c))", "math.sqrt(a**2 / 4 + a * F)"),
+        ("return c + a / 2 + ", "return c + a + "),
+    ),
+    *_in(
+        "regret/bounds.py",
+        (f"{IN_NUMBERS}::test_sword_var",),
+        ("math.sqrt(lam * (V + 2 * G**2)) + 2 * L * D**2 * lam", "math.sqrt(lam * (V + G**2)) + 2 * L * D**2 * lam"),
+        ("math.sqrt(lam * (V + 2 * G**2)) + 2 * L * D**2 * lam", "math.sqrt(lam * (V + 2 * G**2)) + L * D**2 * lam"),
+        ("math.sqrt(1.5 * A * (V + 0.75 * G**2))", "math.sqrt(A * (V + 0.75 * G**2))"),
+        ("(V + 0.75 * G**2)) + L * A", "(V + 0.5 * G**2)) + L * A"),
+        ("1.5 * math.sqrt(2 * A * V) + 4 * L * A", "1.5 * math.sqrt(2 * A * V) + 2 * L * A"),
+        ("_paper_meta(D, G, L, lam, 2 * V)", "_paper_meta(D, G, L, lam, V)"),
+        ("eps * D**2 * (total + G**2)", "eps * D**2 * total"),
+        ("cap = 1 / (math.sqrt(8) * D**2 * L)", "cap = 1 / (2 * D**2 * L)"),
+    ),
+    *_in(
+        "regret/bounds.py",
+        (f"{IN_NUMBERS}::test_sword_best_by_loss",),
+        ("_self_bounded(constant, 4 * L", "_self_bounded(constant, 2 * L"),
+        ("_safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D", "_safe_small_loss_experts(A, L, F) + 2 * D"),
+        ("+ meta, 16 * L", "+ meta, 4 * L"),
+        ("meta = 2 * math.sqrt(8)", "meta = math.sqrt(8)"),
+    ),
+    *_in(
+        "regret/bounds.py",
+        (f"{IN_NUMBERS}::test_sword_best_by_variation",),
+        ("learning = (2 + 4 * math.log(2)) * G**2", "learning = (2 + 2 * math.log(2)) * G**2"),
+        ("2 * V + math.log(2))", "2 * V)"),
+    ),
+    *_in(
+        "regret/bounds.py",
+        (f"{IN_NUMBERS}::test_ogd", f"{IN_NUMBERS}::test_oegd"),
+        ("eta * L * F) / (1 - eta * L)", "eta * L * F)"),
+        ("eta * G**2 * T / 2", "eta * G**2 * T"),
+        ("(2 * (1 - (eta * L) ** 2)) + eta * G**2 / 2", "(2 * (1 - (eta * L) ** 2))"),
+        ("eta * V / (2 * (1", "eta * V / ((1"),
+        ("eta * V + G * diameter", "eta * V"),
+        ("return D**2 + 2 * D * P", "return D**2 + D * P"),
+    ),
+    *_in(
+        "regret/bounds.py",
+        (f"{IN_NUMBERS}::test_oegd_is_infinite_where_the_step_is_too_long",),
+        ("if eta * L <= 0.25", "if eta * L <= 0.5"),
+    ),
+    *_in(
+        "pools.py",
+        (f"{DEFAULTS}::test_a_pool_that_is_just_long_enough",),
+        ("G**2 * T / (2 * D**2 * L**2)", "G**2 * T / (D**2 * L**2)"),
+    ),
+    *_in(
+        "pools.py",
+        (f"{DEFAULTS}::test_pools", f"{DEFAULTS}::test_ader"),
+        ("(8 * G**2 * T)", "(4 * G**2 * T)"),
+        ("D / (16 * L * G * T)", "D / (8 * L * G * T)"),
+        ("G * T / (D * L)", "G * T / (4 * D * L)"),
+        ("(0.8 * L * D)", "(0.4 * L * D)"),
+        ("np.arange(-halvings, 1) / (2 * L)", "np.arange(-halvings, 1) / L"),
+        ("math.log2(1 + 4 * T / 7)) + 1", "math.log2(1 + 4 * T / 7))"),
+        ("math.sqrt(7 / (2 * T))", "math.sqrt(7 / T)"),
+    ),
+    *_in(
+        "learners/tuned.py",
+        (f"{DEFAULTS}::test_sword_var", f"{DEFAULTS}::test_sword_small", f"{DEFAULTS}::test_sword_best"),
+        (
+            "learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2)))\n        super",
+            "learning_rate, rates.SelfConfident())\n        super",
+        ),
+        (
+            "learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2))),\n",
+            "learning_rate, rates.SelfConfident(cap=2 / (L * domain.diameter**2))),\n",
+        ),
+        ("offset=(domain.diameter * G / 2) ** 2", "offset=(domain.diameter * G) ** 2"),
+        ("factor=1.0", "factor=0.5"),
+        ("kappa = 1 / (8 * G) / G", "kappa = 2.0"),
+        ("[OEGDExperts(domain, steps)]", "[OGDExperts(domain, steps)]"),
+        ("rate, VariationOptimism())", "rate, NullOptimism())"),
+        ('_steps("small_loss_pool", small_loss_pool, safe)', '_steps("small_loss_pool", small_loss_pool, safe[1:])'),
+    ),
+    *_in(
+        "learners/ader.py",
+        (f"{DEFAULTS}::test_ader", f"{TWINS}::test_ader"),
+        ("math.sqrt(2 / (arguments", "math.sqrt(1 / (arguments"),
+        ("telescoping(steps.count())", "telescoping(steps.count())[::-1]"),
+        ("    shared = True", "    shared = False"),
+    ),
+    *_in(
+        "learners/ageless.py",
+        (f"{DEFAULTS}::test_sword_ageless",),
+        ("DEPTH = 14", "DEPTH = 12"),
+        ("MEMORY = 2000.0", "MEMORY = 1000.0"),
+        ("SHARPNESS = 8.0", "SHARPNESS = 0.5"),
+        ("floor=1e-4", "floor=1e-3"),
+        ("LearnedOptimism(math.inf)", "LearnedOptimism(1.0)"),
+    ),
+    *_in(
+        "learners/sword.py",
+        (f"{DEFAULTS}::test_sword", f"{DEFAULTS}::test_when_sword_adds_experts"),
+        ("FLOOR = 1e-4", "FLOOR = 1e-6"),
+        ("if 1 + 2 * state_.rounds <= 4", "if 1 + state_.rounds <= 4"),
+        ("np.tile(telescoping_with_tail(experts) / 2, 2)", "np.tile(telescoping_with_tail(experts), 2)"),
+    ),
+    *_in(
+        "learners/certificate.py",
+        (CERTIFICATE,),
+        ("diameter * path_length * state.inverse_largest", "diameter * path_length * state.inverse_step"),
+        ("diameter**2 * state.inverse_growth / 2", "diameter**2 * state.inverse_step / 2"),
+        ("diameter**2 * state.inverse_growth / 2", "diameter**2 * state.inverse_growth / 4"),
+        ("* move.surprise, 0.0) / 2", "* move.surprise, 0.0) / 4"),
+        ("inverse * move.lead / 2", "inverse * move.lead"),
+        ("np.maximum(inverse - state.inverse_step, 0.0)", "inverse - state.inverse_step"),
+        ("drift).min())", "drift).max())"),
+        ("sums[parents] for sums", "0 * sums[parents] for sums"),
+    ),
+    *_in(
+        "learners/certificate.py",
+        (f"{TWINS}::test_sword",),
+        ("diameter * path_length * state.inverse_largest", "diameter * path_length * state.inverse_step"),
+    ),
+    *_in(
+        "learners/ensemble.py",
+        (f"{TWINS}::test_tuned_swords", LOADING),
+        ("decision @ observed - losses, moves", "losses - decision @ observed, moves"),
+        ("gradient, now.hedge.weights, ahead)", "gradient, now.hedge.weights[::-1], ahead)"),
+        ("(weights > 0).all() and ", ""),
+        (" and abs(weights.sum() - 1.0) <= SLACK", ""),
+    ),
+    *_in(
+        "learners/learner.py",
+        (LOADING,),
+        ("if new.rounds < 0:", "if new.rounds < -1:"),
+        ("if not (kind.energy >= 0).all():", "if False:"),
+        ("np.vstack([kind.points, kind.base])", "kind.points"),
+        ("SLACK = 1e-9", "SLACK = 1e-6"),
+    ),
+    *_in(
+        "learners/ensemble.py",
+        (LOADING,),
+        ('            "step_sizes": self._concatenated_steps(self._start()),\n', ""),
+        ('            "meta": self._hedge,\n', ""),
+        ('            "optimism": self._optimism,\n', ""),
+    ),
+    *_in(
+        "learners/learner.py",
+        (LOADING,),
+        ('            "center": self.domain.center,\n', ""),
+        ('            "diameter": self.domain.diameter,\n', ""),
+        ('            "domain": self.domain,\n', ""),
+        (
+            "if differ := settings.differences(made_with, self._made_with):\n            raise ValueError",
+            "if False:\n            raise ValueError",
+        ),
+        ("        if not made_with:\n", "        if False:\n"),
+    ),
+    *_in(
+        "learners/single.py",
+        (LOADING,),
+        ('"step_sizes": steps, ', ""),
+    ),
+    *_in(
+        "settings.py",
+        (LOADING,),
+        ('saved.keys() | present.keys() if "learner" in saved else saved.keys()', "saved.keys() & present.keys()"),
+        ('saved.keys() | present.keys() if "learner" in saved else saved.keys()', "saved.keys() | present.keys()"),
+        ("return {path: kind} | flatten(", "return flatten("),
+        ("return np.array_equal(one, other)", "return np.shape(one) == np.shape(other)"),
+    ),
+    *_in(
+        "rates.py",
+        (LOADING,),
+        ('for name in ("cap", "offset", "factor", "floor", "memory")', 'for name in ("cap", "offset", "factor", "floor")'),
+        ('for name in ("cap", "offset", "factor", "floor", "memory")', 'for name in ("cap", "factor", "floor", "memory")'),
+        ('return {"value": self.value}', "return {}"),
+        ('return {"initial": self.initial, "cap": self.cap}', 'return {"cap": self.cap}'),
+    ),
+    *_in("metas/optimism.py", (LOADING,), ('return {"rate": self.rate}', "return {}")),
+    *_in("metas/hedge.py", (LOADING,), ('return {"rate": self.rate, **self.setting._asdict()}', 'return {"rate": self.rate}')),
+    *_in("domains/box.py", (LOADING,), ('return {"lower": self.lower, "upper": self.upper}', "return {}")),
+    *_in(
+        "metas/optimism.py",
+        (OPTIMISM,),
+        ("if abs(difference) <= TIE * magnitude:", "if difference == 0:"),
+        ("if abs(difference) <= TIE * magnitude:", "if abs(difference) < TIE * magnitude:"),
+        ("if abs(difference) <= TIE * magnitude:", "if abs(difference) <= TIE:"),
+        ("TIED = 0.5", "TIED = 1.0"),
+        ("magnitude = state.magnitude + by_variation + by_zero", "magnitude = by_variation + by_zero"),
+        ("difference = state.difference + by_variation - by_zero", "difference = by_variation - by_zero"),
+    ),
+    *_in(
+        "metas/hedge.py",
+        (
+            f"{HEDGE}::test_weights_are_positive_and_sum_to_one",
+            f"{HEDGE}::test_weights_agree_with_plain_loops",
+            f"{HEDGE}::test_bad_priors_are_refused",
+            f"{HEDGE}::test_no_weight_is_zero",
+            f"{HEDGE}::test_the_entropy_is_that_of_the_least_likely_expert",
+            f"{TWINS}::test_sword_ageless",
+        ),
+        ("np.maximum(weights / weights.sum(), SMALLEST_WEIGHT)", "np.maximum(weights, SMALLEST_WEIGHT)"),
+        ("float(values.max() - values.min()) / 2", "float(values.max() - values.min())"),
+        ("self.rate.retention * state.cumulative + losses", "state.cumulative + losses"),
+        ("return -float(log_prior.min())", "return -float(log_prior.max())"),
+        ("PRIOR_SUM = 1e-9", "PRIOR_SUM = 1e-3"),
+        ("SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)", "SMALLEST_WEIGHT = 1e-300"),
+    ),
+    *_in(
+        "metas/priors.py",
+        (f"{HEDGE}::test_priors_are_their_formulas",),
+        ("(1.0 + 1.0 / experts) / (i", "1.0 / (i"),
+        ("prior[-1] = 1.0 / experts", "prior[-1] *= 1.0"),
+    ),
+    *_in(
+        "rates.py",
+        (RATES, f"{DEFAULTS}::test_rates_unless_told_otherwise"),
+        ("factor: float = 0.5", "factor: float = 1.0"),
+        ("TIE = 1e-12", "TIE = 1e-9"),
+        ("(self.floor * setting.diameter) ** 2 * level", "self.floor * setting.diameter**2 * level"),
+        ("return (setting.diameter * setting.gradient_bound) ** 2", "return setting.gradient_bound**2"),
+        ("1.0 - 1.0 / self.memory", "1.0 - 2.0 / self.memory"),
+        ("max(self.retention * state.level, signal.surprise)", "max(state.level, signal.surprise)"),
+        ("smaller + math.log(2)", "smaller"),
+        ("cap = 1 / (math.sqrt(8) * D**2", "cap = 1 / (math.sqrt(2) * D**2"),
+    ),
+    *_in(
+        "experts/steps.py",
+        (f"{DEFAULTS}::test_sword",),
+        ("multipliers = 0.5 * 2.0", "multipliers = 2.0"),
+    ),
+    *_in(
+        "tables/partial.py",
+        (
+            f"{SYNCED}::test_a_table_is_on_the_disk_before_it_has_its_name",
+            f"{SYNCED}::test_a_table_that_is_synced_is_on_the_disk_and_so_is_its_name",
+        ),
+        ("            os.fsync(self._file.fileno())\n            os.replace", "            os.replace"),
+        ("            sync_folder(self.path)\n", ""),
+        ("            os.fsync(self._file.fileno())\n            if not", "            if not"),
+        ("                sync_folder(self.partial)\n", "                pass\n"),
+    ),
+    *_in(
+        "report/document.py",
+        (f"{SYNCED}::test_a_report_is_on_the_disk_before_it_has_its_name",),
+        ("            os.fsync(file.fileno())\n", ""),
+    ),
+    *_in("sweeps.py", (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",), ("            os.fsync(book.fileno())\n", "")),
+]
