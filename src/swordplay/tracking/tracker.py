@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -184,13 +183,8 @@ class Tracker:
         times = dates.milliseconds(batch.column(self.clock)) if self.clock else np.full(len(targets), np.nan)
         width = self.encoder.width
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
-<<<<<<< HEAD
         names = [name for name in batch.schema.names if name != self.settings.target]
         page = Page(batch, self._in_input(numbers), targets, times, [(name, batch.column(name)) for name in names])
-=======
-        columns = [(name, batch.column(name)) for name in batch.schema.names]
-        page = Page(batch, self._in_input(numbers), targets, times, columns)
->>>>>>> report
         debuts = self.contestants.debuts(targets)
         cuts = {0, len(targets), *encoded.widths, *debuts, *(row + 1 for row in debuts)}
         for first, stop in pairwise(sorted(cuts)):
@@ -233,15 +227,7 @@ class Tracker:
         def moment(k: int) -> Moment:
             row = int(learned[k])
             said, truth = (self.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
-<<<<<<< HEAD
             values = self._values(page, row)
-=======
-            # A column that joins late is told of where it has a value, so that it does not matter where batches end.
-            late = {one.name for one in self.encoder.plans if one.late or one.why == EMPTY}
-            shown = ((name, column[row].as_py()) for name, column in page.shown if name != self.settings.target)
-            known = ((name, _shortened(one)) for name, one in shown if name not in late or one is not None)
-            values = dict(itertools.islice(known, MOST_VALUES))
->>>>>>> report
             time = None if math.isnan(page.times[row]) else float(page.times[row])
             at = self.recorder.rows + k + 1
             return Moment(int(page.numbers[row]), said, truth, float(played.losses[k]), values, at, time)
