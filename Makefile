@@ -22,10 +22,10 @@ demo: $(VENV)/.with-cli ## track and compare a real stream, replay the paper; th
 	$(VENV)/bin/swordplay demo --report out/report.html $(if $(ROUNDS),--rounds $(ROUNDS))
 
 test: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the tests (minutes)
-	$(RUN) pytest -n 2 -m "not deep"
+	$(RUN) pytest -n 2 --dist loadgroup -m "not deep"
 
 test-deep: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the long campaigns (much longer)
-	HYPOTHESIS_PROFILE=deep $(RUN) pytest -n 2 -m deep
+	HYPOTHESIS_PROFILE=deep $(RUN) pytest -n 2 --dist loadgroup -m deep
 
 test-lowest: ## run the tests with the lowest versions that pyproject.toml allows, in an environment of their own
 	$(PYTHON) -m venv .venv-lowest

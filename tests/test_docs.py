@@ -1,4 +1,4 @@
-"""Every python block of README.md and docs/ runs, each file as one namespace, from top to bottom."""
+"""Every python block of docs/ runs, each file as one namespace, from top to bottom; test_readme.py has those of README.md."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ def blocks(text):
 
 PAGES = {
     str(page.relative_to(ROOT)): page
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for page in sorted((ROOT / "docs").rglob("*.md"))
     if page.exists() and blocks(page.read_text(encoding="utf-8"))
 }
 

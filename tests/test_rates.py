@@ -91,6 +91,21 @@ def test_doubling_restarts_exactly_when_the_total_passes_the_guess(seen, initial
     assert restarts == expected
 
 
+def test_a_memory_fades_every_sum_and_lets_the_rate_rise():
+    """M = 4 keeps three quarters: a mismatch of 4 and a surprise of 16, then nothing; (floor D)^2 = 1."""
+    rate = rates.SelfConfident(offset=0.0, factor=8.0, floor=0.5, memory=4.0)
+    assert rate.retention == 0.75
+    states, _ = run(rate, [Signal(4.0, 16.0), Signal(0.0, 0.0)])
+    assert [(state.total, state.level) for state in states] == [(0.0, 0.0), (4.0, 16.0), (3.0, 12.0)]
+    expected = [math.inf, math.sqrt(8 * LAM / 20), math.sqrt(8 * LAM / 15)]
+    assert [state.value for state in states] == pytest.approx(expected, rel=ROUNDING)
+
+
+@pytest.mark.parametrize(("passed", "restarts"), [(1e-13, []), (1e-11, [1])])
+def test_a_total_that_meets_its_guess_up_to_rounding_has_not_passed_it(passed, restarts):
+    assert run(rates.Doubling(4.0), [Signal(0.0, 4.0 * (1 + passed))])[1] == restarts
+
+
 def test_doubling_starts_from_the_squared_gradient_bound():
     states, _ = run(rates.Doubling(), [])
     assert states[0].level == 9.0

@@ -4,9 +4,15 @@ import contextlib
 import importlib
 import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from river import datasets as river_datasets
+
+from benchmarks import untuned
+from swordplay.cli import run
+from swordplay.river import SwordClassifier
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
@@ -14,12 +20,103 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_the_first_example_prints_what_is_shown():
-    code, shown = EXAMPLE.search((ROOT / "README.md").read_text(encoding="utf-8")).groups()
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})
-    assert printed.getvalue() == shown
+def readme():
+    return (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def printed(output):
+    """Lines without the blanks at their ends, which an editor takes away."""
+    return [line.rstrip() for line in output.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def bikes(tmp_path_factory):
+    """A folder in which the first command of the README was run."""
+    folder = tmp_path_factory.mktemp("readme")
+    assert run(["sample", "bikes", "-o", str(folder / "bikes.csv")]) == 0
+    return folder
+
+
+def test_examples_print_what_is_shown(bikes, monkeypatch):
+    monkeypatch.chdir(bikes)
+    namespace = {"__name__": "__main__"}
+    examples = EXAMPLE.findall(readme())
+    assert len(examples) == 3
+    for code, shown in examples:
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            exec(compile(code, "README.md", "exec"), namespace)
+        assert printed(output.getvalue()) == printed(shown)
+
+
+def test_the_command_prints_what_is_shown(bikes, monkeypatch, capsys):
+    monkeypatch.chdir(bikes)
+    (line,) = re.findall(r"^(swordplay track [^#\n]+)", readme(), re.MULTILINE)
+    shown = re.search(r"```text\n(bikes.csv: rentals.*?)```", readme(), re.DOTALL).group(1)
+    arguments = shlex.split(line)[1:]
+    assert run([*arguments[: arguments.index("--report")], "--quiet"]) == 0  # the page has tests of its own
+    assert printed(capsys.readouterr().out)[: len(printed(shown))] == printed(shown)
+
+
+def figures(text, header):
+    """Rows of the table that begins with these words, by their first cell."""
+    lines = text[text.index(f"| {header} |") :].split("\n\n")[0].splitlines()[2:]
+    rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return {first: rest for first, *rest in rows}
+
+
+def test_the_first_table_is_the_benchmark_s():
+    quoted = figures(readme(), "nothing tuned")
+    assert list(quoted) == list(untuned.CONTENDERS)
+    assert quoted == figures(untuned.FILE.read_text(encoding="utf-8"), "nothing tuned")
+
+
+QUICK = ("swordplay", "swordplay, lags=1", "no change")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_first_table_s_own_rows_are_what_the_code_gives(name):
+    found = [untuned.shown(untuned.figure(untuned.CONTENDERS[name](stream), stream), stream) for stream in untuned.streams()]
+    assert found == figures(readme(), "nothing tuned")[name]
+
+
+@pytest.mark.parametrize("name", ["river scaler + linear model", "scikit-learn ridge, refitted every 1,000 rows"])
+def test_rivals_are_what_they_are_said_to_be_on_the_shortest_stream(name):
+    stream = untuned.streams()[-1]
+    found = untuned.shown(untuned.figure(untuned.CONTENDERS[name](stream), stream), stream)
+    assert found == figures(readme(), "nothing tuned")[name][-1]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", [name for name in untuned.CONTENDERS if name not in QUICK])
+def test_all_of_the_first_table(name):
+    if "Vowpal" in name:
+        pytest.importorskip("vowpalwabbit")
+    found = [untuned.shown(untuned.figure(untuned.CONTENDERS[name](stream), stream), stream) for stream in untuned.streams()]
+    assert found == figures(readme(), "nothing tuned")[name]
+
+
+def test_the_table_of_times_is_the_benchmark_s():
+    results = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
+    measured = figures(results[results.index("## Whole arrays, d = 10\n") :], "contender")
+    quoted = figures(readme(), "one row predicted and learned")
+    assert len(quoted) >= 4
+    for name, (learns, microseconds) in quoted.items():
+        assert measured[name][:2] == [learns, microseconds]
+
+
+def test_what_it_is_not_for_is_as_bad_as_said():
+    model, right, rows = SwordClassifier(), 0, 0
+    for features, label in river_datasets.Bananas():
+        right, rows = right + (model.predict_one(features) == label), rows + 1
+        model.learn_one(features, label)
+    assert f"right for {right / rows:.1%} of the rows".replace("%", " %") in readme()
+
+
+def test_every_room_is_in_the_list():
+    listed = readme()[readme().index("| room |") : readme().index("A room imports")]
+    rooms = {path.stem for path in (ROOT / "src" / "swordplay").iterdir() if path.suffix == ".py" or path.is_dir()}
+    hidden = {"__init__", "__main__", "__pycache__", "py"}
+    assert sorted(room for room in rooms - hidden if not re.search(rf"[`.]{room}`", listed)) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

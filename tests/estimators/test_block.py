@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,6 +59,11 @@ class TestPlaces:
         places = Places(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 3.0, True)
         np.testing.assert_array_equal(places.scale(np.array([[5.0, 9.0], [-99.0, 0.0]])), [[2.0, 0.0, 1.0], [-3.0, 0.0, 1.0]])
         assert places._replace(intercept=False).scale(np.ones((1, 2))).tolist() == [[0.0, 0.0]]
+
+    def test_what_is_missing_counts_as_usual(self):
+        centers, spreads = block.measure(np.array([[1.0, np.nan], [np.nan, np.nan], [3.0, np.nan]]), 5.0)
+        assert (centers.tolist(), spreads.tolist()) == ([2.0, 0.0], [1.0, 0.0])
+        assert Places(centers, spreads, 5.0, False).scale(np.array([[np.nan, 7.0], [4.0, np.nan]])).tolist() == [[0, 0], [2, 0]]
 
     def test_of_a_model(self):
         X, y = table()
@@ -314,6 +320,14 @@ class TestWhatUsersSee:
             np.testing.assert_array_equal(one.predict(X), other.predict(X))
             np.testing.assert_array_equal(one.coef_, other.coef_)
 
+    @pytest.mark.parametrize("kind", [SwordRegressor, SwordClassifier])
+    def test_a_parameter_that_was_changed_is_noticed(self, kind):
+        X, y = table()
+        model = kind().fit(X, y if kind is SwordRegressor else y > 85).set_params(clip=3.0)
+        for ask in (lambda: model.predict(X), lambda: model.coef_):
+            with pytest.raises(ValueError, match=r"clip was 5\.0 when learning began"):
+                ask()
+
     def test_the_summary_says_what_answers(self):
         X, y = table()
         model = SwordRegressor().fit(X, y)
@@ -413,6 +427,23 @@ class TestWhatUsersSee:
             monkeypatch.setattr("swordplay.estimators.sklearn.WIDEST", widest)
             assert (SwordRegressor().fit(X, y)._block is not None) == found
             assert (SwordClassifier().fit(X, y > 85)._block is not None) == found
+
+    @pytest.mark.parametrize("kind", [SwordRegressor, SwordClassifier])
+    def test_frames_with_words_and_missing_values(self, kind, tmp_path):
+        X, y = table()
+        frame = pandas.DataFrame(X, columns=list("abcd"))
+        frame["town"] = np.where(np.arange(400) % 3 == 0, "Bern", np.where(np.arange(400) < 300, "Basel", "Chur"))
+        y = y + 9.0 * (frame["town"] == "Bern").to_numpy()
+        frame.loc[::7, "a"] = np.nan
+        wanted = y if kind is SwordRegressor else y > np.median(y)
+        model = kind(encode=True).fit(frame, wanted)
+        assert model._block is not None
+        assert model.score(frame, wanted) > 0.8
+        assert model.coef_.shape[-1] == len(model.coef_names_)
+        model.save(tmp_path / "kept")
+        np.testing.assert_array_equal(kind.load(tmp_path / "kept").predict(frame), model.predict(frame))
+        raw = kind(encode=True, standardize=False).fit(frame, wanted)
+        assert np.isfinite(raw.decision_function(frame) if kind is SwordClassifier else raw.predict(frame)).all()
 
     def test_huge_numbers_without_scaling(self):
         X, y = table()

@@ -109,7 +109,7 @@ class TestScores:
             (SwordClassifier(), "decision_function", "roc_auc", roc_auc_score),
             (SwordClassifier(), "predict_proba", "neg_log_loss", lambda y, s: -log_loss(y, s)),
         ],
-        ids=repr,
+        ids=lambda one: one if isinstance(one, str) else type(one).__name__,
     )
     @pytest.mark.parametrize("piped", [False, True])
     def test_peers_and_pipelines(self, peer, method, name, score, piped):

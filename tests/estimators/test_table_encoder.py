@@ -260,6 +260,12 @@ def test_the_encoder_learns_in_parts_what_it_learns_at_once(table, missing):
     np.testing.assert_array_equal(whole.fit_transform(table), whole.transform(table))
 
 
+@pytest.mark.parametrize(("days", "width"), [(19, 6), (20, 4)])
+def test_a_few_midnights_say_nothing_about_hours(days, width):
+    table = pd.DataFrame({"d": pd.date_range("2024-01-01", periods=days)})
+    assert len(TableEncoder().fit(table).get_feature_names_out()) == width
+
+
 def test_unknown_categories_are_nothing_and_transforming_teaches_nothing(table):
     encoder = TableEncoder().fit(table[:50])
     rows = encoder.transform(table.assign(town="Rom"))

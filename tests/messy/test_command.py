@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from swordplay.tracking.dates import hours
 
 from swordplay.cli import run
 from swordplay.cli.words import MOST_COLUMNS, WIDEST_NAME, WIDTH, columns
 from swordplay.encoding.columns import Encoder, Plan, plan
+from swordplay.encoding.dates import hours
 from swordplay.tables import open_table
 from tolerances import ROUNDING
 

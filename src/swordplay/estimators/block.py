@@ -37,13 +37,13 @@ class Places(NamedTuple):
         return len(self.centers) + int(self.intercept)
 
     def scale(self, rows: Matrix) -> Matrix:
-        """Rows of shape ``(T, d)`` scaled and clipped; 0 where a column has not spread, or an entry is missing (NaN)."""
+        """Rows of shape ``(T, d)`` scaled and clipped; 0 where a column has not spread or an entry is missing (NaN)."""
         answer = np.ones((len(rows), self.width))
         scaled = answer[:, : len(self.centers)]
         np.subtract(rows, self.centers, out=scaled)
         scaled *= np.divide(1.0, self.spreads, out=np.zeros_like(self.spreads), where=self.spreads > 0.0)
         np.clip(scaled, -self.clip, self.clip, out=scaled)
-        np.copyto(scaled, 0.0, where=np.isnan(scaled))
+        scaled[np.isnan(scaled)] = 0.0
         return answer
 
 
@@ -51,14 +51,13 @@ def measure(columns: Matrix, clip: float) -> tuple[Vector, Vector]:
     """Median and clipped deviation of each column, by the rule of ``engine.scaling``, over many rows.
 
     No value counts for more than ``clip`` robust spreads, each of which is the upper median of the distances from the centre;
-    where more than half of a column is one value, the lower median of the others' distances. What is missing (NaN) does not
-    count; a column without any value lies at 0 and has no spread.
+    where more than half of a column is one value, the lower median of the others' distances. Entries that are missing (NaN) are
+    left out; a column without any other lies at 0 and does not spread.
     """
     if np.isnan(columns).any():
-        parts = [measure(column[~np.isnan(column)][:, None], clip) for column in columns.T]
-        return np.array([center[0] for center, _ in parts]), np.array([spread[0] for _, spread in parts])
-    if not len(columns):
-        return np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
+        present = [column[~np.isnan(column)] for column in columns.T]
+        found = [measure(column[:, None], clip) if len(column) else (np.zeros(1), np.zeros(1)) for column in present]
+        return np.concatenate([center for center, _ in found]), np.concatenate([spread for _, spread in found])
     centers = np.median(columns, axis=0)
     far = np.abs(columns - centers)
     usual = MAD_TO_SPREAD * np.partition(far, len(far) // 2, axis=0)[len(far) // 2]

@@ -51,14 +51,14 @@ def dense(rows: Any, first: int, last: int, step: int = 1) -> Matrix:
 def places_of(model: LinearModel, rows: Any) -> Places:
     """Where the columns of a table lie, for a model that has learned it; its lags do not count.
 
-    A column that stands still in all the rows that are measured lies where the model found it.
+    A column that stands still in all the rows that are measured lies where the model found it, if it has joined the model.
     """
-    scaler, lags = model.columns, len(model.recent)
+    scaler, lags, dim = model.columns, len(model.recent), rows.shape[1]
     sample = dense(rows, 0, rows.shape[0], max(1, rows.shape[0] // MEASURED_ROWS))
     if not scaler.follow:
-        return Places(np.zeros(sample.shape[1]), np.sqrt(np.mean(np.nan_to_num(sample) ** 2, axis=0)), np.inf, scaler.intercept)
+        return Places(np.zeros(dim), np.sqrt(np.mean(np.nan_to_num(sample) ** 2, axis=0)), np.inf, scaler.intercept)
     centers, spreads = measure(sample, scaler.clip)
-    known_centers, known_spreads = (known[lags:] for known in scaler.places)
+    known_centers, known_spreads = (np.append(known[lags:], np.zeros(dim - len(known) + lags)) for known in scaler.places)
     still = spreads == 0.0
     centers, spreads = np.where(still, known_centers, centers), np.where(still, known_spreads, spreads)
     return Places(centers, spreads, LESS_CLIPPED * scaler.clip, scaler.intercept)

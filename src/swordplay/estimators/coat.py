@@ -133,10 +133,6 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         """How a model begins: how many columns it has, and whether more may come."""
         return {"dim": self.encoder_.start, "grows": True} if self.encode else {"dim": self.n_features_in_}
 
-    def _width(self) -> int:
-        """Columns of numbers that the rows have now."""
-        return int(self.encoder_.width if self.encode else self.n_features_in_)
-
     @property
     def coef_names_(self) -> Any:
         """What each coefficient belongs to: a column of the input or, with ``encode=True``, one that was made of it."""

@@ -64,10 +64,9 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
     def predict(self, X: Any) -> Vector:
         """Predictions of rows by what is known now, shape ``(T,)``: after :meth:`fit` for a block, else for the next row."""
         self._require_fitted()
-        block = self._block
-        return np.asarray(
-            in_chunks(self.model_.predict if block is None else lambda part: block.scores(part)[:, 0], self._rows(X))
-        )
+        model, block = self.model_, self._block
+        answer = model.predict if block is None else lambda part: block.scores(part)[:, 0]
+        return np.asarray(in_chunks(answer, self._rows(X)))
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Vector:
         rows, targets, weights = self._prepared(X, y, sample_weight)

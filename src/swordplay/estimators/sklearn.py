@@ -121,7 +121,7 @@ class SwordRegressor(Explained, Regression):
 
     def _study(self, rows: Any, targets: Any) -> None:
         model = self.model_
-        if model.columns.width > WIDEST:
+        if rows.shape[1] + int(model.columns.intercept) > WIDEST:
             return super()._study(rows, targets)
         self._block = learn_and_choose(
             len(targets),
@@ -133,7 +133,7 @@ class SwordRegressor(Explained, Regression):
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         model = super()._resume(saved)
-        self._block = Block.load(saved, dim=self._width(), models=1, intercept=model.columns.intercept)
+        self._block = Block.load(saved, dim=len(self.coef_names_), models=1, intercept=model.columns.intercept)
         return model
 
     def _make(self) -> LinearModel:
@@ -254,13 +254,15 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
 
     def _in_raw_units(self) -> tuple[Matrix, Vector]:
         self._require_fitted()
+        model = self.model_
         if self._block is not None:
             return self._block.in_raw_units()
-        coefficients, intercepts = raw_units.of_classes(self.model_)
+        coefficients, intercepts = raw_units.of_classes(model)
         return coefficients[:, self.lags :], intercepts
 
     def _scores(self, rows: Matrix) -> Matrix:
-        return self.model_.scores(rows) if self._block is None else self._block.scores(rows)
+        model, block = self.model_, self._block
+        return np.asarray(model.scores(rows) if block is None else block.scores(rows))
 
     def _labels(self, probabilities: Matrix) -> Any:
         return self.classes_[probabilities.argmax(axis=1)]
@@ -294,7 +296,7 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
 
     def _study(self, rows: Any, targets: Any) -> None:
         model, first_model = self.model_, self.model_.models[0]
-        if model.classes < 2 or first_model.columns.width > WIDEST:
+        if model.classes < 2 or rows.shape[1] + int(first_model.columns.intercept) > WIDEST:
             return super()._study(rows, targets)
         self._block = learn_and_choose(
             len(targets),
@@ -325,5 +327,5 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
             raise ValueError("it has not as many labels as models.")
         model = super()._resume(saved)
         intercept = bool(self.intercept)
-        self._block = Block.load(saved, dim=self._width(), models=len(model.models), intercept=intercept)
+        self._block = Block.load(saved, dim=len(self.coef_names_), models=len(model.models), intercept=intercept)
         return model

@@ -24,10 +24,19 @@ class Page:
         The rows, a pyarrow record batch.
     numbers, targets, times
         Their numbers in the input, their targets and when they happened (NaN where missing), shape ``(T,)``.
+    shown
+        Names and pyarrow arrays of the columns that are told of a row that cost much.
     """
 
-    def __init__(self, batch: Any, numbers: NDArray[np.int64], targets: Vector, times: Vector) -> None:
-        self.batch, self.numbers, self.targets, self.times = batch, numbers, targets, times
+    def __init__(
+        self,
+        batch: Any,
+        numbers: NDArray[np.int64],
+        targets: Vector,
+        times: Vector,
+        shown: Sequence[tuple[str, Any]] = (),
+    ) -> None:
+        self.batch, self.numbers, self.targets, self.times, self.shown = batch, numbers, targets, times, shown
         count = len(targets)
         self.predictions, self.probabilities = np.zeros(count), np.zeros(count)
         self.losses, self.errors = np.zeros(count), np.zeros(count)

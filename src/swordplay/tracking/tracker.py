@@ -187,7 +187,8 @@ class Tracker:
         times = dates.milliseconds(batch.column(self.clock)) if self.clock else np.full(len(targets), np.nan)
         width = self.encoder.width
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
-        page = Page(batch, self._in_input(numbers), targets, times)
+        names = [name for name in batch.schema.names if name != self.settings.target]
+        page = Page(batch, self._in_input(numbers), targets, times, [(name, batch.column(name)) for name in names])
         debuts = self.contestants.debuts(targets)
         cuts = {0, len(targets), *encoded.widths, *debuts, *(row + 1 for row in debuts)}
         for first, stop in pairwise(sorted(cuts)):
@@ -230,13 +231,7 @@ class Tracker:
         def moment(k: int) -> Moment:
             row = int(learned[k])
             said, truth = (self.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
-            shown = {name: page.batch.column(name)[row].as_py() for name in page.batch.schema.names}
-            # A column that joins late is told of where it has a value, so that it does not matter where batches end.
-            late = {one.name for one in self.encoder.plans if one.late or one.why == EMPTY}
-            known = [
-                name for name, one in shown.items() if name != self.settings.target and (name not in late or one is not None)
-            ]
-            values = {name: _shortened(shown[name]) for name in known[:MOST_VALUES]}
+            values = self._values(page, row)
             time = None if math.isnan(page.times[row]) else float(page.times[row])
             at = self.recorder.rows + k + 1
             return Moment(int(page.numbers[row]), said, truth, float(played.losses[k]), values, at, time)
@@ -245,6 +240,21 @@ class Tracker:
             self.recorder.add(played, page.times[learned] if self.clock else None, moment)
         if not self.recorder.room:
             self.recorder.close(sample(self._models()), lambda: self.contestants.coefficients)
+
+    def _values(self, page: Page, row: int) -> dict[str, str]:
+        """What the first columns of a row hold, for people.
+
+        A column that joins late is told of where it has a value, so that it does not matter where batches end.
+        """
+        late = {one.name for one in self.encoder.plans if one.late or one.why == EMPTY}
+        found: dict[str, str] = {}
+        for name, column in page.shown:
+            value = column[row].as_py()
+            if value is not None or name not in late:
+                found[name] = _shortened(value)
+            if len(found) == MOST_VALUES:
+                break
+        return found
 
     def strange(self, batch: Any) -> dict[int, str]:
         """Which rows of a batch cannot be used, by their targets, and why."""
