@@ -162,12 +162,13 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     def _learned(self) -> tuple[Any, State] | None:
         if not self.__sklearn_is_fitted__():
             return None
+        model = self.model_
         around: State = {"columns": int(self.n_features_in_)}
         if hasattr(self, "feature_names_in_"):
             around["names"] = json.dumps(list(self.feature_names_in_))
         if self.encode:
             around |= {f"{ENCODER}{name}": value for name, value in self.encoder_.state().items()}
-        return self.model_, around if self._block is None else around | self._block.state()
+        return model, around if self._block is None else around | self._block.state()
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self.n_features_in_ = arguments.whole("columns", saved["columns"])

@@ -76,6 +76,8 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         """Rows, targets and weights, all of them checked, and a model to learn them."""
         with self._all_or_nothing():
             fresh = fresh or not self.__sklearn_is_fitted__()
+            if not fresh:
+                _ = self.model_  # refuses parameters that have changed, before anything else is looked at
             refuse_strings("y", y)
             rows, targets = self._rows_and_targets(X, y, reset=fresh)
             targets = real_targets(targets)

@@ -234,11 +234,13 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
     def predict_proba(self, X: Any) -> Matrix:
         """Probabilities of the classes, shape ``(T, K)``: after :meth:`fit` for a block, else for the next row."""
         self._require_fitted()
-        return np.asarray(in_chunks(lambda part: self.model_.probabilities(self._scores(part)), self._rows(X)))
+        model = self.model_
+        return np.asarray(in_chunks(lambda part: model.probabilities(self._scores(part)), self._rows(X)))
 
     def decision_function(self, X: Any) -> Any:
         """Log-odds of the second class, shape ``(T,)``; of each class, ``(T, K)``, where there are not two."""
         self._require_fitted()
+        _ = self.model_  # refuses parameters that have changed, before anything else is looked at
         scores = in_chunks(self._scores, self._rows(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -279,6 +281,8 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
             fresh = fresh or not self.__sklearn_is_fitted__()
             if isinstance(y, np.ma.MaskedArray):
                 arguments.unmasked("y", y)
+            if not fresh:
+                _ = self.model_  # refuses parameters that have changed, before anything else is looked at
             rows, y = self._rows_and_targets(X, y, reset=fresh)
             if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
                 check_classification_targets(y)
