@@ -187,10 +187,14 @@ MUTANTS = [
     *_in(
         "learners/learner.py",
         (LOADING,),
-        ("if new.rounds < 0:", "if new.rounds < -1:"),
-        ("if not (kind.energy >= 0).all():", "if False:"),
         ("np.vstack([kind.points, kind.base])", "kind.points"),
         ("SLACK = 1e-9", "SLACK = 1e-6"),
+    ),
+    *_in(
+        "learners/sanity.py",
+        (LOADING,),
+        ('"rounds": COUNT', '"rounds": SIGNED'),
+        ('"energy": POSITIVE', '"energy": SIGNED'),
     ),
     *_in(
         "learners/ensemble.py",

@@ -130,4 +130,4 @@ def test_learners_have_looks_of_their_own():
     looks = {
         (mark["encode"]["update"]["stroke"]["value"], str(mark["encode"]["update"]["strokeDash"]["value"])) for mark in marks
     }
-    assert len(looks) == len(found.standings) == 12
+    assert len(looks) == len(found.standings) == 16

@@ -17,7 +17,7 @@ from swordplay.cli.words import echo
 EXAMPLES = """\b
 Examples:
   swordplay compare prices.csv --target price
-  swordplay compare prices.csv --target price --learners "no change,river,Sword" --report comparison.html
+  swordplay compare prices.csv --target price --learners river,Sword --report comparison.html
   swordplay compare prices.csv --target price --rows 10000 --json --quiet > comparison.json
 """
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-6, 1e6

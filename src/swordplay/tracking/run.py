@@ -265,6 +265,8 @@ class _Run:
             tracked = now.track(*self.early)
             (self.outputs.refuse(tracked.refusals) if self.outputs.stream else self.outputs.write(*tracked[:2]))
             self.refusals = (self.refusals + tracked.refusals)[:FEW]
+        if self.job.state is not None:  # the state on disk belongs to predictions that are gone
+            self._save(finished=False)
 
     def _hint(self, tracker: AnyTracker) -> None:
         self.remarks += (tracker.recognised.hint,) if tracker.recognised.hint else ()

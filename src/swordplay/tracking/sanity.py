@@ -93,6 +93,9 @@ def require_tracker(tracker: Tracker) -> None:
         raise refuse(f"there are lags of shape {tracker.lags.recent.shape} instead of {settings.lags}")
     places = Range(0.0, MOST_CLASSES - 1.0, whole=True, missing=True)
     require("lags", tracker.lags.recent, places if labels else VALUE)
+    watched = [*tracker.order.clocks, *(tracker.order.series.names if tracker.order.series else ())]
+    if not set(watched) <= {one.name for one in tracker.encoder.plans} or type(tracker.order.keyed) is not bool:
+        raise refuse(f"the columns {shown(watched)} are watched, and are not all there")
     if isinstance(tracker.recorder, Recorder):
         require_recorder(tracker.recorder)
         require_tally(tracker.tally)

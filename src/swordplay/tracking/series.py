@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from swordplay.state import COUNT, DAMAGED, require
 from swordplay.types import State
 
 MOST_COLUMNS = 16
@@ -155,6 +156,26 @@ class Series:
         self.changes, self.sample = np.array(saved["changes"]), np.array(saved["sample"])
         self.turns = {way: np.array(saved[f"turns {way}"]) for way in self.turns}
         self.last = np.array(saved["last"]) if "last" in saved else None
+        self._require_sane()
+
+    def _require_sane(self) -> None:
+        """Refuse what no table leads to: arrays of other shapes or of other numbers, names that are none."""
+        width = len(self.names)
+        arrays = {"changes": (self.changes, 3, width), "sample": (self.sample, SAMPLE_ROWS, 1 + width)}
+        arrays |= {f"turns {way}": (marks, MOST_STARTS, width) for way, marks in self.turns.items()}
+        arrays |= {} if self.last is None else {"last": (self.last, 1, width)}
+        for name, (found, most, columns) in arrays.items():
+            exact = name in ("changes", "last")
+            if found.ndim != 2 or found.shape[1] != columns or len(found) > most or (exact and len(found) != most):
+                raise ValueError(f"order.series.{name} has shape {found.shape}. {DAMAGED}")
+            if found.dtype != np.int64:
+                raise ValueError(f"order.series.{name} holds values of type {found.dtype}. {DAMAGED}")
+        require("order.series.changes", self.changes, COUNT)
+        key, size = self.found or ((), 0)
+        if not all(type(name) is str for name in self.names) or len(set(self.names)) < width or not set(key) <= set(self.names):
+            raise ValueError(f"order.series.names are {self.names!r}. {DAMAGED}")
+        if type(self.sealed) is not bool or type(size) is not int:
+            raise ValueError(f"order.series.found is {self.found!r}. {DAMAGED}")
 
 
 def candidates(head: Any, without: Sequence[str]) -> list[str]:

@@ -12,7 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from swordplay.state import COUNT, DAMAGED, Range, require
 from swordplay.types import State
+
+POSITIVE, ANY = Range(0.0, np.inf), Range(-np.inf, np.inf)
+"""What lengths and dates may be in a saved state."""
 
 FEWEST_UPS, LATE = 20, 0.01
 """A column of dates is in order if it goes up so often, and down at no more than such a share of its steps."""
@@ -99,8 +103,16 @@ class Steps:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        for name, value in zip(_NAMES, json.loads(saved["steps"]), strict=True):
-            setattr(self, name, value)
+        found = dict(zip(_NAMES, json.loads(saved["steps"]), strict=True))
+        for name in ("rows", "ups", "downs", "copies"):
+            require(f"order.{name}", found[name], COUNT)
+        for name in ("risen", "fallen", "highest"):
+            require(f"order.{name}", found[name], POSITIVE)
+        for name in ("low", "high", "last"):
+            require(f"order.{name}", 0.0 if found[name] is None else found[name], ANY)
+        if type(found["mark"]) is not str or None in (found["low"], found["high"]):
+            raise ValueError(f"the steps of time are {found!r}. {DAMAGED}")
+        vars(self).update(found)
 
     @classmethod
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
