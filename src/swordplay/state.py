@@ -34,6 +34,8 @@ class Range(NamedTuple):
 
 
 COUNT = Range(0.0, MOST_ROUNDS, whole=True)
+ROWS = Range(0.0, 2.0**50, whole=True)
+"""Rows of a table: no table has as many, and all that come on top can still be counted."""
 
 
 def require(name: str, values: Any, allowed: Range) -> None:
@@ -44,6 +46,8 @@ def require(name: str, values: Any, allowed: Range) -> None:
     ValueError
         Names the entry, the first number that is wrong and where it stands.
     """
+    if np.asarray(values).dtype.kind in "US":  # numpy would read numbers in quotes
+        raise ValueError(f"state[{name!r}] must hold numbers, got {shown(values)}. {DAMAGED}")
     numbers = np.asarray(values, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         right = (numbers >= allowed.least) & (numbers <= allowed.most)

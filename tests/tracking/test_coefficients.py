@@ -30,7 +30,7 @@ def test_resuming_leaves_no_trace():
     whole, resumed = Paths(4), Paths(4)
     for here, width in enumerate([2, 3]):
         whole.put(here, {0: np.arange(float(width))})
-    resumed.load_state(whole.state(2))
+    resumed.load_state(whole.state(2), 2)
     for one in (whole, resumed):
         one.put(2, {0: np.ones(4)})
         one.merge(1)

@@ -274,7 +274,7 @@ VALUES = st.one_of(
 @settings(max_examples=25)
 @given(st.lists(st.dictionaries(st.sampled_from(["a", "b", "c:d", "e"]), VALUES), max_size=5))
 def test_states_come_back_from_one_package(states):
-    found = unpack(checkpoint.loads(checkpoint.dumps(pack(states), kind="track"), kind="track"))
+    found = unpack(checkpoint.loads(checkpoint.dumps(pack(states), kind="track"), kind="track"), len(states))
     assert len(found) == len(states)
     for ours, theirs in zip(found, states, strict=True):
         assert ours.keys() == theirs.keys()

@@ -8,8 +8,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from swordplay.tables import TableError, row_groups
+from swordplay.tracking import Job, Settings, run
+from swordplay.tracking import job as jobs
 from tracking import victim
 from tracking.files import FORMATS, write
 from tracking.worlds import world
@@ -78,6 +82,63 @@ def assert_survives(folder, format, kills, seed):
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path, format):
     assert_survives(tmp_path, format, QUICK, seed=1)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_run_that_takes_up_a_finished_file_may_be_killed_before_it_saves(tmp_path, monkeypatch, ending, finished):
+    """The table has grown, or the run was killed between giving the output its name and saving that."""
+    header, *rows = table(tmp_path, "csv").read_text().splitlines(keepends=True)[:400]
+    source, here, there = tmp_path / "grown.csv", tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    job = Job(str(source), Settings("y"), str(here / f"out.{ending}"), state=str(here / "state"))
+    save = jobs.save
+
+    def killed_at(turn):
+        """What is on disk just before a run saves for the n-th time is what is there after a kill."""
+        turns = iter(range(turn + 1))
+
+        def copied(job, saved):
+            if next(turns, None) == turn:
+                shutil.copytree(here, there)
+            save(job, saved)
+
+        monkeypatch.setattr(jobs, "save", copied)
+        run(job)
+        monkeypatch.setattr(jobs, "save", save)
+        shutil.rmtree(here)
+        there.rename(here)
+
+    source.write_text("".join([header, *rows[:200]]))
+    if finished:
+        run(job)
+        source.write_text("".join([header, *rows]))
+    else:
+        killed_at(1)  # the first save is that before the output gets its name
+    killed_at(0)
+    killed_at(0)  # once more: what the killed run has left is no obstacle either
+    run(job)
+    straight = Job(str(source), Settings("y"), str(tmp_path / f"straight.{ending}"), state=str(tmp_path / "state"))
+    run(straight)
+    assert [path.name for path in sorted(here.iterdir())] == [f"out.{ending}", "state"]
+    assert Path(job.output).read_bytes() == Path(straight.output).read_bytes()
+
+
+def test_a_changed_spool_is_not_taken_for_one_that_was_left_behind(tmp_path):
+    """Where the finished file has fewer rows than the state, the spool is all there is of the others."""
+    position = row_groups.OutputPosition("parquet", 10, 5, "0" * 64)
+    rows = pa.record_batch({"a": [1.0, 2.0]})
+    with row_groups.ParquetOutput(str(tmp_path / "x"), rows.schema) as output:
+        output.write(rows)
+        output.finish()
+    spool = tmp_path / "x.partial"
+    spool.write_bytes(b"somebody's rows")
+    with pytest.raises(TableError, match=r"x\.partial is not the output"):
+        row_groups.SpooledParquet(str(tmp_path / "x"), rows.schema, position)
+    (tmp_path / "x").write_bytes(b"no Parquet")
+    with pytest.raises(TableError, match=r"x\.partial is not the output"):
+        row_groups.SpooledParquet(str(tmp_path / "x"), rows.schema, position)
+    assert spool.read_bytes() == b"somebody's rows"
 
 
 @pytest.mark.deep

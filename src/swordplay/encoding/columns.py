@@ -32,6 +32,8 @@ WIDTHS = {"number": 1, "truth": 1, "date": dates.width(False), "date and time": 
 
 EMPTY = "empty so far"
 """Why a column is left out that joins as soon as a value of it is learned."""
+ALL_DIFFERENT = "every value is different"
+"""Why a column of words is left out."""
 NOTHING = {
     "number": pa.float64(),
     "truth": pa.bool_(),
@@ -131,7 +133,7 @@ def planned(name: str, values: Any, *, insisted: bool) -> Plan:
         return Plan(name, "truth")
     if kind == "string":
         if not insisted and len(known) >= FEWEST_NAMES and len(known.unique()) == len(known):
-            return Plan(name, "left out", "every value is different")
+            return Plan(name, "left out", ALL_DIFFERENT)
         return Plan(name, "category")
     if pa.types.is_time(values.type):
         return Plan(name, "time")

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swordplay.arguments import shown
-from swordplay.encoding.columns import Encoder, Plan, planned
+from swordplay.encoding import sanity
+from swordplay.encoding.columns import NOTHING, Encoder, Plan, planned
 from swordplay.tables.errors import TableError, nearest
 from swordplay.tables.frames import frame
 from swordplay.types import Matrix, State
@@ -144,7 +145,12 @@ class FrameEncoder:
         """The one that was saved."""
         known = {str(kind): kind for kind in MEANINGS}
         types = {name: known[kind] for name, kind in json.loads(saved["types"])}
-        return cls(Encoder.resumed(saved, 0, labels=False), types)
+        encoder = Encoder.resumed(saved, 0, labels=False)
+        sanity.require_encoder(encoder)
+        kinds = [(one.name, NOTHING.get(one.kind)) for one in encoder.plans]
+        if [name for name, _ in kinds] != list(types) or any(kind not in (None, types[name]) for name, kind in kinds):
+            raise sanity.refuse(f"the types of the columns are {shown(saved['types'])}")
+        return cls(encoder, types)
 
 
 def _planned(name: str, values: Any) -> Plan:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from swordplay.tables.output import Output, OutputPosition
-from swordplay.tables.partial import Partial, not_ours, reported
+from swordplay.tables.partial import Partial, fingerprint_of, not_ours, reported
 from swordplay.tables.readings.reading import WORD
 
 GROUP_ROWS = 1 << 17
@@ -146,20 +146,18 @@ class SpooledParquet(Output):
     def __init__(self, path: str, schema: pa.Schema, position: OutputPosition | None, group_rows: int = GROUP_ROWS) -> None:
         self.name, self._schema, self._group_rows = path, schema, group_rows
         self.rows = 0
-        if position and (os.path.exists(f"{path}.partial") or not os.path.exists(path)):
+        if position and not _finished_since(path, position, schema):
             self._spool = Partial(path, position.offset, position.fingerprint)
             self.rows = position.rows
             return
         self._spool = Partial(path)
         self._spool.append(schema.serialize())
-        if position:  # it was finished since: take its rows up again
+        if position:
             self._copy(path, position.rows)
 
     def _copy(self, path: str, count: int) -> None:
+        """Take the rows of the finished file up again."""
         with pyarrow.parquet.ParquetFile(path) as file:
-            if file.schema_arrow != self._schema or file.metadata.num_rows < count:
-                self._spool.discard()
-                raise not_ours(path)
             for rows in file.iter_batches(self._group_rows):
                 self.write(rows[: count - self.rows])
 
@@ -196,3 +194,33 @@ class SpooledParquet(Output):
     def close(self) -> None:
         """Let go of the spool."""
         self._spool.close()
+
+
+def _finished_since(path: str, position: OutputPosition, schema: pa.Schema) -> bool:
+    """Whether the rows of a position are in the finished file, and no more in the spool that it was saved with.
+
+    A spool that is there and not the one of the position is what another run has left that took the finished file up and died
+    before it could save where it was: it is written anew, as nothing else is in it than in the file and what is tracked again.
+
+    Raises
+    ------
+    TableError
+        If neither of them is the output of the position.
+    """
+    spool = f"{path}.partial"
+    if not os.path.exists(path):
+        return False
+    if os.path.lexists(spool):
+        if os.path.islink(spool) or not os.path.isfile(spool):
+            return False  # refused in words when it is opened
+        with reported(path), open(spool, "rb") as file:
+            if fingerprint_of(file, position.offset) == position.fingerprint:
+                return False
+    try:
+        with reported(path), pyarrow.parquet.ParquetFile(path) as file:
+            found = file.schema_arrow == schema and file.metadata.num_rows >= position.rows
+    except pa.ArrowInvalid:  # no Parquet at all
+        found = False
+    if not found:
+        raise not_ours(spool if os.path.lexists(spool) else path)
+    return True

@@ -74,11 +74,13 @@ class Paths:
         """Of the closed stretches."""
         return {"coefficients": self.kept[:closed].copy()}
 
-    def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from a saved state."""
-        found = np.asarray(saved["coefficients"], dtype=np.float32)
-        if found.ndim != 3 or len(found) > len(self.kept) or found.shape[1] * found.shape[2] > CELLS:
-            raise ValueError(f"coefficients have shape {found.shape}. {DAMAGED}")
-        kept = np.full((len(self.kept), *found.shape[1:]), np.nan, dtype=np.float32)
-        kept[: len(found)] = found
+    def load_state(self, saved: Mapping[str, Any], closed: int) -> None:
+        """Go on from a saved state of so many closed stretches."""
+        given = np.asarray(saved["coefficients"])
+        if given.ndim != 3 or len(given) != closed or not 1 <= given.shape[1] <= MOST_CLASSES or given[:1].size > CELLS:
+            raise ValueError(f"coefficients have shape {given.shape}. {DAMAGED}")
+        if given.dtype != np.float32:
+            raise ValueError(f"coefficients are of type {given.dtype}. {DAMAGED}")
+        kept = np.full((len(self.kept), *given.shape[1:]), np.nan, dtype=np.float32)
+        kept[:closed] = given
         self.kept = kept

@@ -217,7 +217,7 @@ class Recorder:
             if np.shape(saved[name]) != mine.shape:  # numpy would repeat a single row
                 raise ValueError(f"recorder.{name} has shape {np.shape(saved[name])} instead of {mine.shape}.")
             mine[:] = saved[name]
-        self.paths.load_state(saved)
+        self.paths.load_state(saved, self.closed // EVERY)
         self.moments = [None if one is None else Moment(*one) for one in json.loads(saved["moments"])]
 
 

@@ -11,7 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from swordplay.arguments import shown
+from swordplay.state import DAMAGED
 from swordplay.tables import Batch, TableError
+from swordplay.tables.layout import TYPES
 from swordplay.types import State
 
 HEAD_ROWS = 10_000
@@ -50,9 +53,26 @@ class Early(NamedTuple):
 
     @classmethod
     def read(cls, saved: Mapping[str, Any]) -> Self:
-        """The way back."""
-        with pa.ipc.open_stream(pa.py_buffer(np.asarray(saved["rows"]).tobytes())) as reader:
-            return cls(together(list(reader)), np.array(saved["numbers"]))
+        """The way back.
+
+        Raises
+        ------
+        ValueError
+            If they are no rows.
+        """
+        try:
+            with pa.ipc.open_stream(pa.py_buffer(np.asarray(saved["rows"]).tobytes())) as reader:
+                early = cls(together(list(reader)), np.array(saved["numbers"]))
+                early.rows.validate(full=True)
+                kinds = {field.name: str(field.type) for field in early.rows.schema}
+        except (OSError, UnicodeError) as error:
+            raise ValueError(f"the first rows cannot be read ({error}). {DAMAGED}") from error
+        if len(kinds) < early.rows.num_columns or not set(kinds.values()) <= TYPES.keys():
+            raise ValueError(f"the first rows have the columns {shown(kinds)}. {DAMAGED}")
+        numbers = early.numbers
+        if numbers.dtype != np.int64 or numbers.shape != (len(early.rows),) or np.any(np.diff(numbers, prepend=0) < 1):
+            raise ValueError(f"the first rows have no numbers that ascend. {DAMAGED}")
+        return early
 
 
 class Gathered(NamedTuple):

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from swordplay import checkpoint
 from swordplay.checkpoint.encoding import MAGIC
-from swordplay.state import COUNT, require
+from swordplay.state import ROWS, require
 from swordplay.tables import Frame, OutputPosition, Position, Refusal
-from swordplay.tracking import nested, sanity, trackers
+from swordplay.tables.writing import is_stream
+from swordplay.tracking import job_sanity, nested, trackers
 from swordplay.tracking.early import Early
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.ordered import AS_IT_IS, Order
@@ -145,7 +145,7 @@ def load(job: Job) -> Saved | None:
         return None
     try:
         _compare(json.loads(state["essence"]), json.loads(json.dumps(job.essence())), job.state)
-        return _restored(state)
+        return _restored(state, job)
     except TrackingError:
         raise
     except (LookupError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
@@ -180,28 +180,36 @@ def _require_replaceable(path: str) -> None:
         raise TrackingError(f"--state {path} is not of a run of track, and would be replaced. Give another path.") from error
 
 
-def _restored(state: Mapping[str, Any]) -> Saved:
+def _restored(state: Mapping[str, Any], job: Job) -> Saved:
     outputs = [nested.take(name, state) for name in ("output", "refused")]
     early = nested.take("early", state)
     tracker, position = trackers.resumed(nested.take("tracker", state)), Position(**nested.take("position", state))
-    sanity.require_layout(sanity.require_place(position), tracker)
+    _compare(_plain(tracker.settings), _plain(job.settings), str(job.state))
+    job_sanity.require_layout(job_sanity.require_place(position), tracker)
     for name in ("done", "bad"):
-        require(name, state[name], COUNT)
+        require(name, state[name], ROWS)
+    stream = job.output is not None and (job.output == "-" or is_stream(job.output))
     return Saved(
         tracker=tracker,
         essence=state["essence"],
         position=position,
         done=int(state["done"]),
         early=Early.read(early) if early else None,
-        output=sanity.require_place(OutputPosition(**outputs[0])) if outputs[0] else None,
-        refused=sanity.require_place(OutputPosition(**outputs[1])) if outputs[1] else None,
-        schema=pa.ipc.read_schema(pa.py_buffer(np.asarray(state["schema"]).tobytes())),
-        remarks=sanity.require_remarks(json.loads(state["remarks"])),
+        output=job_sanity.require_place(OutputPosition(**outputs[0])) if outputs[0] else None,
+        refused=job_sanity.require_place(OutputPosition(**outputs[1])) if outputs[1] else None,
+        schema=job_sanity.require_schema(state["schema"], tracker, stream=stream),
+        remarks=job_sanity.require_remarks(json.loads(state["remarks"])),
         bad=int(state["bad"]),
-        refusals=tuple(Refusal(*one) for one in json.loads(state["refusals"])),
-        seconds=sanity.require_seconds(state["seconds"]),
+        refusals=job_sanity.require_refusals(json.loads(state["refusals"])),
+        seconds=job_sanity.require_seconds(state["seconds"]),
         finished=bool(state["finished"]),
     )
+
+
+def _plain(settings: Settings) -> dict[str, Any]:
+    """Settings as they are compared; a key that names a column twice is that column."""
+    found = settings._replace(key=tuple(dict.fromkeys(settings.key)))
+    return {f"--{name}": value for name, value in json.loads(json.dumps(found._asdict())).items()}
 
 
 def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> None:

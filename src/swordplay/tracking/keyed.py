@@ -12,10 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from swordplay.arguments import shown
 from swordplay.encoding.columns import Encoder, Plan, codes_of, plan
+from swordplay.encoding.sanity import refuse, require_plans
+from swordplay.state import ROWS, require
 from swordplay.tables import Refusal
 from swordplay.tables.errors import nearest
-from swordplay.tracking import carried, nested
+from swordplay.tracking import carried, nested, sanity
 from swordplay.tracking.contestants import BEST_STEP, LEARNER, NO_CHANGE
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.order import OrderWatch, Remark, told
@@ -354,17 +357,51 @@ class KeyedTracker:
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The trackers that were saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
+        sanity.require_settings(settings)
+        sanity.require_recognised(recognised, saved["kind"])
         plans = tuple(Plan(*one) for one in json.loads(saved["encoder.plans"]))
-        fields = carried.read(saved["fields"])
+        require_plans(plans)
+        fields, clocks = carried.read(saved["fields"]), json.loads(saved["clocks"])
+        sanity.require_carried(fields, plans)
+        sanity.require_clocks(dict.fromkeys(clocks), plans)
+        sanity.require_held(saved, len(plans), settings.lags)
         settings = settings._replace(key=tuple(settings.key))
-        keyed = cls(settings, recognised, saved["kind"], plans, fields, tuple(json.loads(saved["clocks"])))
+        keyed = cls(settings, recognised, saved["kind"], plans, fields, tuple(clocks))
         keyed.predictions.load_state(nested.take("predictions", saved))
-        keys = [tuple(key) for key in json.loads(saved["keys"])]
-        keyed.trackers = dict(zip(keys, map(Tracker.resumed, unpack(nested.take("each", saved))), strict=True))
-        keyed._learn_classes(pa.array(json.loads(saved["classes"])))
+        sanity.require_predictions(keyed.predictions, recognised.task != "regression")
+        keys = _keys(json.loads(saved["keys"]), settings.key)
+        states = unpack(nested.take("each", saved), len(keys))
+        keyed.trackers = dict(zip(keys, map(Tracker.resumed, states), strict=True))
+        for tracker in keyed.trackers.values():
+            keyed._require_alike(tracker)
+        keyed._learn_classes(pa.array(sanity.require_classes_of(json.loads(saved["classes"]), saved["kind"])))
         for name in COUNTS:
+            require(name, saved[name], ROWS)
             setattr(keyed, name, int(saved[name]))
         return keyed
+
+    def _require_alike(self, tracker: Tracker) -> None:
+        """Refuse the tracker of a key that is of another table."""
+        same = (
+            json.dumps(tracker.settings) == json.dumps(self.settings)
+            and (tracker.recognised.task, tracker.kind) == (self.recognised.task, self.kind)
+            and list(tracker.order.clocks) == list(self.clocks)
+            and not tracker.predictions.carried
+        )
+        if not same:
+            raise refuse("the run of one key is not like the others")
+
+
+def _keys(saved: Any, names: tuple[str, ...]) -> list[Key]:
+    """Keys as they were saved: different ones, with a value for each column."""
+    if type(saved) is not list or not names or len(saved) > MOST_KEYS:
+        raise refuse(f"the keys are {shown(saved)}")
+    for key in saved:
+        if type(key) is not list or len(key) != len(names) or not sanity.all_of(key, (str, float, bool, type(None))):
+            raise refuse(f"a key is {shown(key)}")
+    if len({tuple(key) for key in saved}) < len(saved):
+        raise refuse("two keys are the same")
+    return [tuple(key) for key in saved]
 
 
 def _value(code: int, values: list[Any]) -> Any:

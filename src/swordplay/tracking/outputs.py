@@ -51,7 +51,8 @@ class Outputs:
             path = getattr(self.job, name)
             if path in (None, "-") or is_stream(path):
                 continue
-            if saved and saved.finished and self.positions[name] and not os.path.exists(path):
+            there = os.path.exists(path) or os.path.exists(f"{path}.partial")  # partial again, if a run went on and was killed
+            if saved and saved.finished and self.positions[name] and not there:
                 raise TrackingError(f"{path} is gone, and the state {self.job.state} goes on from it. Begin anew with --force.")
             if not saved and not self.job.force and os.path.exists(path):
                 raise TrackingError(f"{path} exists already. Give another --output, or replace it with --force.")

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from swordplay.arguments import shown
+from swordplay.state import DAMAGED
 from swordplay.types import State
 
 SCALARS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
@@ -41,15 +43,25 @@ def pack(states: Sequence[Mapping[str, Any]]) -> State:
     return packed
 
 
-def unpack(packed: Mapping[str, Any]) -> list[State]:
-    """The way back."""
-    states: list[State] = [{} for _ in range(int(packed["count"]))]
+def unpack(packed: Mapping[str, Any], count: int) -> list[State]:
+    """The way back, of so many states.
+
+    Raises
+    ------
+    ValueError
+        If there are more of them or fewer.
+    """
+    if packed["count"] != count:
+        raise ValueError(f"there are {packed['count']} states of {count}. {DAMAGED}")
+    states: list[State] = [{} for _ in range(count)]
     for named, text in packed.items():
         if not named.endswith(":about"):
             continue
         name, _, kind = named.removesuffix(":about").rpartition(":")
         about = json.loads(text)
         places = about.get("states", range(len(states)))
+        if any(type(place) is not int or not 0 <= place < count for place in places):
+            raise ValueError(f"the states that have {name} are {shown(places)}. {DAMAGED}")
         for place, value in zip(places, _values(packed.get(f"{name}:{kind}"), kind, about, len(places)), strict=True):
             states[place][name] = value
     return states

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.state import COUNT, DAMAGED, require
+from swordplay.state import DAMAGED, ROWS, require
 from swordplay.types import State
 
 MOST_COLUMNS = 16
@@ -170,11 +170,11 @@ class Series:
                 raise ValueError(f"order.series.{name} has shape {found.shape}. {DAMAGED}")
             if found.dtype != np.int64:
                 raise ValueError(f"order.series.{name} holds values of type {found.dtype}. {DAMAGED}")
-        require("order.series.changes", self.changes, COUNT)
+        require("order.series.changes", self.changes, ROWS)
         key, size = self.found or ((), 0)
         if not all(type(name) is str for name in self.names) or len(set(self.names)) < width or not set(key) <= set(self.names):
             raise ValueError(f"order.series.names are {self.names!r}. {DAMAGED}")
-        if type(self.sealed) is not bool or type(size) is not int:
+        if type(self.sealed) is not bool or type(size) is not int or not 0 <= size <= SAMPLE_ROWS:
             raise ValueError(f"order.series.found is {self.found!r}. {DAMAGED}")
 
 

@@ -12,8 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.state import COUNT as WHOLE
-from swordplay.state import DAMAGED, Range, require
+from swordplay.state import DAMAGED, ROWS, Range, require
 from swordplay.types import State, Vector
 
 PARTS = 16
@@ -87,7 +86,7 @@ class Sketch:
         both = np.zeros(2 * (COUNT + 1), dtype=np.int64)
         places, counts = np.asarray(saved["places"]), np.asarray(saved["counts"])
         require("errors.places", places, Range(0, len(both) - 1, whole=True))
-        require("errors.counts", counts, WHOLE)
+        require("errors.counts", counts, ROWS)
         if places.ndim != 1 or places.shape != counts.shape:
             raise ValueError(f"errors.places and errors.counts have shapes {places.shape} and {counts.shape}. {DAMAGED}")
         both[places.astype(np.int64)] = counts

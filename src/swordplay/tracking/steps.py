@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.state import COUNT, DAMAGED, Range, require
+from swordplay.state import DAMAGED, ROWS, Range, require
 from swordplay.types import State
 
 POSITIVE, ANY = Range(0.0, np.inf), Range(-np.inf, np.inf)
@@ -105,12 +105,15 @@ class Steps:
         """Go on from a saved state."""
         found = dict(zip(_NAMES, json.loads(saved["steps"]), strict=True))
         for name in ("rows", "ups", "downs", "copies"):
-            require(f"order.{name}", found[name], COUNT)
+            require(f"order.{name}", found[name], ROWS)
         for name in ("risen", "fallen", "highest"):
             require(f"order.{name}", found[name], POSITIVE)
         for name in ("low", "high", "last"):
             require(f"order.{name}", 0.0 if found[name] is None else found[name], ANY)
-        if type(found["mark"]) is not str or None in (found["low"], found["high"]):
+        last, kinds = found["last"], (int, float, type(None))
+        far = type(last) is int and not -(2**63) <= last < 2**63  # dates are whole numbers, and numpy knows no larger ones
+        missing = None in (found["low"], found["high"])
+        if far or missing or type(last) not in kinds or type(found["mark"]) is not str:
             raise ValueError(f"the steps of time are {found!r}. {DAMAGED}")
         vars(self).update(found)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from swordplay.state import DAMAGED, ROWS, Range, require
 from swordplay.tracking import nested
 from swordplay.tracking.sketch import Sketch
 from swordplay.types import Matrix, State, Vector
@@ -30,6 +31,17 @@ class Learned(NamedTuple):
     """Of the predicted classes; 0 for a regression."""
     times: Vector
     """Milliseconds since 1970, NaN where unknown."""
+
+
+VALUE = Range(-1e200, 1e200)
+LAST = {
+    "numbers": ROWS,
+    "predictions": VALUE,
+    "targets": VALUE,
+    "probabilities": Range(0.0, 1.0 + 1e-6),
+    "times": Range(-1e15, 1e15, missing=True),
+}
+"""What the last rows of a saved state may hold; times are milliseconds since 1970, and no date is beyond."""
 
 
 class Sureness(NamedTuple):
@@ -92,7 +104,23 @@ class Tally:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         last, sureness = nested.take("last", saved), nested.take("sureness", saved)
-        self.last = Learned(*(np.array(last[name]) for name in Learned._fields))
-        self.sureness = Sureness(*(np.array(sureness[name]) for name in Sureness._fields))
+        for name in Learned._fields:
+            require(f"tally.last.{name}", last[name], LAST[name])
+        if {np.shape(values) for values in last.values()} != {(rows := np.shape(last["numbers"]))} or not _few(rows):
+            raise ValueError(f"tally.last does not hold the same number of rows everywhere. {DAMAGED}")
+        for name in Sureness._fields:
+            if np.shape(sureness[name]) != (BINS,):
+                raise ValueError(f"tally.sureness.{name} has shape {np.shape(sureness[name])}. {DAMAGED}")
+            require(f"tally.sureness.{name}", sureness[name], ROWS._replace(whole=False))
+        shape = np.shape(saved["confusion"])
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"tally.confusion has shape {shape}. {DAMAGED}")
+        require("tally.confusion", saved["confusion"], ROWS)
+        self.last = Learned(np.array(last["numbers"], np.int64), *(np.array(last[k], np.float64) for k in Learned._fields[1:]))
+        self.sureness = Sureness(*(np.array(sureness[name], np.float64) for name in Sureness._fields))
         self.errors.load_state(nested.take("errors", saved))
-        self.confusion = np.array(saved["confusion"])
+        self.confusion = np.array(saved["confusion"], np.float64)
+
+
+def _few(shape: tuple[int, ...]) -> bool:
+    return len(shape) == 1 and shape[0] <= LAST_ROWS

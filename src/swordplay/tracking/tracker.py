@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from swordplay.encoding import dates
 from swordplay.encoding.columns import EMPTY, Encoder, how_read, plan
+from swordplay.encoding.sanity import require_encoder
 from swordplay.estimators import summary
 from swordplay.estimators.model import LinearModel, LossName
 from swordplay.tables import Refusal
@@ -378,10 +379,12 @@ class Tracker:
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The tracker that was saved, bit by bit."""
         settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
+        sanity.require_settings(settings)
+        sanity.require_recognised(recognised, saved["kind"])
         labels = recognised.task != "regression"
         sanity.require_held(saved, saved["encoder.width"], settings.lags)
         encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, labels, settings.target)
-        sanity.require_encoder(encoder)
+        require_encoder(encoder)
         tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in _parts(settings)[1:]:
             getattr(tracker, name).load_state(nested.take(name, saved))
