@@ -96,10 +96,52 @@ def test_what_became_of_a_coefficient(before, after, words):
     assert change_in_words(story._replace(clock=""), change).startswith(f"Around row 1,001 the coefficient of wind {words} (")
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (0.743, 3.73, "grew 5.0-fold"),  # small beside the new level, and yet a coefficient
+        (-0.331, 1.91, "turned"),  # small, and of the other sign
+        (-0.01, 1.91, "rose from about zero"),  # what is told as 0 has no sign
+        (-2.0, -0.1, "rose to about zero"),
+        (1.0, 20.0, "grew 20.0-fold"),  # a twentieth, and yet half of what coefficients usually are
+    ],
+)
+def test_about_zero_is_small_beside_the_other_level_and_all_coefficients(before, after, words):
+    story = dated()  # coefficients of sizes 3 and 1
+    assert f" wind {words} (" in change_in_words(story, Change("wind", "", 5, None, before, after, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("y", "", 5, None, 12.0, 40.0, 1.0, "target"), "Around row 5 the level of y rose from 12.0 to 40.0."),
+        (("y", "a", 5, None, 0.7, 0.02, 1.0, "share"), "Around row 5 “a” became rare (70\u202f% → 2\u202f% of rows)."),
+        (("y", "a", 5, None, 0.0, 0.5, 1.0, "share"), "Around row 5 “a” became common (0 → 50\u202f% of rows)."),
+        (("y", "a", 5, None, 0.2, 0.5, 1.0, "share"), "Around row 5 “a” became more frequent (20\u202f% → 50\u202f% of rows)."),
+        (("y", "a", 5, None, 0.5, 0.2, 1.0, "share"), "Around row 5 “a” became less frequent (50\u202f% → 20\u202f% of rows)."),
+        (
+            ("error", "", 900, None, 0.1, 0.2, 1.0, "error", 50),
+            "From around row 50 to row 900 errors doubled (10\u202f% → 20\u202f%).",
+        ),
+    ],
+)
+def test_levels_shares_and_slow_changes_in_words(change, said):
+    assert change_in_words(told(task="multi-class"), Change(*change)) == said
+
+
+def test_slow_changes_have_two_dates():
+    story = dated()
+    first, last = (float(story.course.times[k]) for k in (10, -1))
+    change = Change("error", "", 1900, last, 2.0, 1.0, 1.0, "error", 100, first)
+    assert change_in_words(story, change).startswith("From 7 January 2012 to 24 March 2012 errors halved (")
+
+
 def test_errors_are_told_in_their_measure():
-    assert "errors doubled (10\u202f% → 20\u202f%)." in change_in_words(told(), Change("error", "", 5, None, 0.1, 0.2, 1.0))
+    assert "errors doubled (10\u202f% → 20\u202f%)." in change_in_words(
+        told(), Change("error", "", 5, None, 0.1, 0.2, 1.0, "error")
+    )
     values = told(task="regression")
-    assert "errors halved (2.00 → 1.00)." in change_in_words(values, Change("error", "", 5, None, 2.0, 1.0, 1.0))
+    assert "errors halved (2.00 → 1.00)." in change_in_words(values, Change("error", "", 5, None, 2.0, 1.0, 1.0, "error"))
 
 
 def test_a_turn_is_told_on_the_page_with_its_date():

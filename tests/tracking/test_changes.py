@@ -1,63 +1,11 @@
-"""Jumps that are there are found near their place, and noise is left alone. All seeds are fixed."""
+"""What changed in a run: planted changes are told with their dates and levels. All seeds are fixed."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from swordplay.tracking import Settings, Tracker
-from swordplay.tracking.changes import FEWEST_BLOCKS, SHORTEST, changes, cuts, long_run_variance
-
-SERIES = 150
-RARE = 0.01
-"""Share of series without a jump that may be cut, as the module promises."""
-
-
-@pytest.mark.parametrize("blocks", [FEWEST_BLOCKS, 40, 128])
-def test_noise_is_hardly_ever_cut(blocks):
-    rng = np.random.default_rng(blocks)
-    assert np.mean([bool(cuts(rng.normal(size=blocks))) for _ in range(SERIES)]) <= RARE
-    # the logarithm of a mean squared error over 64 rows
-    assert np.mean([bool(cuts(np.log(rng.chisquare(64, size=blocks)))) for _ in range(SERIES)]) <= RARE
-
-
-@pytest.mark.parametrize("alike", [0.5, 0.8])
-def test_neighbours_that_resemble_one_another_are_seldom_cut(alike):
-    rng = np.random.default_rng(7)
-    found = 0
-    for _ in range(60):
-        values = rng.normal(size=328)
-        for t in range(1, len(values)):
-            values[t] += alike * values[t - 1]
-        found += bool(cuts(values[200:]))
-    assert found <= 4
-
-
-def test_the_variance_counts_resemblance():
-    rng = np.random.default_rng(8)
-    noise = rng.normal(size=20_000)
-    assert long_run_variance(noise) == pytest.approx(1.0, rel=0.1)
-    jumped = noise + 50.0 * (np.arange(20_000) > 9_000)
-    assert long_run_variance(jumped) == pytest.approx(1.0, rel=0.1)
-    pairs = (noise[1:] + noise[:-1]) / np.sqrt(2.0)  # variance 1, neighbours share half: ρ = 1/2 and (1 + ρ)/(1 - ρ) = 3
-    assert long_run_variance(pairs) == pytest.approx(3.0, rel=0.15)
-    assert long_run_variance(np.ones(50)) == 0.0
-
-
-@pytest.mark.parametrize("jump", [3.0, 6.0, 50.0])
-def test_jumps_are_found_where_they_are(jump):
-    rng = np.random.default_rng(int(jump))
-    values = rng.normal(size=128) + jump * ((np.arange(128) >= 40) & (np.arange(128) < 90))
-    first, second = cuts(values)
-    assert abs(first - 40) <= 2
-    assert abs(second - 90) <= 2
-
-
-def test_a_cut_leaves_enough_on_both_sides():
-    values = np.random.default_rng(9).normal(size=60)
-    values[-1] += 100.0
-    assert all(SHORTEST <= place <= 60 - SHORTEST for place in cuts(values))
-    assert cuts(np.zeros(60)) == []
-    assert cuts(np.arange(5.0)) == []
+from swordplay.tracking.changes import changes
 
 
 def tracked(columns, targets, clock=None):
@@ -113,3 +61,57 @@ def test_mistakes_of_classes_are_watched_too():
     (error,) = [one for one in found if one.what == "error"]
     assert abs(error.row - 3000) <= 300
     assert (error.before, error.after) == pytest.approx((0.07, 0.31), abs=0.04)
+
+
+def test_classes_that_change_their_shares_are_told():
+    rng = np.random.default_rng(6)
+    place = np.arange(6000)
+    rain = rng.random(6000) < np.where(place < 4000, 0.7, 0.0)
+    other = np.where(place < 4000, "sun", np.where(rng.random(6000) < 0.7, "fog", "sun"))
+    found = changes(tracked(rng.normal(size=(6000, 2)), np.where(rain, "rain", other)))
+    shares = {one.about: one for one in found if one.kind == "share"}
+    assert set(shares) == {"rain", "fog"}
+    for one in shares.values():
+        assert one.what == "y"
+        assert abs(one.row - 4000) <= 100
+        assert one.since_row is None
+    assert (shares["rain"].before, shares["rain"].after) == pytest.approx((0.7, 0.0), abs=0.06)
+    assert (shares["fog"].before, shares["fog"].after) == pytest.approx((0.0, 0.7), abs=0.06)
+
+
+def test_of_two_classes_one_is_told():
+    rng = np.random.default_rng(7)
+    yes = rng.random(6000) < np.where(np.arange(6000) < 2500, 0.2, 0.6)
+    (share,) = [one for one in changes(tracked(rng.normal(size=(6000, 2)), np.where(yes, "yes", "no"))) if one.kind == "share"]
+    assert share.about == "yes"
+    assert (share.before, share.after) == pytest.approx((0.2, 0.6), abs=0.08)
+
+
+def test_a_new_level_of_the_target_is_told():
+    columns, targets = made(6000, 1)
+    targets = targets + np.where(np.arange(6000) < 3500, 12.0, 40.0)
+    (level,) = [one for one in changes(tracked(columns, targets)) if one.kind == "target"]
+    assert (level.what, level.about) == ("y", "")
+    assert abs(level.row - 3500) <= 100
+    assert (level.before, level.after) == pytest.approx((12.0, 40.0), abs=1.0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_errors_that_grow_slowly_have_two_dates(seed):
+    rng = np.random.default_rng(seed)
+    columns = rng.normal(size=(12_000, 2))
+    noise = np.exp(np.linspace(0.0, 2.0, 12_000))
+    days = np.datetime64("1980-01-01", "D") + np.arange(12_000)
+    found = changes(tracked(columns, columns[:, 0] + noise * rng.normal(size=12_000), clock=days.astype("datetime64[us]")))
+    (error,) = [one for one in found if one.kind == "error"]
+    for row, time, level in ((error.since_row, error.since_time, error.before), (error.row, error.time, error.after)):
+        assert level == pytest.approx(noise[row - 1], rel=0.15)
+        assert time == pytest.approx(days[row - 1].astype("datetime64[ms]").astype(float), abs=86_400_000)
+    assert error.row - error.since_row > 6000
+
+
+def test_errors_with_seasons_are_no_changes():
+    rng = np.random.default_rng(9)
+    columns = rng.normal(size=(12_000, 2))
+    noise = np.exp(0.7 * np.sin(2.0 * np.pi * np.arange(12_000) / 1500.0))
+    assert changes(tracked(columns, columns[:, 0] + noise * rng.normal(size=12_000))) == ()

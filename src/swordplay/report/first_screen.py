@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +24,12 @@ TOO_SURE = 0.02
 """Difference of the mean probability and the share of right answers that is worth a word."""
 VANISHING = 0.01
 """Share of the other level below which a level is told as 0."""
-NOTHING = 0.2
-"""Share of its old size below which a coefficient is about zero."""
+NOTHING = 0.1
+"""Share of its other level below which a coefficient is about zero, if it keeps its sign;"""
+SMALL = 0.25
+"""it is also below this share of the usual size of all coefficients then."""
+RARE = 0.05
+"""Share of rows below which a class is rare."""
 FACTORS = (("doubled", 1.8, 2.3), ("tripled", 2.7, 3.4), ("halved", 0.43, 0.56))
 """Words for a factor between two others."""
 
@@ -132,14 +137,51 @@ def _sureness(story: Story) -> str:
 
 def change_in_words(story: Story, change: Change) -> str:
     """One change as a sentence."""
-    when = over_time.when(story, change.row, change.time)
-    if change.what == "error":
-        return f"{when[0].upper()}{when[1:]} errors {_factor(change.before, change.after)} ({_levels(story, change)})."
+    when = over_time.when_changed(story, change)
+    return f"{when[0].upper()}{when[1:]} {SENTENCES[change.kind](story, change)}."
+
+
+def _error_changed(story: Story, change: Change) -> str:
+    return f"errors {_factor(change.before, change.after)} ({_levels(story, change)})"
+
+
+def _coefficient_changed(story: Story, change: Change) -> str:
     driver = next(one for one in story.drivers if (one.name, one.about) == (change.what, change.about))
     name = words.shown(change.what, 40)
     about = f" for “{words.shown(change.about, 24)}”" if change.about and story.task != "binary" else ""
     subject = f"the swing with the {name}" if driver.swing else f"the coefficient of {name}"
-    return f"{when[0].upper()}{when[1:]} {subject}{about} {_turn(change.before, change.after)} ({_levels(story, change)})."
+    return f"{subject}{about} {_turn(change.before, change.after, _usual(story))} ({_levels(story, change)})"
+
+
+def _target_changed(story: Story, change: Change) -> str:
+    before, after = levels(story, change)
+    went = "rose" if change.after > change.before else "fell"
+    return f"the level of {words.shown(change.what, 40)} {went} from {before} to {after}"
+
+
+def _share_changed(story: Story, change: Change) -> str:
+    name = f"“{words.shown(change.about, 24)}”"
+    if story.task == "binary":
+        name = f"{words.shown(change.what, 40)} = {words.shown(change.about, 24)}"
+    went = (
+        "became rare"
+        if change.after < RARE
+        else "became common"
+        if change.before < RARE
+        else "became more frequent"
+        if change.after > change.before
+        else "became less frequent"
+    )
+    return f"{name} {went} ({_levels(story, change)} of rows)"
+
+
+SENTENCES: dict[str, Callable[[Story, Change], str]] = {
+    "error": _error_changed,
+    "coefficient": _coefficient_changed,
+    "target": _target_changed,
+    "share": _share_changed,
+}
+"""What happened, by the kind of a change."""
 
 
 def _levels(story: Story, change: Change) -> str:
@@ -149,17 +191,25 @@ def _levels(story: Story, change: Change) -> str:
 
 def levels(story: Story, change: Change) -> tuple[str, str]:
     """Both levels of a change; one that vanishes beside the other is called 0."""
-    shown = words.percent if change.what == "error" and story.task != "regression" else words.number
+    share = change.kind == "share" or (change.kind == "error" and story.task != "regression")
+    shown = words.percent if share else words.number
     size = max(abs(change.before), abs(change.after))
     before, after = ("0" if abs(level) < VANISHING * size else shown(level) for level in (change.before, change.after))
     return before, after
 
 
-def _turn(before: float, after: float) -> str:
+def _usual(story: Story) -> float:
+    """The usual size of a coefficient: the mean over columns of the median over the run."""
+    return float(np.mean([np.nanmedian(np.abs(driver.path)) for driver in story.drivers]))
+
+
+def _turn(before: float, after: float, usual: float) -> str:
     """What became of a coefficient."""
-    if abs(after) < NOTHING * abs(before):
-        return "fell to about zero"
-    if abs(before) < NOTHING * abs(after):
+    small, large = sorted((abs(before), abs(after)))
+    nothing = small < VANISHING * large or (before * after >= 0.0 and small < NOTHING * large and small < SMALL * usual)
+    if nothing and abs(after) < abs(before):
+        return "fell to about zero" if before > 0.0 else "rose to about zero"
+    if nothing:
         return "rose from about zero" if after > 0.0 else "fell from about zero"
     if before * after < 0.0:
         return "turned"

@@ -14,6 +14,7 @@ from swordplay.report.charts import Chart, Line, chart
 from swordplay.types import Vector
 
 if TYPE_CHECKING:
+    from swordplay.tracking.changes import Change
     from swordplay.tracking.story import Story
 
 TIME = "time"
@@ -63,6 +64,17 @@ def when(story: Story, row: int, time: float | None) -> str:
     span = float(story.course.times[-1] - story.course.times[0])
     text = words.moment(time, span)
     return f"{'in' if span >= 2 * words.YEAR else 'on'} {text}"
+
+
+def when_changed(story: Story, change: Change) -> str:
+    """When a level changed: a moment of a jump, both ends of a slow change."""
+    if change.since_row is None:
+        return when(story, change.row, change.time)
+    if change.since_time is None or change.time is None:
+        return f"from around row {change.since_row:,} to row {change.row:,}"
+    span = float(story.course.times[-1] - story.course.times[0])
+    began, ended = (words.around(time, span) for time in (change.since_time, change.time))
+    return f"from {began} to {ended}"
 
 
 def drawn(

@@ -25,7 +25,8 @@ START_UP = 0.02
 MOST_CHANGES = 4
 """On the first screen."""
 NO_CHANGES = (
-    "Nothing that stands out: neither the errors nor the coefficients made a lasting jump that noise would not explain."
+    "Nothing that stands out: neither the errors, the coefficients nor {level} took a lasting step or kept going one way "
+    "beyond what noise and swings explain."
 )
 TASKS = {"regression": "a number", "binary": "one of two classes", "multi-class": "one of several classes"}
 
@@ -76,7 +77,7 @@ def track_sections(story: Story, *, command: str = "", date: str = "") -> tuple[
 def _short(story: Story, found: tuple[Change, ...]) -> Section:
     clearest = sorted(found, key=lambda one: -one.strength)[:MOST_CHANGES]
     told = tuple(first_screen.change_in_words(story, one) for one in found if one in clearest)
-    calm = "" if told else NO_CHANGES
+    calm = "" if told else _calm(story)
     return Section(
         "In short",
         (
@@ -90,6 +91,10 @@ def _short(story: Story, found: tuple[Change, ...]) -> Section:
     )
 
 
+def _calm(story: Story) -> str:
+    return NO_CHANGES.format(level="the level of the target" if story.task == "regression" else "the shares of the classes")
+
+
 def _answers(story: Story) -> Section:
     if story.task == "regression":
         return Section("Actual and predicted", (result_charts.actual_and_predicted(story), result_charts.last_rows(story)))
@@ -100,7 +105,8 @@ def _drivers(story: Story, found: tuple[Change, ...]) -> tuple[Section, ...]:
     """What drives the target; nothing where no column counts."""
     if not story.drivers:
         return ()
-    remarks = [(one.row - 1, one.what, one.about, first_screen.change_in_words(story, one)) for one in found]
+    jumps = [one for one in found if one.kind == "coefficient" and one.since_row is None]
+    remarks = [(one.row - 1, one.what, one.about, first_screen.change_in_words(story, one)) for one in jumps]
     rows = tuple(
         (
             result_charts.driver_name(story, driver.name, driver.about),
@@ -119,18 +125,29 @@ def _drivers(story: Story, found: tuple[Change, ...]) -> tuple[Section, ...]:
 
 def _changes(story: Story, found: tuple[Change, ...]) -> Section:
     if not found:
-        return Section("What changed, and when", (Text(NO_CHANGES),))
+        return Section("What changed, and when", (Text(_calm(story)),))
     dated = bool(story.clock)
     rows = tuple(_change(story, one)[0 if dated else 1 :] for one in found)
-    head = ("when", "from row", "what", "before", "after")[0 if dated else 1 :]
-    text = "Lasting changes of level that stand out from the noise. A coefficient is told per standard deviation of its column."
+    head = ("when", "row", "what", "before", "after")[0 if dated else 1 :]
+    text = (
+        "Lasting changes that stand out from noise and ordinary swings. With one date: the levels just before and just after "
+        "it. With two: a slow change, the levels around both. A coefficient is told per standard deviation of its column."
+    )
     return Section("What changed, and when", (Text(text), Table("", head, rows, (1, 3, 4) if dated else (0, 2, 3))))
 
 
 def _change(story: Story, one: Change) -> tuple[str, ...]:
-    what = story.measure if one.what == "error" else f"coefficient of {result_charts.driver_name(story, one.what, one.about)}"
-    when = over_time.when(story, one.row, one.time).removeprefix("in ").removeprefix("on ")
-    return (when, f"{one.row:,}", what, *first_screen.levels(story, one))
+    what = {
+        "error": story.measure,
+        "coefficient": f"coefficient of {result_charts.driver_name(story, one.what, one.about)}",
+        "target": f"level of {words.shown(one.what, 40)}",
+        "share": f"share of {words.shown(one.about, 24)}",
+    }[one.kind]
+    when = over_time.when_changed(story, one)
+    for word in ("in ", "on ", "from "):
+        when = when.removeprefix(word)
+    row = f"{one.row:,}" if one.since_row is None else f"{one.since_row:,} to {one.row:,}"
+    return (when, row, what, *first_screen.levels(story, one))
 
 
 def _errors(story: Story) -> Section:
@@ -144,7 +161,8 @@ def _errors(story: Story) -> Section:
 
 
 def _course(story: Story, found: tuple[Change, ...]) -> Section:
-    remarks = [(one.row - 1, first_screen.change_in_words(story, one)) for one in found if one.what == "error"]
+    jumps = [one for one in found if one.kind == "error" and one.since_row is None]
+    remarks = [(one.row - 1, first_screen.change_in_words(story, one)) for one in jumps]
     return Section("Beside the baselines", (track_charts.errors_so_far(story), track_charts.errors_lately(story, remarks)))
 
 

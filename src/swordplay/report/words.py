@@ -89,6 +89,15 @@ def moment(time: float, span: float) -> str:
     return day if span >= MONTH else f"{day}, {then:%H:%M}"
 
 
+def around(time: float, span: float) -> str:
+    """A time in milliseconds since 1970 that stands for a fifth of a run of that many milliseconds.
+
+    >>> around(1335830400000.0, 6 * YEAR), around(1335830400000.0, YEAR), around(1335830400000.0, 90 * DAY)
+    ('2012', 'May 2012', '1 May 2012')
+    """
+    return moment(time, 2 * YEAR if span >= YEAR else span)[-4 if span >= 5 * YEAR else 0 :]
+
+
 def shown(text: str, longest: int = LONGEST) -> str:
     """Foreign text, short, on one line and without marks that nobody sees; it is still to be escaped."""
     clean = BLANK.sub(" ", UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text[: 4 * longest])).strip(" ")

@@ -1,50 +1,39 @@
-r"""What changed, and when: jumps of the error and of coefficients, found in the stretches of a run.
+"""What changed, and when: the error, coefficients, the level of the target and the shares of classes, block by block of a run.
 
-A series of B means is cut into pieces of constant level by optimal partitioning, with a price for each cut:
-
-.. math:: \min_{\tau_1 < \dots < \tau_m} \sum_{j=0}^{m} \sum_{t \in (\tau_j, \tau_{j+1}]} (x_t - \bar x_j)^2
-    + m \cdot c \, \sigma^2 \log B
-
-The variance :math:`\sigma^2` is that of the mean of many neighbours: neighbours that resemble one another, as coefficients of
-a learner do, count as fewer. It is told from medians of differences, which a few jumps cannot move. With c = 3 and
-independent normal noise, fewer than one series of a hundred without a jump is cut anywhere (``test_changes.py``).
-
-References
-----------
-Jackson et al. (2005), "An algorithm for optimal partitioning of data on an interval"; Killick, Fearnhead and Eckley (2012).
+A change with one date is a jump: the levels just before and just after it differ, and both are told. A slow change is told with
+the dates of both of its ends, and what comes and goes is not told at all (see :mod:`swordplay.tracking.jumps`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swordplay.tracking.jumps import jumps, slope
 from swordplay.tracking.story import Driver, Story
 from swordplay.types import Vector
 
-PRICE = 3.0
-"""c, of a cut."""
+Kind = Literal["error", "coefficient", "target", "share"]
+
 MOST_BLOCKS = 128
 """Neighbouring stretches are joined to at most so many blocks: what is left of their noise is nearly independent."""
 FEWEST_ROWS = 64
 """In a block: the mean error of fewer is mostly chance."""
-FEWEST_BLOCKS = 12
-"""With fewer there is nothing to find."""
-SHORTEST = 3
-"""Blocks between two cuts."""
-LAGS = (1, 2, 4, 8)
-"""Distances of blocks whose differences tell the variance."""
-NORMAL = 0.4549
-"""Median of a squared normal variable of variance 1."""
 SETTLING = 0.05
-"""Share of the run at its beginning where nothing counts as a change: the learner is learning its first coefficients."""
+"""Share of the run at its beginning that is not looked at: the learner is learning its first coefficients."""
 LOUD = 1.4
 """Errors have to grow, or shrink, by this factor to be worth a word;"""
 LARGE = 0.15
-"""and a coefficient has to move by this share of the spread of what is predicted."""
+"""a coefficient has to move by this share of the spread of what is predicted;"""
+SHIFT = 0.5
+"""the level of the target by this share of its spread;"""
+SHARE = 0.15
+"""and the share of a class by so much."""
+FINE = 0.01
+"""Noise is taken to be no smaller than this share of what is worth a word: levels without any noise can be cut, too."""
 MOST = 6
 """Changes that are told, the strongest ones."""
 
@@ -53,141 +42,178 @@ class Change(NamedTuple):
     """A level that was another before."""
 
     what: str
-    """``"error"`` or the name of a column."""
+    """``"error"``, the name of a column, or that of the target."""
     about: str
-    """The class whose log-odds a coefficient moves; empty otherwise."""
+    """The class whose log-odds a coefficient moves, or whose share changed; empty otherwise."""
     row: int
     """The first row of the new level, about, among the rows that were predicted and then learned."""
     time: float | None
     """When that was, in milliseconds since 1970; None where there is no clock."""
     before: float
     after: float
-    """Levels: the error (RMSE or share of mistakes), or the coefficient per spread of its column."""
+    """Levels just before and just after: the error (RMSE or share of mistakes), the coefficient per spread of its column, the
+    mean of the target, the share of a class. Of a slow change: around its two ends."""
     strength: float
     """How clear it is: the gain of the cut in units of the price of one."""
+    kind: Kind = "coefficient"
+    """What sort of level it is: a column may be called "error", too."""
+    since_row: int | None = None
+    """Of a slow change the row around which it began; None for a jump."""
+    since_time: float | None = None
+    """When that was; None for a jump, or where there is no clock."""
+
+
+class _Series(NamedTuple):
+    """A series of levels, one a block."""
+
+    kind: Kind
+    what: str
+    about: str
+    levels: Vector
+    """In the units in which noise is alike everywhere."""
+    edges: NDArray[np.int64]
+    """Of the blocks, as places among the ends of stretches, of which 0 is the beginning."""
+    least: float
+    """Differences of levels that are worth a word."""
+    floor: float
+    """Variance that the noise has at least."""
+    shown: Callable[[slice], float]
+    """The level over some blocks, as it is told."""
 
 
 def changes(story: Story) -> tuple[Change, ...]:
     """The clearest changes of a run, in the order of time."""
-    course = story.course
-    if not len(course.ends):
+    if not len(story.course.ends):
         return ()
-    found = _of_errors(story)
-    scale = _scale(story)
-    for driver in story.drivers:
-        found += _of_coefficient(story, driver, scale)
+    found = [change for one in _series(story) for change in _told(story, one) if _worth(change, story)]
     chosen = sorted(found, key=lambda one: -one.strength)[:MOST]
-    return tuple(sorted(chosen, key=lambda one: (one.row, one.what)))
+    return tuple(sorted(chosen, key=lambda one: (one.row, one.what, one.about)))
 
 
-def cuts(values: Vector) -> list[int]:
-    """Where a series jumps: the first places of new levels, ascending.
-
-    Parameters
-    ----------
-    values
-        Shape ``(B,)``, finite.
-    """
-    return [place for place, _ in _cuts(values)]
-
-
-def _cuts(values: Vector) -> list[tuple[int, float]]:
-    """Cuts, and the gain of each in units of its price."""
-    count = len(values)
-    variance = long_run_variance(values)
-    if count < FEWEST_BLOCKS or not variance > 0.0:
-        return []
-    price = PRICE * variance * np.log(count)
-    sums, squares = (
-        np.concatenate([[0.0], np.cumsum(part)]) for part in (values - values.mean(), (values - values.mean()) ** 2)
-    )
-
-    def cost(first: NDArray[np.int64] | int, stop: int) -> Vector:
-        return np.asarray(squares[stop] - squares[first] - (sums[stop] - sums[first]) ** 2 / (stop - first))
-
-    best, back = np.full(count + 1, np.inf), np.zeros(count + 1, dtype=np.int64)
-    best[0] = -price
-    for stop in range(SHORTEST, count + 1):
-        firsts = np.array([0, *range(SHORTEST, stop - SHORTEST + 1)])
-        totals = best[firsts] + cost(firsts, stop) + price
-        k = int(totals.argmin())
-        best[stop], back[stop] = totals[k], firsts[k]
-    edges = [count]
-    while edges[-1]:
-        edges.append(int(back[edges[-1]]))
-    edges = edges[::-1]
-    gains = []
-    for first, place, stop in zip(edges, edges[1:], edges[2:], strict=False):
-        gain = float(cost(first, stop) - cost(first, place) - cost(place, stop))
-        gains.append((place, gain / price))
-    return gains
-
-
-def long_run_variance(values: Vector) -> float:
-    r"""Variance of noise, times how many neighbours say the same: :math:`\sigma^2 (1 + \rho) / (1 - \rho)`.
-
-    From medians of squared differences at several distances: far ones know the variance, near ones the resemblance ρ.
-    """
-    spans = [lag for lag in LAGS if 2 * lag < len(values)]
-    if not spans:
-        return 0.0
-    by_lag = [float(np.median((values[lag:] - values[:-lag]) ** 2)) / (2.0 * NORMAL) for lag in spans]
-    variance = max(by_lag)
-    if not variance > 0.0:
-        return 0.0
-    alike = min(max(1.0 - by_lag[0] / variance, 0.0), 0.98)
-    return variance * (1.0 + alike) / (1.0 - alike)
-
-
-def _of_errors(story: Story) -> list[Change]:
-    """Jumps of the learner's error, in its logarithm (of a share of mistakes: in the share itself)."""
-    course = story.course
-    edges = _blocks(np.concatenate([[0.0], course.ends]))
-    rows = np.diff(np.concatenate([[0.0], course.ends])[edges])
-    lost = np.diff(np.concatenate([[0.0], np.cumsum(course.losses[story.learner])])[edges])
-    means = np.maximum(lost, 0.0) / rows
+def _series(story: Story) -> Iterator[_Series]:
+    """All that is looked at."""
+    yield _errors(story)
     if story.task == "regression":
-        floor = 1e-12 * float(means.max(initial=0.0)) or 1.0
-        return _told(story, "error", "", 0.5 * np.log(np.maximum(means, floor)), edges, np.log(LOUD), np.exp)
-    levels = np.arcsin(np.sqrt(np.minimum(means, 1.0)))  # the noise of a share is then the same everywhere
-    found = _told(story, "error", "", levels, edges, 0.0, lambda level: np.sin(level) ** 2)
-    return [one for one in found if max(one.before, one.after) >= LOUD * min(one.before, one.after)]
+        yield _target(story)
+    else:
+        yield from _shares(story)
+    for driver in story.drivers:
+        yield from _coefficient(story, driver)
 
 
-def _of_coefficient(story: Story, driver: Driver, scale: float) -> list[Change]:
+def _errors(story: Story) -> _Series:
+    """The logarithm of the learner's error, or its share of mistakes."""
+    edges, rows = _blocks_of_rows(story)
+    lost = np.maximum(_sums(story.course.losses[story.learner], edges), 0.0)
+    if story.task != "regression":
+        return _share("error", "error", "", lost, rows, edges)
+    means = lost / rows
+    floor = 1e-12 * float(means.max(initial=0.0)) or 1.0
+    levels = 0.5 * np.log(np.maximum(means, floor))
+
+    def error(some: slice) -> float:
+        return float(np.sqrt(lost[some].sum() / rows[some].sum()))
+
+    # the logarithm of the root of a mean of n squares of normal variables has the variance 1 / (2 n)
+    return _Series("error", "error", "", levels, edges, float(np.log(LOUD)), 0.5 / float(rows.mean()), error)
+
+
+def _target(story: Story) -> _Series:
+    edges, rows = _blocks_of_rows(story)
+    sums = _sums(story.course.figures["actual"], edges)
+    least = SHIFT * _scale(story)
+
+    def level(some: slice) -> float:
+        return float(sums[some].sum() / rows[some].sum())
+
+    return _Series("target", story.target, "", sums / rows, edges, least, (FINE * least) ** 2, level)
+
+
+def _shares(story: Story) -> Iterator[_Series]:
+    """How often each class was true; of two classes one says it all."""
+    edges, rows = _blocks_of_rows(story)
+    two = len(story.classes) == 2
+    for k, name in enumerate(story.classes):
+        counts = story.course.figures.get(f"actual {k}")  # of very many classes only the first are on record
+        if counts is not None and not (two and name == min(story.classes)):
+            yield _share("share", story.target, name, _sums(counts, edges), rows, edges)
+
+
+def _share(kind: Kind, what: str, about: str, counts: Vector, rows: Vector, edges: NDArray[np.int64]) -> _Series:
+    """A share of rows as the arcsine of its root: of independent rows the variance is then 1 / (4 n) everywhere."""
+    levels = np.arcsin(np.sqrt(np.clip(counts / rows, 0.0, 1.0)))
+
+    def share(some: slice) -> float:
+        return float(np.clip(counts[some].sum() / rows[some].sum(), 0.0, 1.0))
+
+    return _Series(kind, what, about, levels, edges, 0.0, 0.25 / float(rows.mean()), share)
+
+
+def _coefficient(story: Story, driver: Driver) -> Iterator[_Series]:
     known = np.flatnonzero(np.isfinite(driver.path))
     if not len(known):
-        return []
-    begun = int(known[0])  # columns and classes that join late are not there before
-    marks = np.concatenate([[story.course.marks[begun - 1] if begun else 0], story.course.marks[begun:]])
+        return
+    marks = np.concatenate([[0], story.course.marks])
     ends = np.concatenate([[0.0], story.course.ends])[marks]
-    edges = _blocks(ends)
-    sums = np.concatenate([[0.0], np.cumsum(np.nan_to_num(driver.path[begun:]))])
+    settled = int(np.searchsorted(ends, SETTLING * ends[-1]))
+    begun = min(max(int(known[0]), settled), len(marks) - 2)  # columns and classes that join late are not there before
+    edges = begun + _blocks(ends[begun:])
+    sums = np.concatenate([[0.0], np.cumsum(np.nan_to_num(driver.path))])
     means = np.diff(sums[edges]) / np.diff(edges)
-    return _told(story, driver.name, driver.about, means, marks[edges], LARGE * scale, lambda level: level)
+    least = LARGE * (_scale(story) if story.task == "regression" else 1.0)
+
+    def level(some: slice) -> float:
+        return float(np.median(means[some]))
+
+    yield _Series("coefficient", driver.name, driver.about, means, marks[edges], least, (FINE * least) ** 2, level)
 
 
-def _told(
-    story: Story, what: str, about: str, levels: Vector, edges: NDArray[np.int64], least: float, shown: Callable[[float], float]
-) -> list[Change]:
-    course = story.course
-    ends = np.concatenate([[0.0], course.ends])
-    found = _cuts(levels)
-    places = [0, *(place for place, _ in found), len(levels)]
-    told = []
-    for k, (place, strength) in enumerate(found, start=1):
-        # medians: the first piece holds the beginning, when the learner knew nothing
-        before, after = (float(np.median(piece)) for piece in (levels[places[k - 1] : place], levels[place : places[k + 1]]))
-        edge = int(edges[place])
-        if abs(after - before) < least or ends[edge] < SETTLING * ends[-1]:
-            continue
-        time = float(course.times[edge]) if story.clock else None
-        told.append(Change(what, about, int(ends[edge]) + 1, time, float(shown(before)), float(shown(after)), strength))
-    return told
+def _told(story: Story, one: _Series) -> Iterator[Change]:
+    """The jumps of a series or, where there are none, its slow change."""
+    ends = np.concatenate([[0.0], story.course.ends])
+
+    def moment(edge: int) -> tuple[int, float | None]:
+        return int(ends[edge]) + 1, float(story.course.times[edge]) if story.clock else None
+
+    def middle(some: slice) -> tuple[int, float | None]:
+        return moment(int(one.edges[(some.start + some.stop) // 2]))
+
+    found = jumps(one.levels, one.least, one.floor)
+    for jump in found:
+        levels = one.shown(jump.before), one.shown(jump.after)
+        yield Change(one.what, one.about, *moment(int(one.edges[jump.place])), *levels, jump.strength, one.kind)
+    slow = None if found else slope(one.levels, one.least, one.floor)
+    if slow:
+        levels = one.shown(slow.before), one.shown(slow.after)
+        ended, began = middle(slow.after), middle(slow.before)
+        yield Change(one.what, one.about, *ended, *levels, slow.strength, one.kind, *began)
+
+
+def _worth(change: Change, story: Story) -> bool:
+    """Whether the levels that would be told are worth a word, too."""
+    low, high = sorted((change.before, change.after))
+    if change.kind == "error":
+        return high >= LOUD * low
+    if change.kind == "share":
+        return high - low >= SHARE
+    return high - low >= (SHIFT * _scale(story) if change.kind == "target" else 0.0)
+
+
+def _blocks_of_rows(story: Story) -> tuple[NDArray[np.int64], Vector]:
+    """Edges of the blocks after the settling, and how many rows each block has."""
+    ends = np.concatenate([[0.0], story.course.ends])
+    settled = min(int(np.searchsorted(ends, SETTLING * ends[-1])), len(ends) - 2)
+    edges = settled + _blocks(ends[settled:])
+    return edges, np.diff(ends[edges])
+
+
+def _sums(values: Vector, edges: NDArray[np.int64]) -> Vector:
+    """Over blocks, from sums over stretches."""
+    return np.asarray(np.diff(np.concatenate([[0.0], np.cumsum(values)])[edges]))
 
 
 def _blocks(ends: Vector) -> NDArray[np.int64]:
-    """Edges of blocks of neighbouring stretches, as places in ``ends``, which begins with 0: few, and of enough rows."""
+    """Edges of blocks of neighbouring stretches, as places in ``ends``, whose first is the beginning: few, of enough rows."""
     stretches = len(ends) - 1
     rows = max(float(ends[-1] - ends[0]), 1.0)
     blocks = int(min(MOST_BLOCKS, stretches, max(1.0, rows // FEWEST_ROWS)))
@@ -195,7 +221,5 @@ def _blocks(ends: Vector) -> NDArray[np.int64]:
 
 
 def _scale(story: Story) -> float:
-    """What a coefficient is large or small beside: the spread of the target, or 1 for log-odds."""
-    if story.task != "regression":
-        return 1.0
+    """What a number is large or small beside: the spread of the target."""
     return float(story.errors.get("running mean", 0.0))
