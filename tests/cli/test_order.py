@@ -17,7 +17,7 @@ import pytest
 
 from swordplay.cli import run
 
-REMEDY = re.compile(r"(--reverse|--sort \S+|--key \S+)[.,]")
+REMEDY = re.compile(r"(--reverse|--sort \S+|--key \S+)(?:[.,]| gives)")
 COUNTRIES = ["Austria", "Belgium", "Chile"]
 DAYS = 90
 
@@ -102,7 +102,7 @@ def test_a_pipe_is_told_as_soon_as_there_is_enough(capsys, tmp_path):
     assert run(["track", str(pipe), "--target", "y", "--format", "csv"]) == 0
     writer.join()
     said = [line for line in capsys.readouterr().err.splitlines() if "newest rows" in line]
-    assert said == ["The newest rows come first: day falls at 100 % of the rows. Give --reverse."]
+    assert said == ["The newest rows come first: day falls at 100 % of its changes. Give --reverse."]
 
 
 def test_keys_in_words(capsys, tmp_path):

@@ -219,7 +219,7 @@ def test_the_order_of_time_is_looked_at_within_keys():
     assert tracked(under, SETTINGS, [50])[0].remarks() == ()
     (remark,) = tracked(batch.take(pa.array(np.arange(len(batch))[::-1])), SETTINGS, [50])[0].remarks()
     assert (remark.kind, remark.remedy) == ("newest first", "--reverse")
-    assert "at 100 % of the rows within a key" in remark.text
+    assert "at 100 % of its changes within a key" in remark.text
     mixed = batch.take(pa.array(np.random.default_rng(0).permutation(len(batch))))
     assert [one.kind for one in tracked(mixed, SETTINGS, [50])[0].remarks()] == ["shuffled"]
     (remark,) = tracked(under, Settings("y", key=("flag", "flag")), [50])[0].remarks()  # too little of a key

@@ -119,7 +119,8 @@ class MemoryTable(TypedTable):
             for batch in self._batch(self._taken(self._position.row, self._batch_rows)):
                 if batch.position.row - len(batch.rows) - len(batch.refusals) < FINGERPRINT_ROWS:
                     self._position = batch.position._replace(fingerprint=self._fingerprint(batch.position.row))
-                yield batch._replace(position=self._position)
+                rows = pa.RecordBatch.from_arrays(batch.rows.columns, schema=self.schema)  # which tells how they were read
+                yield batch._replace(rows=rows, position=self._position)
 
     def _taken(self, start: int, count: int) -> pa.RecordBatch:
         """Some rows in one piece, as they are stored."""

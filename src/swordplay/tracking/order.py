@@ -32,7 +32,9 @@ DEEP, DEEPER = 0.05, 0.25
 FAR = 0.15
 """The same in shuffled rows, where it is a third: rows that go back less far are late."""
 MANY, MANY_SHARE = 10, 0.02
-"""Late rows, and copies of rows, are said if there are so many and they are such a share."""
+"""Late rows, and copies of rows, are said if there are so many and they are such a share of the rows."""
+FEW_A_KEY = 200
+"""With fewer rows for each of several series, it is said that they are few."""
 
 
 class Remark(NamedTuple):
@@ -136,20 +138,22 @@ def told(
         if newest_first or (stacked and way > 0):
             remarks.append(_newest_first(clock, found, within))
         if stacked:
-            remarks.append(_stacked(clock, turns, way, stacked, key_option))
+            remarks.append(_stacked(clock, turns, way, stacked, _own_model(stacked, found.rows // (turns + 1), key_option)))
         if not remarks:
             remarks += _disorder(clock, found, within)
     if not stacked and series is not None and (together := series.together()):
-        remarks.append(_side_by_side(clock, together.key, together.size, key_option))
+        advice = _own_model(together.key, found.rows // together.size, key_option)
+        remarks.append(_side_by_side((clock, *together.parts), together.key, together.size, advice))
     if found.copies >= MANY and found.copies >= MANY_SHARE * found.rows:
         remarks.append(_copies(found))
     return tuple(remarks)
 
 
 def _disorder(clock: str, found: Moves, within: str) -> list[Remark]:
-    sort, share = f"--sort {shlex.quote(clock)}", f"{100 * found.falling:.0f} %"
+    sort = f"--sort {shlex.quote(clock)}"
     if 1.0 - NEARLY_ALL < found.falling < NEARLY_ALL and found.depth >= FAR:
-        text = f"The rows are not in the order of time: {clock} goes back at {share} of the rows{within}. Give {sort}."
+        changes = f"{100 * found.falling:.0f} % of its changes{within}"
+        text = f"The rows are not in the order of time: {clock} goes back at {changes}. Give {sort}."
         return [Remark("shuffled", text, sort)]
     if found.downs and found.depth >= DEEPER and found.leap < found.depth / 2:
         times = "once" if found.downs == 1 else f"{found.downs:,} times"
@@ -160,27 +164,29 @@ def _disorder(clock: str, found: Moves, within: str) -> list[Remark]:
             return [Remark("back", text, "--key")]
         text = f"{clock} goes back to the beginning {times}, and no column tells the parts apart."
         return [Remark("back", f"{text} If they belong together, give {sort}.", sort)]
-    if found.downs >= MANY and found.falling >= MANY_SHARE:
+    if found.downs >= MANY and found.downs >= MANY_SHARE * found.rows:
+        share = f"{100 * found.downs / found.rows:.0f} %"
         text = f"{found.downs:,} rows ({share}) are dated before the row above them{within}. If that is a mistake, give {sort}."
         return [Remark("late rows", text, sort)]
     return []
 
 
 def _newest_first(clock: str, found: Moves, within: str) -> Remark:
-    text = f"The newest rows come first: {clock} falls at {100 * found.falling:.0f} % of the rows{within}. Give --reverse."
+    text = f"The newest rows come first: {clock} falls at {100 * found.falling:.0f} % of its changes{within}. Give --reverse."
     return Remark("newest first", text, "--reverse")
 
 
-def _stacked(clock: str, turns: int, way: int, key: tuple[str, ...], key_option: bool) -> Remark:
+def _stacked(clock: str, turns: int, way: int, key: tuple[str, ...], advice: str) -> Remark:
     times = "once" if turns == 1 else f"{turns:,} times"
     turn = "goes back" if way < 0 else "jumps ahead"
     text = f"Several series stand under one another: {clock} {turn} {times} where {' or '.join(key)} changes."
-    return Remark("stacked", f"{text} {_own_model(key, key_option)}", _key(key))
+    return Remark("stacked", f"{text} {advice}", _key(key))
 
 
-def _side_by_side(clock: str, key: tuple[str, ...], size: int, key_option: bool) -> Remark:
-    text = f"Several series run side by side: a value of {clock} comes {size:,} times, once for each {' and '.join(key)}."
-    return Remark("side by side", f"{text} {_own_model(key, key_option)}", _key(key))
+def _side_by_side(clock: tuple[str, ...], key: tuple[str, ...], size: int, advice: str) -> Remark:
+    date = f"a value of {' and '.join(clock)} comes {size:,} times"
+    text = f"Several series run side by side: {date}, once for each {' and '.join(key)}."
+    return Remark("side by side", f"{text} {advice}", _key(key))
 
 
 def _copies(found: Moves) -> Remark:
@@ -191,10 +197,15 @@ def _copies(found: Moves) -> Remark:
     return Remark("copies", text, "")
 
 
-def _own_model(key: tuple[str, ...], key_option: bool) -> str:
-    if key_option:
-        return f"Give {_key(key)}, so that each has a model and a past of its own."
-    return f"`swordplay track` can give each a model and a past of its own with {_key(key)}."
+def _own_model(key: tuple[str, ...], rows: int, key_option: bool) -> str:
+    """What to try where a series has so many rows so far."""
+    if not key_option:
+        return f"`swordplay track` can give each a model and a past of its own with {_key(key)}."
+    few = f"; so far there are about {rows:,}" if rows < FEW_A_KEY else ""
+    return (
+        f"They share one model. {_key(key)} gives each a model and a past of its own: try it, and keep what errs less. "
+        f"It needs some hundred rows a key{few}."
+    )
 
 
 def _key(names: tuple[str, ...]) -> str:

@@ -100,6 +100,7 @@ def ordered(
     whole = pa.concat_tables([*parts, table.schema.empty_table()], promote_options="default")
     if not len(whole):
         raise TableError(f"{table.name}: there is no row to learn from. Give a table with rows.")
+    whole = _as_read(whole, table.schema)
     places = order_of(whole, order)[:rows]
     numbers = np.concatenate([batch.numbers for batch in read])[places]
     taken = whole.take(pa.array(places))
@@ -115,6 +116,13 @@ def ordered(
         ) from error
     found.remarks = [*table.remarks, *_remarks(whole, order, table.name)]
     return Ordered(found, numbers, refusals)
+
+
+def _as_read(rows: Any, schema: Any) -> Any:
+    """A pyarrow table whose schema tells how the columns were read and which were left out, as the table's own does."""
+    said = {field.name: field.metadata for field in schema}
+    fields = [field.with_metadata(said.get(field.name) or {}) for field in rows.schema]
+    return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields, schema.metadata))
 
 
 def order_of(rows: Any, order: Order) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from swordplay.state import DAMAGED, ROWS, require
+from swordplay.tracking.parts import is_named, is_part
 from swordplay.types import State
 
 MOST_COLUMNS = 16
@@ -44,6 +45,8 @@ class Together(NamedTuple):
     """Columns that tell them apart."""
     size: int
     """Rows of a date, as the median has it."""
+    parts: tuple[str, ...] = ()
+    """Columns that divide the date further, such as the quarter of a year."""
 
 
 @final
@@ -123,8 +126,11 @@ class Series:
         """Series that run side by side in the first rows; None where there are none."""
         if self.sealed:
             return self.found
-        times = self.sample[:, 0]
-        edges = np.flatnonzero(np.diff(times)) + 1
+        if not len(self.sample):
+            return None
+        times, marks = self.sample[:, 0], self.sample[:, 1:].T
+        parts = [k for k, name in enumerate(self.names) if is_part(name, marks[k], times)]
+        edges = np.flatnonzero(np.diff(self.sample[:, [0, *(k + 1 for k in parts)]], axis=0).any(axis=1)) + 1
         dates = len(edges)  # the last date may have more rows than there are here
         if dates < FEWEST_DATES or int(edges[-1]) - dates < FEWEST_AGAIN:
             return None
@@ -132,13 +138,15 @@ class Series:
         if np.mean(sizes > 1) < SHARED:
             return None
         dated = np.repeat(np.arange(dates), sizes)
-        codes = [np.unique(values, return_inverse=True)[1] for values in self.sample[: edges[-1], 1:].T]
-        able = [k for k, one in enumerate(codes) if _recurring(one, dated) >= RECURRING][:MOST_ABLE]
+        codes = [np.unique(values[: edges[-1]], return_inverse=True)[1] for values in marks]
+        others = (k for k, name in enumerate(self.names) if k not in parts and not is_named(name))
+        able = [k for k in others if _recurring(codes[k], dated) >= RECURRING][:MOST_ABLE]
         for size in range(1, LONGEST_KEY + 1):
             for key in combinations(able, size):
                 both = _joined([codes[k] for k in key])
                 if _different(both, dated) >= DIFFERENT and _recurring(both, dated) >= RECURRING:
-                    return Together(tuple(self.names[k] for k in key), int(np.median(sizes)))
+                    named = (tuple(self.names[k] for k in places) for places in (key, parts))
+                    return Together(next(named), int(np.median(sizes)), next(named))
         return None
 
     def state(self) -> State:
@@ -151,8 +159,8 @@ class Series:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.names, self.sealed = tuple(json.loads(saved["names"])), saved["sealed"]
-        key, size = json.loads(saved["found"]) or ((), 0)
-        self.found = Together(tuple(key), size) if key else None
+        key, size, parts = json.loads(saved["found"]) or ((), 0, ())
+        self.found = Together(tuple(key), size, tuple(parts)) if key else None
         self.changes, self.sample = np.array(saved["changes"]), np.array(saved["sample"])
         self.turns = {way: np.array(saved[f"turns {way}"]) for way in self.turns}
         self.last = np.array(saved["last"]) if "last" in saved else None
@@ -171,8 +179,9 @@ class Series:
             if found.dtype != np.int64:
                 raise ValueError(f"order.series.{name} holds values of type {found.dtype}. {DAMAGED}")
         require("order.series.changes", self.changes, ROWS)
-        key, size = self.found or ((), 0)
-        if not all(type(name) is str for name in self.names) or len(set(self.names)) < width or not set(key) <= set(self.names):
+        key, size, parts = self.found or ((), 0, ())
+        known = {*key, *parts} <= set(self.names)
+        if not all(type(name) is str for name in self.names) or len(set(self.names)) < width or not known:
             raise ValueError(f"order.series.names are {self.names!r}. {DAMAGED}")
         if type(self.sealed) is not bool or type(size) is not int or not 0 <= size <= SAMPLE_ROWS:
             raise ValueError(f"order.series.found is {self.found!r}. {DAMAGED}")
