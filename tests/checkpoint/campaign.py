@@ -61,7 +61,21 @@ def sane(values: Any) -> None:
     assert (np.abs(numbers) <= LARGEST_PREDICTION).all(), f"blew up: {np.abs(numbers).max():g}"
 
 
-def sklearn_kind(name: str, labels: Any = None, **settings: Any) -> Kind:
+def framed(table: Any) -> Any:
+    """The same rows as a table with words, truths and dates beside them, some of them missing."""
+    import pyarrow as pa
+
+    rng, count = np.random.default_rng(len(table)), len(table)
+    columns = dict(zip("abc", table.T, strict=True)) | {
+        "town": pa.array(rng.choice(["Bern", "Genf", "Zug"], count), mask=rng.random(count) < 0.1),
+        "open": pa.array(rng.random(count) < 0.5),
+        "day": pa.array(np.datetime64("2024-02-27", "us") + 5 * np.arange(count) * np.timedelta64(1, "h")),
+    }
+    return pa.table(columns)
+
+
+def sklearn_kind(name: str, labels: Any = None, *, online: bool = False, **settings: Any) -> Kind:
+    """An estimator right after ``fit``, with the block that answers then, or one that has learned ``online``."""
     from swordplay import sklearn
 
     make = getattr(sklearn, name)
@@ -69,7 +83,12 @@ def sklearn_kind(name: str, labels: Any = None, **settings: Any) -> Kind:
     more, truth = rows(USED, seed=2)
     if labels is not None:
         y, truth = (np.array(labels)[np.digitize(one, [99.5, 101.0][: len(labels) - 1])] for one in (y, truth))
-    estimator = make(**settings).fit(X, y)
+    if settings.get("encode"):
+        X, more = framed(X), framed(more)
+    estimator = make(**settings).partial_fit(X, y, **({} if labels is None else {"classes": labels})) if online else None
+    estimator = estimator or make(**settings).fit(X, y)
+    state = saved(estimator)
+    assert ("block.coefficients" in state) == (not online and not settings.get("lags") and name != "SwordAggregator")
 
     def use(state: State, path: str) -> None:
         checkpoint.save(path, state, kind=name)
@@ -83,7 +102,7 @@ def sklearn_kind(name: str, labels: Any = None, **settings: Any) -> Kind:
         loaded.save(path)
         make.load(path)
 
-    return Kind(saved(estimator), use)
+    return Kind(state, use)
 
 
 def river_kind(name: str, labels: Any = None, **settings: Any) -> Kind:
@@ -170,6 +189,55 @@ def tracker_kind(task: str) -> Kind:
     return Kind(tracker.state(), use)
 
 
+def keyed_kind(task: str) -> Kind:
+    """A tracker of several series."""
+    from swordplay.tracking import Settings, trackers
+    from tracking.worlds import column, world
+
+    batch = world(task, 150, seed=3)
+    keyed = trackers.begin(Settings("y", lags=1, key=("colour", "flag")), batch)
+    keyed.track(batch.slice(0, 100), np.arange(1, 101))
+    more, numbers = batch.slice(100), np.arange(101, 151)
+
+    def use(state: State, path: str) -> None:
+        import pyarrow as pa
+
+        checkpoint.save(path, state, kind="track")
+        with refusing(KeyError, TypeError, ValueError, LookupError, OverflowError, AttributeError, RecursionError):
+            loaded = trackers.resumed(checkpoint.load(path))
+        with refusing(KeyError):
+            answers = pa.Table.from_batches([loaded.track(more, numbers).predictions])
+        for name in ("loss", "running_error"):
+            found = column(answers, name)
+            assert (np.abs(found[~np.isnan(found)]) <= LARGEST_PREDICTION**2).all()
+        loaded.story("x")
+        trackers.resumed(loaded.state())
+
+    return Kind(keyed.state(), use)
+
+
+def early_kind() -> Kind:
+    """The first rows of a pipe, kept until there are enough of them."""
+    from swordplay.tracking.early import Early
+    from tracking.worlds import world
+
+    batch = world("regression", 60, seed=3)
+    more, numbers = batch.slice(40), np.arange(41, 61)
+
+    def use(state: State, path: str) -> None:
+        checkpoint.save(path, state, kind="track")
+        with refusing(KeyError, TypeError, ValueError):
+            loaded = Early.read(checkpoint.load(path))
+        if not loaded.rows.schema.equals(batch.schema) or loaded.numbers[-1:] > 40:
+            raise Refused("a run compares them with its columns and with the rows that it has done")
+        together = loaded.and_(more, numbers)
+        together.enough("y")
+        together.rows.to_pylist()
+        Early.read(together.state())
+
+    return Kind(Early(batch.slice(0, 40), np.arange(1, 41)).state(), use)
+
+
 def job_kind() -> Kind:
     """The whole file of a run, given to ``track`` again."""
     from swordplay.tables import TableError
@@ -229,6 +297,10 @@ def spark_kind(loss: str, classes: int, single: bool) -> Kind:
 KINDS: dict[str, Callable[[], Kind]] = {
     "sklearn regressor": lambda: sklearn_kind("SwordRegressor"),
     "sklearn regressor, lags": lambda: sklearn_kind("SwordRegressor", lags=2, loss="huber"),
+    "sklearn regressor, online": lambda: sklearn_kind("SwordRegressor", online=True),
+    "sklearn regressor, encode": lambda: sklearn_kind("SwordRegressor", encode=True),
+    "sklearn classifier, encode": lambda: sklearn_kind("SwordClassifier", ["low", "high"], encode=True),
+    "sklearn classifier, encode, online": lambda: sklearn_kind("SwordClassifier", [1, 5, 7], encode=True, online=True),
     "sklearn classifier": lambda: sklearn_kind("SwordClassifier", ["low", "high"]),
     "sklearn classifier, three": lambda: sklearn_kind("SwordClassifier", [1, 5, 7], lags=1),
     "sklearn aggregator": lambda: sklearn_kind("SwordAggregator"),
@@ -241,6 +313,9 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "OGD": lambda: learner_kind(lambda: sp.OGD(sp.Simplex(3), step_size=0.1)),
     "tracker of values": lambda: tracker_kind("regression"),
     "tracker of classes": lambda: tracker_kind("multi-class"),
+    "tracker of keys, values": lambda: keyed_kind("regression"),
+    "tracker of keys, classes": lambda: keyed_kind("multi-class"),
+    "first rows of a pipe": early_kind,
     "file of track": job_kind,
     "Spark, values": lambda: spark_kind("squared", 0, single=False),
     "Spark, classes": lambda: spark_kind("logistic", 2, single=True),

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from swordplay.arguments import LARGEST
+from swordplay.state import COUNT, DAMAGED, Range, require
 from swordplay.types import Matrix, State, Vector
 
 MAD_TO_SPREAD = 1.4826
@@ -19,6 +21,20 @@ MEASURED_ROWS = 4096
 """Rows, evenly spread over the table, that tell where its columns lie."""
 SAVED = "block."
 """Before the names of the arrays in a saved state."""
+
+
+ALLOWED = {
+    "centers": Range(-LARGEST, LARGEST),
+    "spreads": Range(0.0, 2.0 * LARGEST),
+    "clip": Range(0.0, np.inf),
+    "coefficients": Range(-1e8 * LARGEST, 1e8 * LARGEST),
+    "level": Range(-LARGEST, LARGEST),
+    "rows": COUNT,
+    "penalty": Range(0.0, np.finfo(np.float64).max),
+}
+"""What a saved block may hold; the radius of the coefficients is a hundred spreads of the target unless somebody says more."""
+SMALLEST_SPREAD = np.finfo(np.float64).tiny
+"""Nothing can be divided by less."""
 
 
 class Places(NamedTuple):
@@ -113,10 +129,8 @@ class Block(NamedTuple):
         for name, shape in wanted.items():
             if found[name].shape != shape:
                 raise ValueError(f"state[{SAVED + name!r}] must have shape {shape}, got {found[name].shape}.")
-            if np.isnan(found[name]).any() or (name != "clip" and np.isinf(found[name]).any()):
-                raise ValueError(f"state[{SAVED + name!r}] must be finite.")
-        for name in ("spreads", "clip", "rows", "penalty"):
-            if found[name].size and found[name].min() < 0.0:
-                raise ValueError(f"state[{SAVED + name!r}] must not be negative, got {found[name].min():g}.")
+            require(SAVED + name, found[name], ALLOWED[name])
+        if np.any((found["spreads"] > 0.0) & (found["spreads"] < SMALLEST_SPREAD)):
+            raise ValueError(f"state[{SAVED + 'spreads'!r}] holds a number that is nearly 0. {DAMAGED}")
         places = Places(found["centers"], found["spreads"], float(found["clip"]), intercept)
         return cls(places, found["coefficients"], float(found["level"]), int(found["rows"]), float(found["penalty"]))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from swordplay.arguments import shown
@@ -65,7 +66,9 @@ class Early(NamedTuple):
                 early = cls(together(list(reader)), np.array(saved["numbers"]))
                 early.rows.validate(full=True)
                 kinds = {field.name: str(field.type) for field in early.rows.schema}
-        except (OSError, UnicodeError) as error:
+                for column in early.rows.columns:
+                    _require_dates(column)
+        except (OSError, UnicodeError, OverflowError) as error:
             raise ValueError(f"the first rows cannot be read ({error}). {DAMAGED}") from error
         if len(kinds) < early.rows.num_columns or not set(kinds.values()) <= TYPES.keys():
             raise ValueError(f"the first rows have the columns {shown(kinds)}. {DAMAGED}")
@@ -73,6 +76,14 @@ class Early(NamedTuple):
         if numbers.dtype != np.int64 or numbers.shape != (len(early.rows),) or np.any(np.diff(numbers, prepend=0) < 1):
             raise ValueError(f"the first rows have no numbers that ascend. {DAMAGED}")
         return early
+
+
+def _require_dates(column: Any) -> None:
+    """Refuse dates and times of the day that there are not."""
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    if pa.types.is_temporal(column.type):
+        pc.min_max(column).as_py()  # raises what Python's own dates do
 
 
 class Gathered(NamedTuple):

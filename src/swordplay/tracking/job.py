@@ -194,7 +194,7 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
         essence=state["essence"],
         position=position,
         done=int(state["done"]),
-        early=Early.read(early) if early else None,
+        early=job_sanity.require_early(Early.read(early) if early else None, position, tracker, int(state["done"])),
         output=job_sanity.require_place(OutputPosition(**outputs[0])) if outputs[0] else None,
         refused=job_sanity.require_place(OutputPosition(**outputs[1])) if outputs[1] else None,
         schema=job_sanity.require_schema(state["schema"], tracker, stream=stream),

@@ -13,6 +13,7 @@ from swordplay.encoding.sanity import refuse
 from swordplay.state import COUNT, require
 from swordplay.tables import OutputPosition, Position, Refusal
 from swordplay.tables.layout import TYPES, Layout
+from swordplay.tracking.early import Early
 from swordplay.tracking.keyed import KeyedTracker
 from swordplay.tracking.sanity import READ_AS, SUM, all_of, type_of
 from swordplay.tracking.trackers import AnyTracker
@@ -45,9 +46,8 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
     if not re.fullmatch(r"[\t -~]?", details.get("delimiter", "")) or not re.fullmatch("[.,]?", details.get("decimal", "")):
         raise refuse(f"the layout of the input is {shown(position.layout)}")
     kinds = {field.name: type_of(field) for field in layout.schema}
-    nothing = (
-        "null" if "grows" in details else None
-    )  # a column may join between this position and the row that was tracked last
+    # A column may join between this position and the row that was tracked last.
+    nothing = "null" if "grows" in details else None
     used = {one.name: READ_AS[one.kind] for one in tracker.encoder.plans if one.kind != "left out"}
     for name, kind in (used | {tracker.settings.target: tracker.kind.partition("[")[0]}).items():
         if kinds.get(name, nothing) not in (kind, "null"):
@@ -55,6 +55,18 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
     for name, right in watched(tracker).items():
         if kinds.get(name, nothing) not in (*right, "null"):
             raise refuse(f"the column {shown(name)} is read as {kinds.get(name)}, and watched or kept as {' or '.join(right)}")
+
+
+def require_early(early: Early | None, position: Position, tracker: AnyTracker, done: int) -> Early | None:
+    """The first rows are rows of the input that are done."""
+    if early is None:
+        return None
+    kinds = {field.name: field.type for field in Layout.read(position.layout)[0].schema}
+    pairs = [{one.type, kinds.get(one.name, one.type), pa.null()} for one in early.rows.schema]
+    other = any(len(pair) > 2 for pair in pairs)
+    if other or tracker.settings.target not in early.rows.schema.names or (len(early.numbers) and early.numbers[-1] > done):
+        raise refuse(f"the first rows have the columns {shown(early.rows.schema.names)}, or are not those of this run")
+    return early
 
 
 def watched(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
