@@ -131,3 +131,19 @@ def test_learners_have_looks_of_their_own():
         (mark["encode"]["update"]["stroke"]["value"], str(mark["encode"]["update"]["strokeDash"]["value"])) for mark in marks
     }
     assert len(looks) == len(found.standings) == 16
+
+
+def test_who_diverged_does_not_flatten_the_others():
+    columns, targets = drifting(300, "regression")
+    found = contest(field(columns, targets), step_sizes=[0.1])
+    last = found.standings[-1]
+    wild = last._replace(course=last.course * 1e9)
+    huge = found._replace(standings=(*found.standings[:-1], wild))
+    drawn, calm = (compare_section(one).blocks[1] for one in (huge, found))
+    ends = [next(scale for scale in one.spec["scales"] if scale["name"] == "y")["domain"][1] for one in (drawn, calm)]
+    assert ends[0] <= ends[1]
+    assert "At the end beyond the picture (↑): " in drawn.words
+    assert drawn.words.endswith(f"{last.name}.")
+    assert f"{last.name} ↑" in [name for name, _ in drawn.keys]
+    (still,) = [one for one in found.standings if one.name == "no change"]
+    assert ends[0] >= still.course[-1]

@@ -136,8 +136,33 @@ def test_the_scoreboard_says_who_is_better():
     reader = Reader(render(Page("t", "f", track_sections(story)[:1])))
     lines = reader.texts("tr")
     assert lines[0] == "swordplay10\u202f%"
-    assert "swordplay is 25\u202f% higher" in lines[1]
-    assert "swordplay is 50\u202f% lower" in lines[2]
+    assert "swordplay is 2 points higher" in lines[1]
+    assert "swordplay is 10 points lower" in lines[2]
+    uneven = told()._replace(errors={"swordplay": 0.26, "no change": 0.259, "majority class": 0.5})
+    assert Reader(render(Page("t", "f", track_sections(uneven)[:1]))).texts("tr")[0] == "swordplay26.0\u202f%"
+    numbers = told(task="regression")._replace(errors={"swordplay": 0.10, "no change": 0.20, "running mean": 0.08})
+    lines = Reader(render(Page("t", "f", track_sections(numbers)[:1]))).texts("tr")
+    assert any("swordplay is 25\u202f% higher" in line for line in lines)
+
+
+def test_dates_without_times_are_told_so():
+    story = told(task="regression")
+    values = (
+        {"day": "2014-07-13 00:00:00", "at": "2014-07-13 00:00:00"},
+        {"day": "2014-07-14 00:00:00", "at": "2014-07-13 09:30:00"},
+    )
+    worst = tuple(moment._replace(values=one) for moment, one in zip(story.worst, values, strict=False))
+    cells = Reader(render(Page("t", "f", track_sections(story._replace(worst=worst))))).texts("td")
+    assert "day\u00a02014-07-13 · at\u00a02014-07-13 00:00:00" in cells
+    assert "day\u00a02014-07-14 · at\u00a02014-07-13 09:30:00" in cells
+
+
+def test_coefficients_are_sorted_by_what_is_shown():
+    story = told(task="regression")
+    (section,) = [one for one in track_sections(story) if one.title == "What drives it"]
+    shown = [float(row[1].replace("−", "-")) for row in section.blocks[-1].rows]
+    assert [abs(value) for value in shown] == sorted(map(abs, shown), reverse=True)
+    assert len(shown) == len(story.drivers)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 17])

@@ -3,6 +3,7 @@
 import doctest
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,3 +42,13 @@ def test_whatever_is_shown_is_short_one_line_and_has_bytes(text):
 @given(st.text(alphabet="abc äß漢\u202f", min_size=1, max_size=30).map(lambda text: " ".join(text.split(" "))))
 def test_plain_text_is_shown_as_it_is(text):
     assert words.shown(text, 30).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("month", "said"), [(1, "early 2012"), (4, "early 2012"), (5, "mid-2012"), (9, "late 2012"), (12, "late 2012")]
+)
+def test_years_in_thirds(month, said):
+    time = float(np.datetime64(f"2012-{month:02d}-01", "ms").astype(np.int64))
+    assert words.around(time, 5 * words.YEAR) == said
+    assert words.around(time, 4.9 * words.YEAR).endswith(" 2012")
+    assert words.around(1e300, 5 * words.YEAR) == "an unknown time"

@@ -243,6 +243,38 @@ def test_best_worst_and_largest_keys():
     assert KeyLine(("a", None, 2.0, True), 1, {}).name == "a, (missing), 2, True"
 
 
+def test_keys_that_lose_are_said_to(tmp_path):
+    """Walks of equal length that nothing tells anything about: repeating the last value is hard to beat."""
+    rng = np.random.default_rng(1)
+    steps = rng.choice([-1.0, 1.0], size=(30, 6)).cumsum(axis=0) + 100.0 * rng.random(6)
+    names = np.tile([f"k{k}" for k in range(6)], 30)
+    batch = pa.record_batch({"k": names, "x": rng.normal(size=180), "y": steps.ravel()})
+    story = tracked(batch, Settings("y", key=("k",)), [180])[0].story("here")
+    assert story.largest == ()
+    assert story.remarks[-1] == "The median key has 29 predicted rows: little data for a model each."
+    line = story.best[0]
+    assert line.ratio == line.errors["swordplay"] / line.errors["no change"]
+    lost = [one._replace(errors=dict(one.errors) | {"swordplay": 3.0, "no change": 2.0}) for one in story.best]
+    errors = {"swordplay": 3.0, "no change": 2.0, "running mean": 9.0}
+    write_keys(story._replace(ahead=0, best=tuple(lost), errors=errors), tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    for words in (
+        "y in here, each k by itself",
+        "Worse than repeating the last value: swordplay was off by 3.00 (RMSE) over all keys",
+        "in none of 6 keys, not even where it did best",
+        "Where it did best, by × no change; 3 of these lose against no change",
+        "1.50",
+    ):
+        assert words in page
+    assert "The keys with most rows" not in page
+
+
+def test_the_ratio_of_keys_without_errors():
+    assert KeyLine(("a",), 1, {"swordplay": 0.0, "no change": 0.0}).ratio == 1.0
+    assert KeyLine(("a",), 1, {"swordplay": 1.0, "no change": 0.0}).ratio == math.inf
+    assert (keyed.LITTLE, keyed.FEWEST_ROWS, keyed.NAMED) == (50, 10, 5)
+
+
 def test_the_report_names_the_keys(tmp_path):
     batch, _ = keyed_world("binary")
     story = tracked(batch, SETTINGS, [len(batch)])[0].story("<here>")

@@ -53,13 +53,17 @@ def _keys(story: KeyedStory) -> Table:
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("")
     grid.add_column(printable(", ".join(story.key), LONGEST_KEY), no_wrap=True)
-    for name in ("rows", story.learner, "no change"):
+    for name in ("rows", story.learner, "no change", "ratio"):
         grid.add_column(name, justify="right", no_wrap=True)
     for title, lines in story.named.items():
         for k, line in enumerate(lines):
             errors = (figure(line.errors[name], story.task) for name in (story.learner, "no change"))
             grid.add_row(
-                Text("" if k else title, style="dim"), Text(printable(line.name, LONGEST_KEY)), f"{line.rows:,}", *errors
+                Text("" if k else title, style="dim"),
+                Text(printable(line.name, LONGEST_KEY)),
+                f"{line.rows:,}",
+                *errors,
+                Text(f"{line.ratio:#.3g}", style="yellow" if line.ratio > 1.0 else ""),
             )
     return grid
 
@@ -67,8 +71,10 @@ def _keys(story: KeyedStory) -> Table:
 def _lines(outcome: Outcome, story: KeyedStory) -> list[str]:
     rows, seconds = outcome.tracker.rows, max(outcome.seconds, 1e-9)
     key = printable(" and ".join(story.key), LONGEST_NAME)
+    ahead = f"{story.ahead:,}" if story.ahead else "none"
     lines = [
-        f"{counted(story.keys, 'key')} ({key}); {story.learner} is ahead of no change in {story.ahead:,}.",
+        f"{counted(story.keys, 'key')} ({key}); {story.learner} is ahead of no change in {ahead}.",
+        *(["ratio: its error divided by that of no change; above 1 it lost."] if story.named else []),
         f"{counted(rows, 'row')} in {seconds:.1f} s ({rows / seconds:,.0f} rows/s).",
     ]
     if outcome.resumed:

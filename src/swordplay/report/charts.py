@@ -204,7 +204,7 @@ def _axis(orient: str, scale: str, axis: Axis, height: int) -> Spec:
     if axis.ticks:
         spec["values"] = list(axis.ticks)
     if not left:
-        spec |= {"title": axis.title, "titleAnchor": "end", "labelFlush": True}
+        spec |= {"title": axis.title, "titleAnchor": "end", "labelFlush": True, "labelOverlap": "greedy", "labelSeparation": 8}
     if axis.scale == "utc":
         return spec  # Vega names days, months and years as it finds room for them
     text = f"{scale}_names[format(datum.value, '~g')]" if axis.names else LABELS[axis.format]

@@ -15,10 +15,13 @@ from swordplay.report.charts import Chart, Line, chart
 from swordplay.report.document import write
 from swordplay.report.page import Page, Section, Table, Text
 from swordplay.report.result_charts import look
+from swordplay.report.track_charts import NO_CHANGE
 
 if TYPE_CHECKING:
     from swordplay.contest import Contest, Standing
 
+WORSE = 1.5
+"""Who errs so many times as much as the winner and no change goes beyond the picture: one that diverged would flatten all."""
 SETTLED = 0.05
 """Share of the run after which errors so far fit in the picture."""
 
@@ -58,11 +61,22 @@ def _course(contest: Contest) -> Chart:
         for one, (colour, dash) in zip(contest.standings, map(look, range(len(contest.standings))), strict=True)
     ][::-1]
     form: Format = "number" if contest.measure == "RMSE" else "percent"
-    high = top([line.values for line in lines], after=int(SETTLED * len(ends)))
+    high = _high(contest, after=int(SETTLED * len(ends)))
     y = Axis(0.0, high if form == "number" else min(high, 1.0), format=form)
     x = Axis(float(ends[0]), max(float(ends[-1]), float(ends[0]) + 1.0), title="row")
     text = "Error over all rows so far, predicted before each was learned."
+    beyond = [line.name for line in lines[::-1] if not line.values[-1] <= y.high]
+    if beyond:
+        text += f" At the end beyond the picture (↑): {', '.join(beyond)}."
+    lines = [line._replace(label=f"{line.name} ↑") if line.name in beyond else line for line in lines]
     return chart("How it went", text, ends, lines, x, y, height=300, head="row")
+
+
+def _high(contest: Contest, after: int) -> float:
+    """Where the picture ends: the winner and no change fit in it, and everybody who errs little more than these."""
+    ruling = [one.course for one in contest.standings if one.rank == 1 or one.name == NO_CHANGE]
+    scale = WORSE * top(ruling, after=after)
+    return top([one.course for one in contest.standings if top([one.course], after=after) <= scale] or ruling, after=after)
 
 
 def _table(contest: Contest) -> Table:

@@ -46,7 +46,7 @@ def _values(story: Story) -> str:
         f"{story.learner} was off by {words.number(mine)} on average (MAE), repeating the last value by {words.number(other)}. "
         f"Where large errors count more (RMSE), it was {words.number(ours)} beside {words.number(theirs)}."
     )
-    verdicts = [_verdict(mine, other), _verdict(ours, theirs)]
+    verdicts = [verdict(mine, other), verdict(ours, theirs)]
     if verdicts[0] == verdicts[1]:
         return f"{verdicts[0]} repeating the last value: {said}" + _mean(story)
     if "Worse than" in verdicts:
@@ -68,10 +68,11 @@ def _classes(story: Story) -> str:
     ours = story.errors[story.learner]
     same, common = story.errors["no change"], story.errors["majority class"]
     naive = {"repeating the last class": same, "always saying the commonest class": common}
-    worse = [name for name, error in naive.items() if _verdict(ours, error) == "Worse than"]
-    level = [name for name, error in naive.items() if _verdict(ours, error) == "About as good as"]
+    worse = [name for name, error in naive.items() if verdict(ours, error) == "Worse than"]
+    level = [name for name, error in naive.items() if verdict(ours, error) == "About as good as"]
     best = "repeating the last class and always saying the commonest one"
-    verdict = (
+    shown = words.percents((ours, same, common))
+    said = (
         f"Worse than {' and '.join(worse)}"
         if worse
         else f"About as good as {' and '.join(level)}"
@@ -79,12 +80,13 @@ def _classes(story: Story) -> str:
         else f"Better than {best}"
     )
     return (
-        f"{verdict}: {story.learner} was wrong on {words.percent(ours)} of rows, repeating the last class on "
-        f"{words.percent(same)}, always saying the commonest class on {words.percent(common)}."
+        f"{said}: {story.learner} was wrong on {shown[0]} of rows, repeating the last class on {shown[1]}, "
+        f"always saying the commonest class on {shown[2]}."
     )
 
 
-def _verdict(ours: float, theirs: float) -> str:
+def verdict(ours: float, theirs: float) -> str:
+    """An error beside another in words, to be followed by whose that is."""
     if ours > (1.0 + LEVEL) * theirs:
         return "Worse than"
     return "Better than" if ours < (1.0 - LEVEL) * theirs else "About as good as"
@@ -115,14 +117,15 @@ def _sureness(story: Story) -> str:
     total = float(counts.sum())
     sure, share = float(said.sum()) / total, float(right.sum()) / total
     off = sure - share
-    verdict = (
+    judged = (
         "it is too sure of itself"
         if off > TOO_SURE
         else "it is more often right than it says"
         if off < -TOO_SURE
         else "its probabilities can be taken at their word"
     )
-    text = f"It was {words.percent(sure)} sure on average, and right on {words.percent(share)} of rows: {verdict}."
+    said_sure, was_right = words.percents((sure, share))
+    text = f"It was {said_sure} sure on average, and right on {was_right} of rows: {judged}."
     first = round(SURE * len(counts))
     if counts[first:].sum() >= max(OFTEN * total, 1.0):
         often, then = float(counts[first:].sum()) / total, float(right[first:].sum() / counts[first:].sum())

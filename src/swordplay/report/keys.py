@@ -6,18 +6,16 @@ import os
 from typing import TYPE_CHECKING
 
 from swordplay import __version__
-from swordplay.report import words
+from swordplay.report import first_screen, words
 from swordplay.report.document import write
-from swordplay.report.page import Page, Score, Scores, Section, Table, Text
+from swordplay.report.page import Answer, Page, Score, Scores, Section, Table, Text
 
 if TYPE_CHECKING:
     from swordplay.tracking.keyed import KeyedStory, KeyLine
 
-CAPTIONS = {
-    "best": "Where it did best (a regression: beside no change)",
-    "worst": "Where it did worst",
-    "largest": "The keys with most rows",
-}
+CAPTIONS = {"best": "Where it did best", "worst": "Where it did worst", "largest": "The keys with most rows"}
+RATIO = "× no change"
+"""The head of the column of errors in units of those of no change."""
 
 
 def write_keys(story: KeyedStory, path: str | os.PathLike[str], *, command: str = "") -> None:
@@ -35,8 +33,8 @@ def write_keys(story: KeyedStory, path: str | os.PathLike[str], *, command: str 
     source, target = words.shown(story.source, 60), words.shown(story.target, 60)
     key = words.shown(" and ".join(story.key), 60)
     page = Page(
-        title=f"{story.learner} on {source}",
-        facts=f"Predicting {target} in {source}, each {key} by itself, row by row, before each answer was seen",
+        title=f"{target} in {source}, each {key} by itself",
+        facts=f"Every row was predicted by {story.learner} before its answer was seen",
         sections=keys_sections(story, command=command),
         footer=f"Made by swordplay {__version__}. This file is complete in itself and loads nothing.",
     )
@@ -56,7 +54,7 @@ def keys_sections(story: KeyedStory, *, command: str = "") -> tuple[Section, ...
     )
 
 
-def _in_short(story: KeyedStory) -> tuple[Text | Scores, ...]:
+def _in_short(story: KeyedStory) -> tuple[Answer | Text | Scores, ...]:
     if not story.rows:
         return (Text("No row was predicted and then learned, so there is nothing to tell.", lead=True),)
     largest = max(story.errors.values()) or 1.0
@@ -66,7 +64,7 @@ def _in_short(story: KeyedStory) -> tuple[Text | Scores, ...]:
     plenty = f"{words.plural(story.keys, 'key')}, each with a model, baselines and lags of its own."
     counts = f"{words.plural(story.rows, 'row')} predicted and then learned; {plenty}"
     return (
-        Text(headline(story), lead=True),
+        Answer("Is it good?", headline(story), lead=True),
         Scores(f"{story.measure[0].upper()}{story.measure[1:]} over the rows of all keys; less is better", scores),
         Text(counts),
         *(Text(remark) for remark in story.remarks),
@@ -74,25 +72,43 @@ def _in_short(story: KeyedStory) -> tuple[Text | Scores, ...]:
 
 
 def headline(story: KeyedStory) -> str:
-    """The run in a sentence: the total beside no change, and in how many keys it is ahead."""
-    ours, theirs = (_figure(story, story.errors[name]) for name in (story.learner, "no change"))
-    said = f"was off by {ours} (RMSE)" if story.measure == "RMSE" else f"erred on {ours} of rows"
+    """The run in words: the total beside no change, and in how many keys it is ahead."""
+    ours, theirs = (story.errors[name] for name in (story.learner, "no change"))
+    last = "the last value" if story.measure == "RMSE" else "the last class"
+    said = (
+        f"was off by {_figure(story, ours)} (RMSE)" if story.measure == "RMSE" else f"erred on {_figure(story, ours)} of rows"
+    )
     same = "by" if story.measure == "RMSE" else "on"
-    said = f"{story.learner} {said} over all keys; repeating the last answer of the same key {same} {theirs}."
-    return f"{said} It is ahead in {story.ahead:,} of {words.plural(story.keys, 'key')}."
+    said = f"{story.learner} {said} over all keys, repeating {last} of the same key {same} {_figure(story, theirs)}."
+    return f"{first_screen.verdict(ours, theirs)} repeating {last}: {said} {_ahead(story)}"
+
+
+def _ahead(story: KeyedStory) -> str:
+    if not story.ahead:
+        return f"It is ahead of that in none of {words.plural(story.keys, 'key')}, not even where it did best."
+    return f"It is ahead of that in {story.ahead:,} of {words.plural(story.keys, 'key')}."
 
 
 def _tables(story: KeyedStory) -> tuple[Table, ...]:
-    head = (" and ".join(story.key), "rows", *story.errors)
+    head = (" and ".join(story.key), "rows", *story.errors, RATIO)
     numbers = tuple(range(1, len(head)))
     return tuple(
-        Table(CAPTIONS[title], head, tuple(_line(story, line) for line in lines), numbers)
+        Table(_caption(story, title), head, tuple(_line(story, line) for line in lines), numbers)
         for title, lines in story.named.items()
     )
 
 
+def _caption(story: KeyedStory, title: str) -> str:
+    """What a table shows, by what it is sorted, and who in it loses against no change."""
+    ranked = f"by {RATIO}" if story.measure == "RMSE" else "by the share of mistakes"
+    losers = sum(line.ratio > 1.0 for line in story.named[title])
+    lost = f"; {losers} of these lose against no change" if title == "best" and losers else ""
+    return CAPTIONS[title] + ("" if title == "largest" else f", {ranked}{lost}")
+
+
 def _line(story: KeyedStory, line: KeyLine) -> tuple[str, ...]:
-    return words.shown(line.name, 60), f"{line.rows:,}", *(_figure(story, line.errors[name]) for name in story.errors)
+    errors = (_figure(story, line.errors[name]) for name in story.errors)
+    return words.shown(line.name, 60), f"{line.rows:,}", *errors, words.number(line.ratio)
 
 
 def _figure(story: KeyedStory, error: float) -> str:

@@ -24,6 +24,8 @@ START_UP = 0.02
 """Share of the run in which the learner finds its pace: what its step size does there says nothing about the world."""
 MOST_CHANGES = 4
 """On the first screen."""
+MIDNIGHT = " 00:00:00"
+"""Behind every date of a column without times."""
 NO_CHANGES = (
     "Nothing that stands out: neither the errors, the coefficients nor {level} took a lasting step or kept going one way "
     "beyond what noise and swings explain."
@@ -113,13 +115,13 @@ def _drivers(story: Story, found: tuple[Change, ...]) -> tuple[Section, ...]:
             words.number(float(driver.path[-1])),
             words.number(driver.per_unit),
         )
-        for driver in story.drivers
+        for driver in sorted(story.drivers, key=lambda one: -abs(float(np.nan_to_num(one.path[-1]))))
     )
     effect = words.shown(story.target, 30) if story.task == "regression" else "log-odds"
     head = ("column", f"{effect} per standard deviation", f"{effect} per unit")
     watched, there = story.watched
     note = f" Only the first {watched:,} of {there:,} columns of numbers were watched." if watched < there else ""
-    caption = f"At the end of the run, the largest first (by their mean size over the run).{note}"
+    caption = f"At the end of the run, the largest per standard deviation first.{note}"
     return (Section("What drives it", (result_charts.coefficients(story, remarks), Table(caption, head, rows, (1, 2)))),)
 
 
@@ -174,16 +176,18 @@ def _curious() -> Section:
 def _scoreboard(story: Story) -> Scores:
     ours, two = story.errors[story.learner], story.task == "regression"
     largest = max((error for error in story.errors.values() if np.isfinite(error)), default=1.0)
+    ranked = sorted(story.errors.items(), key=lambda item: (item[0] != story.learner, item[1]))
+    shown = [words.number(error) for _, error in ranked] if two else words.percents([error for _, error in ranked])
     lines = tuple(
         Score(
             name,
-            words.number(error) if two else words.percent(error),
+            text,
             error / largest if largest > 0 and np.isfinite(error) else 0.0,
             "" if name == story.learner else _against(ours, error, name, story),
             ours=name == story.learner,
             second=words.number(story.more[name]) if two and name in story.more else "",
         )
-        for name, error in sorted(story.errors.items(), key=lambda item: (item[0] != story.learner, item[1]))
+        for (name, error), text in zip(ranked, shown, strict=True)
     )
     if two:
         caption = "Errors over all rows; less is better. The bars are RMSE."
@@ -199,7 +203,9 @@ def _against(ours: float, theirs: float, name: str, story: Story) -> str:
     change = ours / theirs - 1.0
     if abs(change) < LEVEL:
         return f"{story.learner} is level{note}"
-    return f"{story.learner} is {words.percent(abs(change))} {'lower' if change < 0 else 'higher'}{note}"
+    # per cent of an error that is itself in per cent would be read as points
+    by = words.percent(abs(change)) if story.task == "regression" else words.points(abs(ours - theirs))
+    return f"{story.learner} is {by} {'lower' if change < 0 else 'higher'}{note}"
 
 
 def _counts(story: Story) -> str:
@@ -243,15 +249,20 @@ def _trust(story: Story) -> Section:
 
 
 def _worst(story: Story) -> tuple[Table, ...]:
+    moments = story.worst[: track_charts.MOST_WORST]
+    timed = {name for one in moments for name, value in one.values.items() if not value.endswith(MIDNIGHT)}
     rows = tuple(
         (
             f"{moment.row:,}",
             words.shown(moment.prediction, 24),
             words.shown(moment.truth, 24),
             words.number(moment.loss ** (0.5 if story.task == "regression" else 1.0)),
-            " · ".join(f"{words.shown(name, 24)}{words.TIE}{words.shown(value, 24)}" for name, value in moment.values.items()),
+            " · ".join(
+                f"{words.shown(name, 24)}{words.TIE}{words.shown(value if name in timed else value.removesuffix(MIDNIGHT), 24)}"
+                for name, value in moment.values.items()
+            ),
         )
-        for moment in story.worst[: track_charts.MOST_WORST]
+        for moment in moments
     )
     unit = "off by" if story.task == "regression" else "log loss"
     head = ("row", "predicted", "was", unit, "its columns")

@@ -34,7 +34,7 @@ def errors_so_far(story: Story) -> Chart:
     """Error over all rows up to each point."""
     ends = story.course.ends
     lines = _lines(story, {name: error(story, np.cumsum(lost) / ends) for name, lost in story.course.losses.items()})
-    text = "Error over all rows so far. A line that keeps falling belongs to somebody who keeps learning."
+    text = "Error over all rows so far. All lines rise where the target gets harder; what counts is who lies below the others."
     y, lines, beyond = _error_axis(story, lines, after=int(SETTLED * len(ends)) + 1)
     return over_time.drawn(story, "So far", text + beyond, lines, y, height=240)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 Shown = Callable[[float], str]
@@ -52,6 +52,28 @@ def percent(share: float) -> str:
     return f"{text}{NARROW}%"
 
 
+def points(share: float) -> str:
+    """A difference of two shares.
+
+    >>> points(0.0053), points(0.01)
+    ('0.53 points', '1 point')
+    """
+    text = percent(share).removesuffix(f"{NARROW}%")
+    return f"{text} point{'' if text == '1' else 's'}"
+
+
+def percents(shares: Sequence[float]) -> list[str]:
+    """Shares that stand beside one another: if one has a tenth of a percent, whole ones have it, too.
+
+    >>> percents([0.259, 0.26]), percents([0.1, 0.2])
+    (['25.9\u202f%', '26.0\u202f%'], ['10\u202f%', '20\u202f%'])
+    """
+    alone = [percent(share) for share in shares]
+    if not any("." in text for text in alone):
+        return alone
+    return [text if "." in text or text == "–" else text.replace(NARROW, f".0{NARROW}") for text in alone]
+
+
 def step(size: float) -> str:
     """A step size: a fraction where it is one over a whole number.
 
@@ -90,12 +112,16 @@ def moment(time: float, span: float) -> str:
 
 
 def around(time: float, span: float) -> str:
-    """A time in milliseconds since 1970 that stands for a fifth of a run of that many milliseconds.
+    """A time in milliseconds since 1970 that is the middle of a fifth of a run of that many milliseconds.
 
     >>> around(1335830400000.0, 6 * YEAR), around(1335830400000.0, YEAR), around(1335830400000.0, 90 * DAY)
-    ('2012', 'May 2012', '1 May 2012')
+    ('mid-2012', 'May 2012', '1 May 2012')
     """
-    return moment(time, 2 * YEAR if span >= YEAR else span)[-4 if span >= 5 * YEAR else 0 :]
+    text = moment(time, 2 * YEAR if span >= YEAR else span)
+    if span < 5 * YEAR or not text[-4:].isdigit():
+        return text
+    month = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time)).month
+    return ("early ", "mid-", "late ")[(month - 1) // 4] + text[-4:]
 
 
 def shown(text: str, longest: int = LONGEST) -> str:

@@ -48,6 +48,8 @@ FEWEST_ROWS = 10
 """Predicted rows of a key before it may be called the best or the worst."""
 NAMED = 5
 """Keys that are named as best, as worst, as largest."""
+LITTLE = 50
+"""Rows of the median key below which there is little to learn a model of its own from."""
 
 Key = tuple[Any, ...]
 """Values of the key's columns, None where missing."""
@@ -66,6 +68,12 @@ class KeyLine(NamedTuple):
     def name(self) -> str:
         """The key for people."""
         return ", ".join("(missing)" if one is None else f"{one:g}" if isinstance(one, float) else str(one) for one in self.key)
+
+    @property
+    def ratio(self) -> float:
+        """The learner's error in units of that of no change: below 1 it is better; 1 where neither erred."""
+        ours, theirs = self.errors[LEARNER], self.errors[NO_CHANGE]
+        return ours / theirs if theirs > 0.0 else math.inf if ours > 0.0 else 1.0
 
 
 class KeyedStory(NamedTuple):
@@ -94,9 +102,9 @@ class KeyedStory(NamedTuple):
     worst: tuple[KeyLine, ...]
     """Those that do worst, worst first; none that is among the best."""
     largest: tuple[KeyLine, ...]
-    """Those with most rows."""
+    """Those with most rows; none where all keys have the same number."""
     remarks: tuple[str, ...]
-    """About the order of the rows."""
+    """About the order of the rows, and about keys with few rows."""
 
     @property
     def named(self) -> dict[str, tuple[KeyLine, ...]]:
@@ -308,11 +316,8 @@ class KeyedTracker:
             raise TrackingError(f"no row has a value of the target {self.settings.target!r}, so nothing was learned.")
         lines, regression = self.lines(), self.task == "regression"
 
-        def rank(line: KeyLine) -> float:
-            ours, theirs = line.errors[LEARNER], line.errors[NO_CHANGE]
-            return ours if not regression else ours / theirs if theirs > 0.0 else math.inf if ours > 0.0 else 1.0
-
-        ranked = sorted((line for line in lines if line.rows >= FEWEST_ROWS), key=rank)
+        judged = [line for line in lines if line.rows >= FEWEST_ROWS]
+        ranked = sorted(judged, key=lambda line: line.ratio if regression else line.errors[LEARNER])
         best = ranked[: min(NAMED, (len(ranked) + 1) // 2)]
         return KeyedStory(
             source=source,
@@ -331,8 +336,8 @@ class KeyedTracker:
             ahead=sum(line.errors[LEARNER] < line.errors[NO_CHANGE] for line in lines),
             best=tuple(best),
             worst=tuple(ranked[len(best) :][: -NAMED - 1 : -1]),
-            largest=tuple(sorted(lines, key=lambda line: -line.rows)[:NAMED]),
-            remarks=tuple(remark.text for remark in self.remarks()),
+            largest=tuple(sorted(lines, key=lambda line: -line.rows)[:NAMED]) if len({line.rows for line in lines}) > 1 else (),
+            remarks=(*(remark.text for remark in self.remarks()), *_little(lines)),
         )
 
     # ------------------------------------------------------------------ crash-safe
@@ -406,6 +411,14 @@ def _keys(saved: Any, names: tuple[str, ...]) -> list[Key]:
 
 def _value(code: int, values: list[Any]) -> Any:
     return None if code < 0 else values[code]
+
+
+def _little(lines: list[KeyLine]) -> tuple[str, ...]:
+    """A remark where most keys have few rows."""
+    middle = float(np.median([line.rows for line in lines])) if lines else LITTLE
+    if middle >= LITTLE:
+        return ()
+    return (f"The median key has {middle:.0f} predicted rows: little data for a model each.",)
 
 
 def _without_best_step(errors: Mapping[str, float]) -> dict[str, float]:
