@@ -15,17 +15,6 @@ KINDS = {"category": "words, one column each", "truth": "true or false", "time":
 """What a use of a column is called, where its own name says too little."""
 
 
-def figure(error: float, task: str) -> str:
-    """An error with as many digits as anybody needs: an RMSE in the target's units, or per cent of mistakes.
-
-    >>> figure(0.08203, "binary"), figure(89.5041, "regression"), figure(123456.7, "regression")
-    ('8.20 %', '89.50', '123457')
-    """
-    if task != "regression":
-        return f"{100 * error:.2f} %"
-    return f"{error:.0f}" if error >= 10_000 else f"{error:#.4g}"
-
-
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A number of things.
 
