@@ -133,7 +133,7 @@ def test_a_state_goes_on_where_it_was(prices, tmp_path):
     assert later.summary["files"] == {"predictions": f"{state}.predictions.parquet", "state": str(state)}
     with pytest.raises(ValueError, match="is not the table that this state was saved with"):
         sp.track(prices[50:], "price", state=state)
-    with pytest.raises(TrackingError, match=r"now it is lags 3\..*force=True"):
+    with pytest.raises(TrackingError, match=r"now it is lags=3\..*force=True"):
         sp.track(prices, "price", state=state, lags=3)
     assert sp.track(prices[50:], "price", state=state, force=True).predictions.num_rows == ROWS - 50
 
@@ -164,6 +164,32 @@ def test_it_shows_itself(prices, tmp_path):
     assert found.story.rows == ROWS - 2
     assert found.predictions.to_pandas().columns.tolist() == [*("row", "day", "prediction", "truth", "loss", "running_error")]
     json.dumps(found.summary, allow_nan=False)
+
+
+def test_remarks_and_keys_are_shown_in_the_words_of_python():
+    rng = np.random.default_rng(0)
+    day = np.repeat(pd.date_range("2020-01-01", periods=60), 3)
+    level = np.tile([0.0, 100.0, 200.0], 60)
+    panel = pd.DataFrame(
+        {"day": day, "the <b>": list("abc") * 60, "x": rng.normal(size=180), "y": level + rng.normal(size=180)}
+    )
+    found = sp.track(panel, "y")
+    remark = "key='the <b>' gives each a model and a past of its own: try it, and keep what errs less."
+    assert remark in repr(found)
+    assert "key=&#x27;the &lt;b&gt;&#x27; gives each" in found._repr_html_()
+    assert "--key" in found.summary["remarks"][0]  # as the command has it
+    keyed = sp.track(panel, "y", key="the <b>")
+    lines = repr(keyed).splitlines()
+    head = next(k for k, line in enumerate(lines) if line == "  3 keys (the <b>) | rows | swordplay | no change")
+    assert sorted(line.split(" | ")[0].split(": ")[1] for line in lines[head + 1 : head + 4]) == ["a", "b", "c"]
+    assert lines[head + 1].startswith("  best: ")
+    assert lines[head + 3].startswith("  worst: ")
+    assert "<th>3 keys (the &lt;b&gt;)</th>" in keyed._repr_html_()
+    assert "<b>" not in keyed._repr_html_()
+    backwards = sp.track(panel[::3].iloc[::-1], "y")
+    assert repr(backwards).splitlines()[-1].endswith("Give reverse=True.")
+    walk = pd.DataFrame({"x": rng.normal(size=200), "y": 1000.0 + np.cumsum(rng.normal(size=200))})
+    assert "lags=3 lets the last targets join" in repr(sp.track(walk, "y"))
 
 
 @pytest.mark.parametrize(

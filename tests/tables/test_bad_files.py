@@ -266,6 +266,8 @@ def test_missing_file_suggests_a_neighbour(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=re.escape("elektricity.csv: there is no such file. Did you mean 'electricity.csv'?")):
         open_table(tmp_path / "elektricity.csv")
     with pytest.raises(TableError, match=r"there is no such file\. Check the path"):
+        open_table(tmp_path / "nope.csv")  # the ending alone makes no neighbour
+    with pytest.raises(TableError, match=r"there is no such file\. Check the path"):
         open_table(tmp_path / "nowhere" / "a.csv")
 
 

@@ -11,10 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from swordplay.cli.outcome import MEANINGS
-from swordplay.cli.words import LONGEST_NAME, counted, figure, printable
+from swordplay.cli.words import LONGEST_NAME, counted, printable
 from swordplay.tracking import Outcome
-from swordplay.tracking.figures import keyed_figures
+from swordplay.tracking.figures import keyed_figures, verdict_of
 from swordplay.tracking.keyed import KeyedStory
+from swordplay.tracking.verdict import figure
 
 LONGEST_KEY = 28
 """Letters of a key in a table of 80 columns."""
@@ -27,6 +28,9 @@ def show(outcome: Outcome, story: KeyedStory, files: Mapping[str, str], out: Con
         out.print()
         out.print(_total(story))
         out.print()
+        if said := verdict_of(outcome, story):
+            out.print(Text(said))
+            out.print()
         if story.named:
             out.print(_keys(story))
             out.print()

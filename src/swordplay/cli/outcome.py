@@ -10,9 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swordplay.cli.words import LONGEST_NAME, counted, figure, printable
+from swordplay.cli.words import LONGEST_NAME, counted, printable
+from swordplay.estimators.summary import looks_back
+from swordplay.report.words import near, step
 from swordplay.tracking import Outcome, Story, figures
 from swordplay.tracking.contestants import LEARNER
+from swordplay.tracking.figures import verdict_of
+from swordplay.tracking.verdict import figure
 
 MEANINGS = {
     LEARNER: "",
@@ -29,6 +33,8 @@ def show(outcome: Outcome, story: Story, files: Mapping[str, str], out: Console)
         out.print()
         out.print(_table(story))
         out.print()
+        if said := verdict_of(outcome, story):
+            out.print(Text(said))
     for line in _lines(outcome, story):
         out.print(Text(line))
     for what, path in files.items():
@@ -45,7 +51,7 @@ def _table(story: Story) -> Table:
     grid.add_column("")
     least = min(story.errors.values())
     for name, error in story.errors.items():
-        meaning = MEANINGS.get(name, f"{story.best_step:.2g}, chosen with hindsight")
+        meaning = MEANINGS.get(name, f"one learning rate ({step(story.best_step)}), best in hindsight")
         style = "bold" if error == least else ""
         absolute = [Text(figure(story.more[name], story.task) if name in story.more else "")] if both else []
         grid.add_row(
@@ -64,7 +70,8 @@ def _lines(outcome: Outcome, story: Story) -> list[str]:
     if story.refused:
         lines.append(f"{counted(story.refused, 'row')} refused.")
     if story.rows:
-        lines.append(f"Effective step size {tracker.effective_step_size:.2g} at the end.")
+        size = tracker.effective_step_size
+        lines.append(f"At the end {looks_back(size, tracker.encoder.width)} (effective step size {near(size)}).")
     return [*lines, *(remark.text for remark in tracker.remarks())]
 
 

@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from swordplay.cli.words import LONGEST_NAME, columns, counted, figure, printable
+from swordplay.cli.words import LONGEST_NAME, columns, counted, printable
 from swordplay.tables import Refusal
 from swordplay.tracking import Progress as Report
 from swordplay.tracking.trackers import AnyTracker
+from swordplay.tracking.verdict import figure
 
 FIRST_LINE, BETWEEN_LINES = 2.0, 10.0
 """Seconds before the first plain line, and between two of them."""
@@ -158,11 +159,13 @@ def _row(refusal: Refusal) -> str:
 
 
 def _told(report: Report, pace: float) -> str:
+    from swordplay.report.words import near  # not before there is something to show: it takes its time
+
     tracker = report.tracker
     parts = [counted(report.rows, "row"), f"{pace:,.0f}/s"]
     if tracker.predictions.scored:
         measure = "RMSE" if tracker.task == "regression" else "error"
         parts.append(f"{measure} {figure(tracker.predictions.error, tracker.task)}")
         if not tracker.settings.key:
-            parts.append(f"step {tracker.effective_step_size:.2g}")
+            parts.append(f"step {near(tracker.effective_step_size)}")
     return ", ".join(parts)

@@ -15,17 +15,6 @@ KINDS = {"category": "words, one column each", "truth": "true or false", "time":
 """What a use of a column is called, where its own name says too little."""
 
 
-def figure(error: float, task: str) -> str:
-    """An error with as many digits as anybody needs: an RMSE in the target's units, or per cent of mistakes.
-
-    >>> figure(0.08203, "binary"), figure(89.5041, "regression"), figure(123456.7, "regression")
-    ('8.20 %', '89.50', '123457')
-    """
-    if task != "regression":
-        return f"{100 * error:.2f} %"
-    return f"{error:.0f}" if error >= 10_000 else f"{error:#.4g}"
-
-
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A number of things.
 
@@ -88,4 +77,7 @@ def columns(plans: Sequence[Any]) -> list[str]:
 
 def _more(plan: Any) -> str:
     """Why a column is left out, or how it is written."""
-    return f": {plan.why}" if plan.why else f", {plan.how}" if plan.how else ""
+    from swordplay.encoding.columns import MOST_CATEGORIES  # brings pyarrow, which --help does without
+
+    many = f"; the {MOST_CATEGORIES + 1}st and later share one" if plan.many else ""
+    return many + (f": {plan.why}" if plan.why else f", {plan.how}" if plan.how else "")

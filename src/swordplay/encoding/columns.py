@@ -59,6 +59,8 @@ class Plan(NamedTuple):
     """How its values are written, where that is worth a word: ``"in $, thousands by commas"``."""
     late: bool = False
     """Whether it joined later than the others, with its first value that was learned."""
+    many: bool = False
+    """Whether the first rows hold more different words than have a column of their own."""
 
 
 class Encoded(NamedTuple):
@@ -134,7 +136,7 @@ def planned(name: str, values: Any, *, insisted: bool) -> Plan:
     if kind == "string":
         if not insisted and len(known) >= FEWEST_NAMES and len(known.unique()) == len(known):
             return Plan(name, "left out", ALL_DIFFERENT)
-        return Plan(name, "category")
+        return Plan(name, "category", many=len(known.unique()) > MOST_CATEGORIES)
     if pa.types.is_time(values.type):
         return Plan(name, "time")
     return Plan(name, "date and time" if dates.has_hours(values) else "date")

@@ -41,14 +41,22 @@ def text(name: str, models: Mapping[str, LinearModel], block: Block | None = Non
     return "\n".join(parts)
 
 
-def _drift(model: LinearModel) -> str:
-    """The effective step size, and how many rows it looks back.
+def looks_back(step: float, width: int) -> str:
+    """How many rows decide at an effective step size, in words.
 
     A step of 1 fits the last row exactly, in its own direction only: all directions are renewed after width/step rows.
+
+    >>> looks_back(0.5, 4), looks_back(2.0, 1)
+    ('the last 8 rows or so decide', 'the last 1 row or so decide')
     """
+    back = max(1, round(width / step))
+    return f"the last {back:,} row{'s' * (back != 1)} or so decide"
+
+
+def _drift(model: LinearModel) -> str:
+    """The effective step size, and how many rows it looks back."""
     step = model.effective_step_size
-    back = max(1, round(model.columns.width / step))
-    return f"  drift       effective step size {step:.2g}: the last {back:,} row{'s' * (back != 1)} or so decide"
+    return f"  drift       effective step size {step:.2g}: {looks_back(step, model.columns.width)}"
 
 
 def _experts(model: LinearModel) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +13,12 @@ from swordplay.tracking import TrackingError
 
 VALUES = {"skip", "stop", "regression", "binary", "multi-class", "none"}
 """Values that messages give to options; what else follows an option is a word of the sentence."""
-LISTS = {"drop", "features"}
+LISTS = {"drop", "features", "missing"}
+NAMES = {"key", "sort", "id"}
+"""Options whose value is a name; several of them, with commas between, are a list."""
 FLAGS = {"force", "reverse"}
+SENTENCE = {"names", "if", "or", "and", "says", "is", "with", "COLUMN"}
+"""Words that follow options in sentences."""
 
 
 @contextmanager
@@ -35,16 +40,27 @@ def translated(message: str) -> str:
     "Leave such rows out with on_bad='skip', or begin anew with force=True."
     >>> translated("leave it out with --drop note. Choose another column as --target.")
     "leave it out with drop=['note']. Choose another column as target."
+    >>> translated("--key shop,article gives each a model of its own, or --lags 3, or --sort 'the day'.")
+    "key=['shop', 'article'] gives each a model of its own, or lags=3, or sort='the day'."
+    >>> translated("say --types day=day-first or --missing '#DIV/0!'.")
+    "say types={'day': 'day-first'} or missing=['#DIV/0!']."
     """
-    return re.sub(r"--([a-z][a-z-]*)(?: ([\w-]+))?", _argument, message)
+    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']+'|[\w-]+(?:[,=][\w-]+)*))?", _argument, message)
 
 
 def _argument(found: re.Match[str]) -> str:
     name, value = found[1].replace("-", "_"), found[2]
     if name in FLAGS:
         return f"{name}=True" + ("" if value is None else f" {value}")
-    if name in LISTS and value is not None and value not in ("names", "if", "or"):
-        return f"{name}=[{value!r}]"
+    if value is None or value in SENTENCE:
+        return name + ("" if value is None else f" {value}")
+    (names,) = csv.reader([value.strip("'")])
+    if name in LISTS:
+        return f"{name}={names!r}"
+    if name in NAMES:
+        return f"{name}={names if len(names) > 1 else names[0]!r}"
+    if name == "types" and "=" in value:
+        return f"types={dict(one.split('=', 1) for one in names)!r}"
     if value in VALUES:
         return f"{name}={value!r}"
-    return name + ("" if value is None else f" {value}")
+    return f"{name}={value}" if value.isdigit() else f"{name} {value}"

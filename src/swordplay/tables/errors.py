@@ -22,12 +22,19 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f" Did you mean {folded[close[0]]!r}?" if close else ""
 
 
+def _stem(name: str) -> str:
+    return name.casefold().split(".")[0] or name
+
+
 def unreadable(name: str, error: OSError) -> TableError:
     """Why a file cannot be opened or read."""
     if isinstance(error, FileNotFoundError):
         path = Path(name)
         beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-        return TableError(f"{name}: there is no such file.{nearest(path.name, beside) or ' Check the path.'}")
+        stems = {_stem(one): one for one in sorted(beside)}  # all tables end in .csv, which makes no name near another
+        close = difflib.get_close_matches(_stem(path.name), stems, n=1)
+        meant = f"Did you mean {stems[close[0]]!r}?" if close else "Check the path."
+        return TableError(f"{name}: there is no such file. {meant}")
     if isinstance(error, IsADirectoryError):
         return TableError(f"{name} is a folder. Give the path of one file in it.")
     if isinstance(error, PermissionError):

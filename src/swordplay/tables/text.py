@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, Self
 
@@ -24,6 +26,8 @@ LONGEST_RECORD = 1 << 26
 BEGINNING = 1 << 16
 """Bytes of the fingerprint."""
 MARK = b"\xef\xbb\xbf"
+MARK_FOR_NOTHING = re.compile(r"(?!-?inf)(?:[^\d'\"]{1,16}|#[^'\"]{1,16})", re.IGNORECASE)
+"""Short texts without digits, or with a # in front: among other values they may stand for nothing. An infinity does not."""
 
 
 class Fault(NamedTuple):
@@ -273,10 +277,11 @@ def bad_row(name: str, bad: Refusal) -> TableError:
     """The error for a bad row."""
     line = "" if bad.line is None else f", line {bad.line}"
     column = "" if bad.column is None else f", column {bad.column!r}"
-    return TableError(
-        f"{name}{line} (row {bad.row}){column}: '{bad.value}' {bad.reason}.\n"
-        "Correct the row, or leave such rows out with --on-bad skip."
-    )
+    remedy = "Correct the row, or leave such rows out with --on-bad skip."
+    if bad.column is not None and MARK_FOR_NOTHING.fullmatch(bad.value):
+        quoted = f'"{bad.value}"' if "," in bad.value else bad.value
+        remedy += f" If it stands for nothing, say --missing {shlex.quote(quoted)}."
+    return TableError(f"{name}{line} (row {bad.row}){column}: '{bad.value}' {bad.reason}.\n{remedy}")
 
 
 def endless(name: str, lines: int) -> TableError:

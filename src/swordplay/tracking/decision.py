@@ -52,7 +52,7 @@ def same(one: AnyTracker, other: AnyTracker) -> bool:
 
 def _decided(tracker: AnyTracker) -> tuple[object, ...]:
     names = [(field.name, str(field.type), field.metadata) for field in tracker.schema]
-    return tracker.recognised.task, tuple(tracker.encoder.plans), names
+    return tracker.recognised.task, tuple(one._replace(many=False) for one in tracker.encoder.plans), names
 
 
 def confirmed(tracker: AnyTracker, rows: int) -> str:

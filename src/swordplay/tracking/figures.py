@@ -10,6 +10,7 @@ from swordplay.tracking.accounts import Outcome
 from swordplay.tracking.changes import changes
 from swordplay.tracking.keyed import KeyedStory, KeyLine
 from swordplay.tracking.story import Story
+from swordplay.tracking.verdict import verdict
 
 
 def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[str, Any]:
@@ -37,6 +38,7 @@ def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[st
         "measure": story.measure,
         "learner": story.learner,
         "errors": dict(story.errors),
+        "verdict": verdict_of(outcome, story),
         **_more(story),
         "best_step_size": story.best_step if story.rows else None,
         "effective_step_size": tracker.effective_step_size,
@@ -48,6 +50,15 @@ def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[st
         "seconds": round(outcome.seconds, 3),
         "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
     }
+
+
+def verdict_of(outcome: Outcome, story: Story | KeyedStory) -> str:
+    """What is said of the learner beside the baselines; empty where there is nothing to say."""
+    lags = outcome.tracker.settings.lags
+    if isinstance(story, KeyedStory):
+        return verdict(story.errors, story.task, story.rows, lags=lags, same_key=True)
+    confusion = None if story.task == "regression" else story.confusion
+    return verdict(story.errors, story.task, story.rows, lags=lags, confusion=confusion)
 
 
 def _more(story: Story) -> dict[str, Any]:
@@ -72,6 +83,7 @@ def keyed_figures(outcome: Outcome, story: KeyedStory, files: Mapping[str, str])
         "refused": story.refused,
         "measure": story.measure,
         "errors": dict(story.errors),
+        "verdict": verdict_of(outcome, story),
         "columns": [column._asdict() for column in story.columns],
         "key": list(story.key),
         "keys": story.keys,

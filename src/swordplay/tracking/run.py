@@ -186,6 +186,7 @@ class _Run:
         if self.early is not None:
             self._decide(self.early)
             self.early = None
+            self._tell()  # what was decided at the end is said as well
         return False
 
     def _tell(self, batch: Batch | None = None, piece: Piece | None = None) -> None:

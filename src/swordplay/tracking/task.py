@@ -138,5 +138,5 @@ def _listed(distinct: list[Any], most: int = 4) -> str:
     """
     parts = [f"{value:g}" if isinstance(value, float) else shown(value, 24) for value in distinct[:most]]
     if len(distinct) > most:
-        return f"{', '.join(parts)} ..."
+        return f"{', '.join(parts)} and more"
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts) or "no value"

@@ -18,9 +18,9 @@ from swordplay.encoding.sanity import require_encoder
 from swordplay.estimators import summary
 from swordplay.estimators.model import LinearModel, LossName
 from swordplay.tables import Refusal
-from swordplay.tracking import carried, nested, sanity
+from swordplay.tracking import carried, nested, sanity, verdict
 from swordplay.tracking.clock import time_column
-from swordplay.tracking.contestants import LEARNER, Contestants, Played
+from swordplay.tracking.contestants import LEARNER, NO_CHANGE, Contestants, Played
 from swordplay.tracking.course import POOL, Recorder, sample
 from swordplay.tracking.drivers import drivers
 from swordplay.tracking.errors import TrackingError
@@ -329,6 +329,7 @@ class Tracker:
         if self.task == "binary" and len(classes) == 2 and classes[0] > classes[1]:
             about, signed = {1: classes[0]}, -signed  # one asks what speaks for "1", "yes" and "up", not for "0", "no", "down"
         names = self.encoder.names(self.settings.target)
+        blocks = labels and verdict.in_blocks(errors.get(NO_CHANGE, 1.0), self.recorder.rows, self.tally.confusion)
         return Story(
             source=source,
             target=self.settings.target,
@@ -355,7 +356,7 @@ class Tracker:
             sureness=self.tally.sureness,
             worst=self.recorder.worst(self.last),
             summary=summary.text(LEARNER, self.contestants.models, bound=False),
-            remarks=tuple(remark.text for remark in self.remarks()),
+            remarks=(*(remark.text for remark in self.remarks()), *((verdict.BLOCKS,) if blocks else ())),
         )
 
     # ------------------------------------------------------------------ crash-safe

@@ -148,7 +148,7 @@ class Amount(Reading):
         return [*words, "decimal comma"] if self.decimal == "," else words
 
     def _example(self) -> str:
-        number = f"1{self.thousands}280{self.decimal}5"
+        number = f"1{self.thousands}280{self.decimal}5" if self.thousands else f"12{self.decimal}5"
         if self.unit in CURRENCIES and self.unit in SIGNS:
             return f"{self.unit}{number}" if self.decimal == "." else f"{number} {self.unit}"
         return f"{number}{'' if self.unit in ('', '%') else ' '}{self.unit}"

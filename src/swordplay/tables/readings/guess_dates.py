@@ -92,10 +92,19 @@ def guess(name: str, values: Sequence[str], decimal: str, family: str = "date") 
     if _most(NAMED, values):
         orders = FAMILIES[family] or ("dmy", "mdy", "ymd", "my", "ym")
         styles = [(one, 4) for one in orders] + [(one, 2) for one in orders if one in ("dmy", "mdy")]
-        return Guess(_fewest([Written(one, "", digits, True, zoned) for one, digits in styles], texts)[0])
+        chosen = _fewest([Written(one, "", digits, True, zoned) for one, digits in styles], texts)[0]
+        return Guess(chosen or (_short_months(texts) if "my" in orders else None))
     if _most(NUMERIC, values):
         return _numeric(name, texts, zoned, decimal, family)
     return Guess(None)
+
+
+def _short_months(texts: pa.Array) -> Reading | None:
+    """Months such as Jan-12, with two digits of the year; days of a year look the same, but would not be in order then."""
+    reading = Written("my", "", 2, True)
+    found = reading.convert(texts)
+    months = {text[:3].lower() for text in texts.to_pylist()}
+    return reading if not found.bad.any() and len(months) > 1 and _is_ordered(reading, texts) else None
 
 
 def _most(pattern: re.Pattern[str], values: Sequence[str]) -> bool:

@@ -16,8 +16,9 @@ DATES = tuple(pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (Non
 """Microseconds reach all years up to 9999; nanoseconds are for values that have them."""
 MARKS = ("-", "--", "---", ".", "..", "?", "–", "—", "−")
 """Signs that stand for nothing beside numbers, dates and times; beside words they are words."""
-MISSING = ("", "#N/A", "#NA", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "-nan", "-NaN", "<NA>", "?")
-"""Texts that stand for nothing everywhere."""
+_PLAIN = ("", "#N/A", "#NA", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "-nan", "-NaN", "<NA>", "?")
+MISSING = (*_PLAIN, "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NULL!", "#NUM!")
+"""Texts that stand for nothing everywhere; the last ones are what spreadsheets write for errors."""
 
 
 class Converted(NamedTuple):
