@@ -114,7 +114,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         check_consistent_length(rows, targets)
         self.encoder_ = encoder
         if reset and frames.is_frame(X):
-            self.n_features_in_, self.feature_names_in_ = len(encoder.types), np.array(list(encoder.types), dtype=object)
+            self.n_features_in_, self.feature_names_in_ = len(encoder.columns), np.array(encoder.columns, dtype=object)
         return rows, targets
 
     def _framed(self, X: Any, *, reset: bool) -> Any:
