@@ -84,12 +84,7 @@ def __getattr__(name: str) -> _Any:
     """``swordplay.track``, imported with its first use: it needs pyarrow, which nothing else here does."""
     if name != "track":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return _importlib.import_module("swordplay.frames").track
-    except ModuleNotFoundError as error:
-        if error.name != "pyarrow":
-            raise
-        raise ImportError("swordplay.track needs pyarrow. Install it with: pip install pyarrow") from error
+    return _importlib.import_module("swordplay.frames").track
 
 
 def __dir__() -> list[str]:

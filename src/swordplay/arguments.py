@@ -23,8 +23,19 @@ LARGEST = 1e60
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """A short form of a value for a message."""
-    text = repr(value).replace("\n", " ")
+    """A short form of a value for a message; of a long array, a series or a table its type, its shape and its first value.
+
+    >>> shown([1, 2]), shown(np.arange(100.0))
+    ('[1, 2]', 'ndarray of shape (100,) that begins with 0.0')
+    """
+    text = repr(value)
+    if len(text) > limit or "\n" in text:
+        shape = getattr(value, "shape", None)
+        if isinstance(shape, tuple) and shape:
+            entries = np.asarray(value).reshape(-1)[:1].tolist()
+            begins = f" that begins with {shown(entries[0], limit // 2)}" if entries and entries[0] is not value else ""
+            return f"{type(value).__name__} of shape {shape}{begins}"
+    text = text.replace("\n", " ")
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

@@ -1,6 +1,7 @@
 """Bad input to the scikit-learn coat: refused with nothing changed, or shrugged off; never NaN."""
 
 import copy
+import re
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, NAMES, REFUSED, cases, degraded, world
-from swordplay import checkpoint
+from swordplay import arguments, checkpoint
 from swordplay.estimators.coat import LARGEST_WEIGHT, WIDEST_SPARSE
 from swordplay.estimators.model import LARGEST
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
@@ -239,3 +240,54 @@ def test_a_stray_label_that_is_let_in_costs_the_other_classes_little():
     after = X[BEFORE + 1 :], labels[BEFORE + 1 :]
     assert degraded(losses_of(model, *after), losses_of(twin, *after)) <= GRACE
     assert model.classes_.tolist() == [0, 1, 7]
+
+
+WORDS = ["dear", "cheap"] * 50
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (pd.Series(WORDS), "y must hold numbers, got strings such as 'dear' (Series). Encode or convert them first."),
+        (np.array(WORDS), "y must hold numbers, got strings such as 'dear' (ndarray). Encode or convert them first."),
+        ([0.0] * 99 + ["1.5"], "y must hold numbers, got strings such as '1.5' (list). Encode or convert them first."),
+        (pd.Series(pd.date_range("2024", periods=100)), "y must hold numbers, got dates such as '2024-01-01T00:00:00"),
+        (pd.Series(pd.to_timedelta(range(100))), "y must hold numbers, got lengths of time such as '0 nanoseconds' (Series)."),
+    ],
+)
+@pytest.mark.parametrize("encode", [False, True])
+def test_targets_that_are_no_numbers_are_told_by_one_of_them(y, message, encode):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        SwordRegressor(encode=encode).fit(pd.DataFrame(np.zeros((100, 2))), y)
+
+
+def test_targets_of_nothing_are_not_called_too_large():
+    with pytest.raises(ValueError, match=r"^y must be finite, got nan at index 0\. Drop or repair that entry\.$"):
+        SwordRegressor().fit(np.zeros((100, 2)), pd.Series([None] * 100))
+
+
+def test_columns_and_weights_that_are_no_numbers_are_told_by_one_of_them():
+    rows, targets = np.zeros((100, 2)), np.zeros(100)
+    with pytest.raises(ValueError, match=r"^X must hold numbers, got strings such as '0\.0' \(ndarray\)\."):
+        SwordRegressor().fit(rows.astype(str), targets)
+    with pytest.raises(ValueError, match=r"^X must hold numbers, got dates such as '1970-01-01' \(ndarray\)\."):
+        SwordRegressor().fit(rows.astype("datetime64[D]"), targets)
+    with pytest.raises(ValueError, match=r"^sample_weight must hold numbers, got strings such as 'dear' \(Series\)\."):
+        SwordRegressor().partial_fit(rows, targets, sample_weight=pd.Series(WORDS))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.arange(3), "array([0, 1, 2])"),
+        (np.arange(100.0), "ndarray of shape (100,) that begins with 0.0"),
+        (pd.Series(WORDS), "Series of shape (100,) that begins with 'dear'"),
+        (pd.DataFrame({"a": ["x" * 100, "y"]}), "DataFrame of shape (2, 1) that begins with '" + "x" * 36 + "..."),
+        (pd.DataFrame(), "DataFrame of shape (0, 0)"),
+        (sparse.csr_matrix((3, 2)), "csr_matrix of shape (3, 2)"),
+        ("a\nb", r"'a\nb'"),
+        ("x" * 100, "'" + "x" * 76 + "..."),
+    ],
+)
+def test_a_value_is_shown_in_short(value, text):
+    assert arguments.shown(value) == text

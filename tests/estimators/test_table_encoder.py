@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import pickle
 import sys
 from itertools import pairwise
@@ -110,7 +111,8 @@ def test_a_row_of_weight_zero_teaches_no_category(table, price):
 @pytest.mark.parametrize("standardize", [True, False])
 def test_fit_and_predict_and_a_file_between_them(kind, standardize, table, price, tmp_path):
     targets = price if kind is SwordRegressor else np.digitize(price, [47.0, 53.0])
-    model = kind(encode=True, standardize=standardize).fit(table.assign(empty=np.nan), targets)
+    with pytest.warns(UserWarning, match="X: column 'empty' is left out: empty so far."):
+        model = kind(encode=True, standardize=standardize).fit(table.assign(empty=np.nan), targets)
     said = model.predict(table.assign(empty=np.nan))
     assert model.score(table.assign(empty=np.nan), targets) > 0.7
     assert np.shape(model.coef_)[-1] == len(model.coef_names_)
@@ -159,7 +161,12 @@ def test_files_from_before_still_load(tmp_path):
     [
         (lambda t: t.rename(columns={"town": "city"}), "X has no column 'town', which it had at first"),
         (lambda t: t.assign(more=1.0), "X has a column 'more' that it did not have at first"),
-        (lambda t: t.assign(size="large"), "column 'size' held numbers at first, and now holds 'large'"),
+        (lambda t: t.assign(size="large"), "column 'size' holds 'large' in row 0, which is not a finite number"),
+        (
+            lambda t: t.assign(size=pd.Timestamp("2024")),
+            "column 'size' held numbers at first, and now holds 2024-01-01 00:00:00",
+        ),
+        (lambda t: t.assign(new=1.0), "column 'new' held truths at first, and now holds 1.0"),
         (lambda t: t.assign(size=np.inf), "column 'size' holds inf in row 0"),
         (lambda t: t.assign(new=[[1]] * len(t)), "column 'new' held truths"),
         (lambda t: pd.concat([t, t], axis=1), "two columns called"),
@@ -189,6 +196,140 @@ def test_targets_that_do_not_fit_change_nothing(table, price, targets):
     with pytest.raises(ValueError, match=r"\by\b|\[200, 199\]"):
         model.partial_fit(table, targets)
     np.testing.assert_array_equal(model.predict(table), before)
+
+
+# ------------------------------------------------------------------ strings, as from a plain read_csv
+
+
+def from_csv(rows: int = ROWS) -> pd.DataFrame:
+    """What ``pd.read_csv`` makes of a table with dates, shares, amounts and times: strings."""
+    rng, days = np.random.default_rng(3), pd.date_range("2012-01-01", periods=rows)
+    table = pd.DataFrame(
+        {
+            "day": days.strftime("%d/%m/%Y"),
+            "iso": days.strftime("%Y-%m-%d"),
+            "share": [f"{k}%" for k in rng.integers(0, 100, rows)],
+            "amount": [f"${amount:,.2f}" for amount in rng.uniform(0, 5000, rows)],
+            "at": [f"{hour:02d}:30" for hour in rng.integers(0, 24, rows)],
+            "marked": [*["-"], *map(str, range(rows - 1))],
+            "compact_date": days.strftime("%Y%m%d"),
+            "town": ["Bern", "Zug"] * (rows // 2),
+            "price": rng.normal(size=rows),
+        }
+    )
+    read = pd.read_csv(io.StringIO(table.to_csv(index=False)))
+    assert read.loc[0, "day"] == "01/01/2012"
+    return read
+
+
+CIRCLES = ["weekday_sin", "weekday_cos", "yearday_sin", "yearday_cos"]
+
+
+def test_strings_are_read_and_predicted_as_track_does():
+    table = from_csv()
+    tracked = sp.track(table, "price").predictions["prediction"].to_numpy()
+    model = SwordRegressor(encode=True)
+    said = model.predict_then_learn(table.drop(columns="price"), table["price"])
+    np.testing.assert_array_equal(said[1:], tracked[1:])
+    dates = [f"{name}_{part}" for name in ("day", "iso") for part in CIRCLES]
+    rest = ["share", "amount", "at_hour_sin", "at_hour_cos", "marked", *(f"compact_date_{part}" for part in CIRCLES)]
+    assert model.coef_names_.tolist() == [*dates, *rest, "town_Bern", "town_Zug"]
+
+
+def test_strings_are_read_to_the_right_values():
+    rows = (
+        TableEncoder(missing="nan")
+        .fit(from_csv())
+        .transform(from_csv()[:2].assign(share=["50%", "7 %"], amount=["$1,280", "-"]))
+    )
+    np.testing.assert_array_equal(rows[:, 8:10], [[50.0, 1280.0], [7.0, np.nan]])
+    np.testing.assert_array_equal(rows[:, 12], [np.nan, 0.0])
+    np.testing.assert_array_equal(rows[:, :4], rows[:, 4:8])  # 01/01/2012 and 2012-01-01
+    np.testing.assert_allclose(rows[0, :4], [np.sin(12 * np.pi / 7), np.cos(12 * np.pi / 7), 0.0, 1.0], atol=1e-12)  # a Sunday
+
+
+@pytest.mark.parametrize("kind", [SwordRegressor, SwordClassifier])
+def test_readings_are_kept_in_files_and_pickles(kind, tmp_path):
+    table = from_csv()
+    X, y = table.drop(columns="price"), table["price"] if kind is SwordRegressor else table["price"] > 0
+    model = kind(encode=True).partial_fit(X[:100], y[:100], **({} if kind is SwordRegressor else {"classes": [False, True]}))
+    model.save(tmp_path / "model")
+    others = [kind.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))]
+    wanted = model.predict_then_learn(X[100:], y[100:])
+    for other in others:
+        np.testing.assert_array_equal(other.predict_then_learn(X[100:], y[100:]), wanted)
+        np.testing.assert_array_equal(other.predict(X[:1]), model.predict(X[:1]))  # one row, where day or month may be first
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("day", "01/31/2012", "holds '01/31/2012' in row 1, which is not a date with the day first .*category"),
+        ("iso", "soon", "holds 'soon' in row 1, which is not a date such as .*category"),
+        ("share", "much", "holds 'much' in row 1, which is not a number such as 1280.5%.* Repair it; .*category"),
+        ("at", "25:00", "holds '25:00' in row 1, which is not a time of the day"),
+    ],
+)
+def test_a_string_that_does_not_fit_is_named_and_changes_nothing(column, value, message):
+    table = from_csv()
+    X, y = table.drop(columns="price"), table["price"]
+    strange = X.copy()
+    strange.loc[1, column] = value
+    with pytest.raises(ValueError, match=f"X: column '{column}' {message}"):
+        SwordRegressor(encode=True).fit(strange, y)
+    model, encoder = SwordRegressor(encode=True).partial_fit(X, y), TableEncoder().fit(X)
+    before, rows = model.predict(X), encoder.transform(X)
+    for call in (model.predict, lambda X: model.partial_fit(X, y), encoder.transform, encoder.partial_fit):
+        with pytest.raises(ValueError, match=f"X: column '{column}' {message}"):
+            call(strange)
+    np.testing.assert_array_equal(model.predict(X), before)
+    np.testing.assert_array_equal(encoder.transform(X), rows)
+
+
+def test_values_in_place_of_what_was_written_and_the_other_way_round():
+    X = from_csv().drop(columns="price")
+    encoder = TableEncoder(missing="nan").fit(X)
+    wanted = encoder.transform(X)
+    values = X.assign(day=pd.to_datetime(X["iso"]), iso=pd.to_datetime(X["iso"]), marked=[np.nan, *range(ROWS - 1)])
+    np.testing.assert_array_equal(encoder.transform(values), wanted)
+    np.testing.assert_array_equal(
+        TableEncoder(missing="nan").fit(values).transform(X[["marked"]].join(values.drop(columns="marked"))), wanted
+    )
+    np.testing.assert_array_equal(encoder.transform(X.assign(compact_date=X["compact_date"].astype(str))), wanted)
+    for name, value in (("share", 50.0), ("amount", 3), ("at", 5.0), ("day", 20120101)):
+        with pytest.raises(ValueError, match=f"column '{name}' held texts, each .*, at first, and now holds {value}"):
+            encoder.transform(X.assign(**{name: value}))
+
+
+def test_dates_beyond_nanoseconds_are_refused_where_there_were_nanoseconds():
+    encoder = TableEncoder().fit(pd.DataFrame({"d": pd.date_range("2024", periods=30).as_unit("ns")}))
+    late = pd.DataFrame({"d": pd.Series(["2500-01-01"]).astype("datetime64[us]")})
+    with pytest.raises(ValueError, match="column 'd' held dates at first, and now holds 2500-01-01 00:00:00"):
+        encoder.transform(late)
+
+
+def test_categories_stay_words():
+    codes = [f"{k}%" for k in (1, 2)] * 20
+    for column in (pd.Categorical(codes), pa.array(codes).dictionary_encode()):
+        table = pa.table({"code": pa.array(column)})
+        assert TableEncoder().fit(table).get_feature_names_out().tolist() == ["code_1%", "code_2%"]
+    assert TableEncoder().fit(pa.table({"code": codes})).get_feature_names_out().tolist() == ["code"]
+    numbers = pd.DataFrame({"code": pd.Categorical([1, 2] * 20)})
+    assert TableEncoder().fit(numbers).get_feature_names_out().tolist() == ["code"]
+
+
+@pytest.mark.parametrize("make", [TableEncoder, lambda: SwordRegressor(encode=True)])
+def test_what_is_left_out_or_in_doubt_is_told_in_one_warning(make):
+    days = [f"{1 + k % 12:02d}/{1 + k % 5:02d}/2012" for k in range(40)]
+    table = pd.DataFrame({"name": [f"row {k} x" for k in range(40)], "day": days, "n": np.arange(40.0)})
+    with pytest.warns(UserWarning, match="X: column 'name' is left out: every value is different") as warned:
+        model = make().fit(table, table["n"])
+    assert len(warned) == 1
+    told = str(warned[0].message)
+    assert told.startswith("X: column 'name' is left out: every value is different. Column 'day': dates such as ")
+    assert told.endswith(" Convert it first if that is wrong.")
+    assert "--" not in told
+    (model.transform if isinstance(model, TableEncoder) else model.predict)(table)  # and never again: warnings are errors here
 
 
 # ------------------------------------------------------------------ without encoding
@@ -315,7 +456,7 @@ def test_without_pyarrow_it_says_what_to_install(table, price, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for model in (SwordRegressor(encode=True), TableEncoder()):
-        with pytest.raises(ImportError, match="pip install pyarrow"):
+        with pytest.raises(ImportError, match=r"needs pyarrow, which is not installed.*pip install .*'pyarrow>="):
             model.fit(table, price)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-import json
-from collections.abc import Iterator, Mapping
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, final
 
 import numpy as np
@@ -14,31 +15,27 @@ import pyarrow.compute as pc
 from swordplay.arguments import shown
 from swordplay.encoding import sanity
 from swordplay.encoding.columns import NOTHING, Encoder, Plan, planned
+from swordplay.tables import typed
+from swordplay.tables.columns import Choice, finite, infinite
+from swordplay.tables.deciding import plainly
 from swordplay.tables.errors import TableError, nearest
 from swordplay.tables.frames import frame
+from swordplay.tables.layout import Layout
+from swordplay.tables.memory import piece
+from swordplay.tables.readings import TimeOfDay
+from swordplay.tables.readings.reading import DATES, NUMBER, TIME, TRUTH, WORD, Reading
 from swordplay.types import Matrix, State
 
-HEAD_ROWS = 10_000
-"""Rows of the first frame that say what is made of each column, as in ``swordplay track``."""
 FEWEST_DATES = 20
 """So many dates, all without a time of the day, are days; fewer may be chance."""
-NUMBER, TRUTH, WORD, DATE = pa.float64(), pa.bool_(), pa.string(), pa.timestamp("us")
-KINDS = (
-    (pa.types.is_integer, NUMBER),
-    (pa.types.is_floating, NUMBER),
-    (pa.types.is_decimal, NUMBER),
-    (pa.types.is_null, NUMBER),
-    (pa.types.is_boolean, TRUTH),
-    (pa.types.is_string, WORD),
-    (pa.types.is_large_string, WORD),
-    (pa.types.is_string_view, WORD),
-    (pa.types.is_date, DATE),
-    (pa.types.is_timestamp, DATE),
-)
-"""What values of an Arrow type are taken for."""
-MEANINGS = {NUMBER: "numbers", TRUTH: "truths", WORD: "words", DATE: "dates"}
-PARTS = {"date and time": ("hour", "weekday", "yearday"), "date": ("weekday", "yearday")}
+MEANINGS = {NUMBER: "numbers", TRUTH: "truths", WORD: "words", TIME: "times of the day"} | dict.fromkeys(DATES, "dates")
+PARTS = {"date and time": ("hour", "weekday", "yearday"), "date": ("weekday", "yearday"), "time": ("hour",)}
 """What the circles of a date tell (see ``dates``)."""
+OPTION = re.compile(r"(?:Say |If the \w+ is a decimal one, say )?--types .*$")
+"""The end of a remark that says how the command is told otherwise."""
+
+AS_WORDS = "Repair it; or, to have words, fit anew with the column as a category (such as by astype('category'))."
+"""What to do about texts that are no numbers, dates or times where most of their column are."""
 
 
 @final
@@ -49,16 +46,19 @@ class FrameEncoder:
     ----------
     encoder
         What is made of each column.
-    types
-        The type of each column, by its name.
+    layout
+        Names of the columns, and how each of them is read.
     """
 
-    def __init__(self, encoder: Encoder, types: Mapping[str, Any]) -> None:
-        self.encoder, self.types = encoder, dict(types)
+    def __init__(self, encoder: Encoder, layout: Layout) -> None:
+        self.encoder, self.layout = encoder, layout
 
     @classmethod
     def begin(cls, table: Any) -> Self:
         """One for frames that look like this one; nothing is learned yet.
+
+        Columns are read as ``swordplay track`` reads them, by the first 10,000 rows; but strings that are categories (of
+        pandas, polars or Arrow) stay words. What was left out or is in doubt is told in one warning.
 
         Raises
         ------
@@ -69,10 +69,28 @@ class FrameEncoder:
         _require_different(rows.column_names)
         if not rows.num_columns or not len(rows):
             raise TableError(f"X must have at least one row and one column, got shape {(len(rows), rows.num_columns)}.")
-        types = {field.name: _kind(field) for field in rows.schema}
-        head = _batch(rows.slice(0, HEAD_ROWS), types)
-        plans = [_planned(name, head.column(name)) for name in types]
-        return cls(Encoder(plans, lags=0, labels=False), types)
+        for field in rows.schema:
+            if typed.kind_of(field.type) is None:
+                raise TableError(
+                    f"X: column {field.name!r} holds values of type {shown(str(field.type), 40)[1:-1]}, and not numbers, "
+                    "truths, words or dates. Convert it or drop it."
+                )
+        remarks: list[str] = []
+        words = {field.name: "word" for field in rows.schema if _is_category(field.type)}
+
+        def head(names: Sequence[str]) -> pa.RecordBatch:
+            return piece(rows.select(list(names)).slice(0, typed.HEAD_ROWS))
+
+        layout = typed.decided("X", rows.schema, len(rows), head, Choice(None, types=words), remarks)
+        first = _read(rows.slice(0, typed.HEAD_ROWS), layout)
+        plans = [_planned(name, first.column(name)) for name in layout.names]
+        _tell(plans, remarks)
+        return cls(Encoder(plans, lags=0, labels=False), layout)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of a frame."""
+        return self.layout.names
 
     @property
     def start(self) -> int:
@@ -127,30 +145,36 @@ class FrameEncoder:
         """A frame as a record batch in the types of the first one; its columns may come in any order."""
         names = rows.column_names
         _require_different(names)
-        for name in self.types:
+        for name in self.columns:
             if name not in names:
                 raise TableError(f"X has no column {name!r}, which it had at first.{nearest(name, names)} Give it again.")
         for name in names:
-            if name not in self.types:
+            if name not in self.columns:
                 raise TableError(f"X has a column {name!r} that it did not have at first. Leave it out, or fit anew.")
-        return _batch(rows, self.types)
+        return _read(rows, self.layout)
 
     def state(self) -> State:
         """All that the next frame needs."""
-        types = [[name, str(kind)] for name, kind in self.types.items()]
-        return {"types": json.dumps(types), **self.encoder.state()}
+        return {"layout": self.layout.text(), **self.encoder.state()}
 
     @classmethod
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The one that was saved."""
-        known = {str(kind): kind for kind in MEANINGS}
-        types = {name: known[kind] for name, kind in json.loads(saved["types"])}
+        layout = Layout.read(saved["layout"])[0]
         encoder = Encoder.resumed(saved, 0, labels=False)
         sanity.require_encoder(encoder)
+        types = {field.name: field.type for field in layout.schema}
         kinds = [(one.name, NOTHING.get(one.kind)) for one in encoder.plans]
-        if [name for name, _ in kinds] != list(types) or any(kind not in (None, types[name]) for name, kind in kinds):
-            raise sanity.refuse(f"the types of the columns are {shown(saved['types'])}")
-        return cls(encoder, types)
+        if not {name for name, _ in kinds} <= set(layout.names) or any(
+            kind is not None and kind != types.get(name) for name, kind in kinds
+        ):
+            raise sanity.refuse(f"the layout of the columns is {shown(saved['layout'])}")
+        return cls(encoder, layout)
+
+
+def _is_category(stored: Any) -> bool:
+    """Whether values are categories that are words, as somebody has said."""
+    return bool(pa.types.is_dictionary(stored)) and typed.kind_of(stored) == WORD
 
 
 def _planned(name: str, values: Any) -> Plan:
@@ -166,40 +190,85 @@ def _require_different(names: list[str]) -> None:
         raise TableError(f"X has two columns called {twice!r}. Rename one.")
 
 
-def _kind(field: Any) -> Any:
-    stored = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    kind = next((kind for test, kind in KINDS if test(stored)), None)
-    if kind is None:
-        raise TableError(
-            f"X: column {field.name!r} holds values of type {stored}, and not numbers, truths, words or dates. "
-            "Convert it or drop it."
-        )
-    return kind
+def _tell(plans: Sequence[Plan], remarks: Sequence[str]) -> None:
+    """Warn of columns that are left out and of readings that are in doubt, all at once."""
+    left = [f"column {one.name!r} is left out: {one.why}." for one in plans if one.kind == "left out"]
+    doubts = [OPTION.sub("Convert it first if that is wrong.", remark) for remark in remarks]
+    if left or doubts:
+        warnings.warn(" ".join(["X:", *left, *doubts]), UserWarning, stacklevel=2)
 
 
-def _batch(rows: Any, types: Mapping[str, Any]) -> Any:
-    """Rows as one record batch of the given types, null where something is missing."""
-    return pa.RecordBatch.from_arrays([_typed(name, rows.column(name), kind) for name, kind in types.items()], list(types))
+def _read(rows: Any, layout: Layout) -> pa.RecordBatch:
+    """Rows as one record batch of the layout's types, null where something is missing; columns may come in any order.
+
+    Raises
+    ------
+    TableError
+        If a value does not fit: says which column, which value and what to do.
+    """
+    kinds = zip(layout.input, layout.schema, strict=True)
+    arrays = [_values(into.name, rows.column(into.name), at_first.type, into.type, layout) for at_first, into in kinds]
+    return finite(pa.RecordBatch.from_arrays(arrays, list(layout.names)))
 
 
-def _typed(name: str, column: Any, kind: Any) -> Any:
-    values = pa.concat_arrays(column.unify_dictionaries().chunks) if column.num_chunks else pa.array([], column.type)
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if pa.types.is_timestamp(values.type) and values.type.tz is not None and kind == DATE:
-        values = pc.cast(values, pa.timestamp("us", "UTC"), safe=False)
+def _values(name: str, column: Any, stored: Any, kind: Any, layout: Layout) -> pa.Array:
+    """The values of a column.
+
+    Parameters
+    ----------
+    name, column
+        Its name, and what is there now.
+    stored, kind
+        The type of the values in the first frame, and of what is made of them.
+    layout
+        How they are read.
+    """
+    values = typed.plain(piece(pa.table({name: column})).column(0))
+    found, reading = typed.kind_of(values.type), layout.readings.get(name)
+    if found is None:
+        raise _differs(name, MEANINGS[stored], values)
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), kind)
+    if reading is not None and stored == WORD != found:  # what was written at first comes as a value now
+        if not _taken_for(found, kind) or (kind == NUMBER and reading.said):  # such as 3.5 where 50% was: 3.5% or 350%?
+            raise _differs(name, f"texts, each {reading.expected},", values)
+        stored, reading = kind, None
+    if found == WORD != stored:
+        values = _fitting(name, values, TimeOfDay() if stored == TIME else plainly(stored, "."), "Repair it, or fit anew.")
+    elif not _taken_for(found, stored):
+        raise _differs(name, MEANINGS[stored], values)
     try:
-        values = pc.cast(values, kind, safe=kind == TRUTH)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        example = values.drop_null()[0].as_py()
-        raise TableError(
-            f"X: column {name!r} held {MEANINGS[kind]} at first, and now holds {shown(example, 40)}. Convert it, or fit anew."
-        ) from error
-    if kind == NUMBER and not pc.all(pc.is_finite(values), min_count=0).as_py():
-        if pc.any(pc.is_inf(values)).as_py():
-            row = pc.index(pc.is_inf(values), True).as_py()
-            raise TableError(
-                f"X must not contain infinity: column {name!r} holds {values[row].as_py()} in row {row}. Repair it."
-            )
-        values = pc.if_else(pc.is_nan(values), None, values)
+        # Nanoseconds do not reach all years; whatever else is lost by casting is digits that nobody needs.
+        values = pc.cast(values, stored) if stored in DATES and stored.unit == "ns" else typed.cast(values, stored)
+    except pa.ArrowInvalid as error:
+        raise _differs(name, MEANINGS[stored], values) from error
+    if reading is not None:
+        values = _fitting(name, values, reading, AS_WORDS)
+    beyond = infinite(values)
+    if beyond.any():
+        row = int(beyond.argmax())
+        raise TableError(f"X must not contain infinity: column {name!r} holds {values[row].as_py()} in row {row}. Repair it.")
     return values
+
+
+def _taken_for(found: Any, wanted: Any) -> bool:
+    """Whether values of one type can stand for those of another: dates of any unit, truths as 1 and 0, anything as words."""
+    return found == wanted or wanted == WORD or (found, wanted) == (TRUTH, NUMBER) or (found in DATES and wanted in DATES)
+
+
+def _fitting(name: str, values: pa.Array, reading: Reading, remedy: str) -> pa.Array:
+    """Values that are read, each of which has to fit."""
+    read, bad = reading.convert(values)
+    if bad.any():
+        row = int(bad.argmax())
+        raise TableError(
+            f"X: column {name!r} holds {shown(values[row].as_py(), 40)} in row {row}, which is not {reading.expected}, as most "
+            f"of the first values were. {remedy}"
+        )
+    return read
+
+
+def _differs(name: str, before: str, values: pa.Array) -> TableError:
+    known = values.drop_null()
+    example = shown(str(known[0].as_py()), 40)[1:-1] if len(known) else f"values of type {values.type}"
+    return TableError(f"X: column {name!r} held {before} at first, and now holds {example}. Convert it, or fit anew.")

@@ -89,7 +89,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         if not reset and self._is_clean(X):
             return X
         frames.refuse_columns(X, self._remedy())
-        refuse_strings("X", X)
+        refuse_words("X", X)
         return refuse_huge("X", self._narrow(validate_data(self, X, accept_sparse="csr", **AS_DOUBLES, reset=reset)))
 
     def _rows_and_targets(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
@@ -99,7 +99,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         if not reset and type(y) is np.ndarray and y.shape == np.shape(X)[:1] and y.dtype.kind in "fiub" and self._is_clean(X):
             return X, y if is_moderate(y) else column_or_1d(check_array(y, ensure_2d=False, input_name="y"))
         frames.refuse_columns(X, self._remedy())
-        refuse_strings("X", X)
+        refuse_words("X", X)
         rows, targets = validate_data(self, X, y, accept_sparse="csr", **AS_DOUBLES, reset=reset)
         return refuse_huge("X", self._narrow(rows)), targets
 
@@ -114,7 +114,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         check_consistent_length(rows, targets)
         self.encoder_ = encoder
         if reset and frames.is_frame(X):
-            self.n_features_in_, self.feature_names_in_ = len(encoder.types), np.array(list(encoder.types), dtype=object)
+            self.n_features_in_, self.feature_names_in_ = len(encoder.columns), np.array(encoder.columns, dtype=object)
         return rows, targets
 
     def _framed(self, X: Any, *, reset: bool) -> Any:
@@ -194,8 +194,8 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 AS_DOUBLES = {"dtype": np.float64, "order": "C"}
 
 
-def refuse_strings(name: str, values: Any) -> None:
-    """Numbers in quotes would be read as numbers; whoever sends them has not looked at the data."""
+def refuse_words(name: str, values: Any) -> None:
+    """Numbers in quotes would be read as numbers, and dates as nanoseconds; whoever sends them has not looked at the data."""
     if isinstance(values, np.ma.MaskedArray):
         arguments.unmasked(name, values)
     if hasattr(values, "tocsr"):
@@ -207,9 +207,14 @@ def refuse_strings(name: str, values: Any) -> None:
     for value in raw.flat if raw.dtype.kind == "O" else ():
         if isinstance(value, np.ma.MaskedArray):  # such as np.ma.masked, which float() takes for 0
             arguments.unmasked(name, value)
-    quoted = raw.dtype.kind in "US" or (raw.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in raw.flat))
-    if quoted:
-        raise ValueError(f"{name} must hold numbers, got strings in {arguments.shown(values)}. Encode or convert them first.")
+    if isinstance(values, list) and raw.dtype.kind in "US":
+        raw = np.asarray(values, dtype=object)  # one string makes strings of all the numbers beside it
+    what, example = frames.held(raw)
+    if what:
+        raise ValueError(
+            f"{name} must hold numbers, got {'strings' if what == 'words' else what} such as {arguments.shown(example, 40)} "
+            f"({type(values).__name__}). Encode or convert them first."
+        )
 
 
 def _is_table(values: list[Any]) -> bool:
@@ -230,6 +235,7 @@ def refuse_huge(name: str, values: Any) -> Any:
     """Finite values whose squares would overflow."""
     numbers = values if isinstance(values, np.ndarray) else values.data
     if numbers.size and not is_moderate(numbers):
+        arguments.require_finite(name, numbers)
         worst = numbers.flat[np.abs(numbers).argmax()]
         raise ValueError(f"{name} must not pass {LARGEST:g} in magnitude, got {worst:g}. Drop or repair that entry.")
     return values
@@ -244,7 +250,7 @@ def loss_weights(sample_weight: Any, count: int) -> Vector | None:
     """Factors of the losses, shape ``(T,)``; None for all ones."""
     if sample_weight is None:
         return None
-    refuse_strings("sample_weight", sample_weight)
+    refuse_words("sample_weight", sample_weight)
     weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0)
     if weights.ndim == 0:
         weights = np.full(count, float(weights))

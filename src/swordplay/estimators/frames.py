@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from swordplay import extras
 from swordplay.arguments import shown
 from swordplay.types import Matrix
 
@@ -36,18 +37,18 @@ def refuse_columns(X: Any, remedy: str) -> None:
         if getattr(dtype, "kind", "") in ("f", "i", "u", "b"):
             continue
         values = np.asarray(X.iloc[:, k] if hasattr(X, "iloc") else X[name])
-        what, example = _held(values)
+        what, example = held(values)
         if what:
             raise ValueError(f"X: column {str(name)!r} holds {what} such as {shown(example, 40)}, and not numbers. {remedy}")
 
 
-def _held(values: Any) -> tuple[str, Any]:
-    """What a column holds that is no number, and the first such value; nothing if all is well."""
+def held(values: Any) -> tuple[str, Any]:
+    """What an array holds that is no number, and the first such value; nothing if all is well."""
     if values.dtype.kind in KINDS:
-        return KINDS[values.dtype.kind], str(values[0]) if len(values) else ""
+        return KINDS[values.dtype.kind], str(values.flat[0]) if values.size else ""
     if values.dtype.kind != "O":
         return "", None
-    for value in values:
+    for value in values.flat:
         if isinstance(value, str | bytes):
             return "words", value
         if hasattr(value, "isoformat"):  # dates and times of Python and pandas
@@ -70,20 +71,19 @@ def encoder_of(X: Any, known: Any = None) -> Any:
     ImportError
         If pyarrow is not installed.
     """
-    try:
-        from swordplay.encoding.frames import FrameEncoder
-    except ModuleNotFoundError as error:
-        if error.name != "pyarrow":
-            raise
-        raise ImportError("words and dates are encoded with pyarrow. Install it with: pip install pyarrow") from error
-    return FrameEncoder.begin(X) if known is None else copy.deepcopy(known)
+    return _frame_encoder().begin(X) if known is None else copy.deepcopy(known)
 
 
 def resumed(saved: Any) -> Any:
     """The encoder that was saved."""
-    from swordplay.encoding.frames import FrameEncoder
+    return _frame_encoder().resumed(saved)
 
-    return FrameEncoder.resumed(saved)
+
+def _frame_encoder() -> Any:
+    """The class, imported when it is needed: pyarrow takes long, and need not be there."""
+    with extras.needing("encode=True and TableEncoder", "cli", "pyarrow"):
+        from swordplay.encoding.frames import FrameEncoder
+    return FrameEncoder
 
 
 def without_missing(rows: Matrix, means: Any) -> Matrix:

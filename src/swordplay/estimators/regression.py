@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play, real_targets, refuse_strings
+from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play, real_targets, refuse_words
 from swordplay.types import Vector
 
 
@@ -78,7 +78,7 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
             fresh = fresh or not self.__sklearn_is_fitted__()
             if not fresh:
                 _ = self.model_  # refuses parameters that have changed, before anything else is looked at
-            refuse_strings("y", y)
+            refuse_words("y", y)
             rows, targets = self._rows_and_targets(X, y, reset=fresh)
             targets = real_targets(targets)
             weights = loss_weights(sample_weight, len(targets))

@@ -51,8 +51,8 @@ class SwordRegressor(Explained, Regression):
         How many of the last targets join the columns. :meth:`predict` uses the last ones that were learned for all its rows.
     encode
         Whether X may be a data frame with words, dates, truths and missing values, of which numbers are made as in
-        ``swordplay track`` (see :class:`TableEncoder`): a category gets a column with the first row that is learned of it, and
-        what is missing counts as usual. Needs pyarrow.
+        ``swordplay track`` (see :class:`TableEncoder`): strings such as ``"50%"`` and ``"31/01/2012"`` are read, a category
+        gets a column with the first row that is learned of it, and what is missing counts as usual. Needs pyarrow.
 
     Attributes
     ----------

@@ -18,10 +18,12 @@ MISSING = ("mean", "nan")
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Make numbers of a data frame, as ``swordplay track`` does.
 
-    Numbers stay as they are, truths become 1 and 0. Words get a column for each category, in the order in which they appear;
-    from the 51st on they share one. Dates become circles: the hour of the day (where there are hours), the day of the week
-    and the day of the year. A column of 20 or more words that are all different, and one that only counts 2,000 or more rows,
-    are left out. What is made of each column is decided by the first table, and kept.
+    Strings that are written numbers, dates, times or truths are read as such: ``"50%"``, ``"$1,280"``, ``"31/01/2012"``; those
+    that are categories (of pandas, polars or Arrow) stay words. Numbers stay as they are, truths become 1 and 0. Words get a
+    column for each category, in the order in which they appear; from the 51st on they share one. Dates become circles: the hour
+    of the day (where there are hours), the day of the week and the day of the year. A column of 20 or more words that are all
+    different, one that only counts 2,000 or more rows, and one without a value are left out, with a warning. What is made of
+    each column is decided by the first 10,000 rows of the first table, and kept: a value that does not fit is refused later on.
 
     Categories that :meth:`transform` has not met are 0 in all columns; :meth:`partial_fit` lets them join, behind the others.
 
@@ -100,7 +102,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns of :meth:`transform`, such as ``size``, ``town_Bern`` or ``day_hour_sin``."""
         check_is_fitted(self)
-        names = list(self.encoder_.types)
+        names = list(self.encoder_.columns)
         if input_features is not None and list(input_features) != names:
             raise ValueError(f"input_features is not equal to feature_names_in_: {arguments.shown(names)}.")
         return np.array(self.encoder_.names(), dtype=object)
@@ -118,7 +120,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self._sums, self._counts = sums + np.nansum(rows, axis=0), counts + np.count_nonzero(~np.isnan(rows), axis=0)
         self.encoder_ = encoder
         if fresh and frames.is_frame(X):
-            self.n_features_in_, self.feature_names_in_ = len(encoder.types), np.array(list(encoder.types), dtype=object)
+            self.n_features_in_, self.feature_names_in_ = len(encoder.columns), np.array(encoder.columns, dtype=object)
 
     def _clean(self, X: Any, *, fresh: bool) -> Any:
         """A frame as it is; arrays as scikit-learn checks them."""

@@ -149,7 +149,7 @@ def require(where: str, names: Sequence[str], choice: Choice) -> None:
     if absent:
         known = shown(", ".join(names), 160)[1:-1]
         several = "".join(f" Nor a column {name!r}.{nearest(name, names)}" for name in absent[1:4])
-        raise TableError(f"{where} has no column {absent[0]!r}.{nearest(absent[0], names)}{several} There are: {known}.")
+        raise TableError(f"{where} has no column {shown(absent[0])}.{nearest(absent[0], names)}{several} There are: {known}.")
 
 
 def rounded(name: str) -> str:

@@ -97,7 +97,7 @@ class MemoryTable(TypedTable):
 
     def _head(self, names: Sequence[str]) -> pa.RecordBatch:
         """The first rows of some columns."""
-        return _piece(self._rows.select(list(names)).slice(0, HEAD_ROWS))
+        return piece(self._rows.select(list(names)).slice(0, HEAD_ROWS))
 
     @property
     def size(self) -> int | None:
@@ -124,7 +124,7 @@ class MemoryTable(TypedTable):
 
     def _taken(self, start: int, count: int) -> pa.RecordBatch:
         """Some rows in one piece, as they are stored."""
-        return _piece(self._rows.select(self.schema.names).slice(start, count))
+        return piece(self._rows.select(self.schema.names).slice(start, count))
 
     def _fingerprint(self, done: int) -> str:
         """Of the first rows that are done, or of all there are."""
@@ -161,7 +161,7 @@ def _letters(words: pa.StringArray) -> bytes:
     return letters.slice(int(ends[0]), int(ends[-1] - ends[0])).to_pybytes() if len(words) else b""
 
 
-def _piece(rows: pa.Table) -> pa.RecordBatch:
+def piece(rows: pa.Table) -> pa.RecordBatch:
     """Rows in one piece."""
     return pa.RecordBatch.from_arrays([_joined(column) for column in rows.combine_chunks().columns], schema=rows.schema)
 

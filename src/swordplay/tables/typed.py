@@ -88,7 +88,7 @@ class TypedTable(Table):
     def _typed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The values as they are stored, in one of the types that are used here."""
         schema = self._layout.input
-        arrays = [_cast(rows.column(name), kind) for name, kind in zip(schema.names, schema.types, strict=True)]
+        arrays = [cast(rows.column(name), kind) for name, kind in zip(schema.names, schema.types, strict=True)]
         if self._layout.missing:
             arrays = list(map(self._layout.known, arrays))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -137,8 +137,8 @@ def _decision(field: pa.Field, kind: pa.DataType | None, head: pa.RecordBatch, c
     if kind is None:
         return deciding.nested(name, f"values of type {shown(str(field.type), 40)[1:-1]}", choice)
     if kind == WORD:
-        return _of_texts(name, known(_plain(head.column(name)).cast(WORD), (*MISSING, *choice.missing)), choice)
-    values = _cast(head.column(name), kind)
+        return _of_texts(name, known(plain(head.column(name)).cast(WORD), (*MISSING, *choice.missing)), choice)
+    values = cast(head.column(name), kind)
     if kind == NUMBER:
         return deciding.of_numbers_stored(name, values, choice)
     return deciding.of_others_stored(name, values, kind, choice)
@@ -164,13 +164,14 @@ def _of_texts(name: str, texts: pa.Array, choice: Choice) -> Decision:
     return made._replace(reading=deciding.plainly(made.type, "."))
 
 
-def _plain(values: pa.Array) -> pa.Array:
+def plain(values: pa.Array) -> pa.Array:
+    """Values without a dictionary."""
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Values in another type; lengths of time in seconds."""
-    values = _plain(values)
+    values = plain(values)
     if pa.types.is_duration(values.type):
         return pc.divide(pc.cast(values.cast(pa.int64()), NUMBER, safe=False), UNITS[values.type.unit])
     return pc.cast(values, kind, safe=False)
