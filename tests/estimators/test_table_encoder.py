@@ -266,7 +266,7 @@ def test_readings_are_kept_in_files_and_pickles(kind, tmp_path):
     [
         ("day", "01/31/2012", "holds '01/31/2012' in row 1, which is not a date with the day first .*category"),
         ("iso", "soon", "holds 'soon' in row 1, which is not a date such as .*category"),
-        ("share", "much", "holds 'much' in row 1, which is not a number such as 1280.5%.* Repair it; .*category"),
+        ("share", "much", "holds 'much' in row 1, which is not a number such as 12.5%.* Repair it; .*category"),
         ("at", "25:00", "holds '25:00' in row 1, which is not a time of the day"),
     ],
 )

@@ -163,13 +163,17 @@ class FrameEncoder:
         layout = Layout.read(saved["layout"])[0]
         encoder = Encoder.resumed(saved, 0, labels=False)
         sanity.require_encoder(encoder)
-        types = {field.name: field.type for field in layout.schema}
-        kinds = [(one.name, NOTHING.get(one.kind)) for one in encoder.plans]
-        if not {name for name, _ in kinds} <= set(layout.names) or any(
-            kind is not None and kind != types.get(name) for name, kind in kinds
-        ):
+        types = {field.name: _family(field.type) for field in layout.schema}
+        kinds = {one.name: NOTHING.get(one.kind) for one in encoder.plans}
+        used = {name: _family(kind) for name, kind in kinds.items() if kind is not None}
+        if not set(kinds) <= set(layout.names) or any(types.get(name) != family for name, family in used.items()):
             raise sanity.refuse(f"the layout of the columns is {shown(saved['layout'])}")
         return cls(encoder, layout)
+
+
+def _family(kind: Any) -> str:
+    """The name of a type without its unit and zone."""
+    return str(kind).partition("[")[0]
 
 
 def _is_category(stored: Any) -> bool:
