@@ -11,7 +11,7 @@ from swordplay import checkpoint, sklearn
 from swordplay.checkpoint import CheckpointError
 from swordplay.state import Range, require
 
-QUICK, DEEP, CHUNK = 1_200, 1_000_000, 500
+QUICK, DEEP, CHUNK = 880, 1_000_000, 500
 """Changes in all, and of each kind in one process."""
 
 
@@ -103,6 +103,67 @@ def test_ranges():
             require("n", [1.0, bad], counts)
     with pytest.raises(ValueError, match=r"got -2\. The"):
         require("n", -2.0, Range(-1.0, 1.0))
+
+
+def test_numbers_in_quotes_are_no_numbers():
+    with pytest.raises(ValueError, match=r"state\['n'\] must hold numbers, got '5'"):
+        require("n", "5", Range(0.0, 10.0))
+
+
+def resumed_with(**changes):
+    """A tracker of words, numbers and dates with one entry changed."""
+    from swordplay.tracking import Settings, Tracker
+    from tracking.worlds import tracked, world
+
+    tracker, _ = tracked(world("multi-class", 60, seed=3), Settings("y", lags=1), [60])
+    state = tracker.state()
+    for name, change in changes.items():
+        assert change(state[name]) is not state[name]
+        state[name] = change(state[name])
+    return Tracker.resumed(state)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [
+        ("encoder.starts", lambda _: "-1", "places where columns begin are -1"),
+        ("encoder.starts", lambda text: text.replace('"z": 1', '"z": true'), "places where columns begin"),
+        ("encoder.starts", lambda text: text.replace('"z": 1', '"z": 0'), "places where columns begin"),
+        ("encoder.plans", lambda text: text.replace('"number", ""', '"number", 0.5', 1), "the plan of a column is"),
+        ("encoder.missing", lambda text: text.replace(": ", ': "', 1).replace(",", '",', 1), "counts of missing values"),
+        ("encoder.width", lambda width: width + 1, "do not fill columns"),
+        ("recognised", lambda text: text.replace("false]", "true]"), "the task is"),
+        ("settings", lambda text: text.replace('"squared"', '"cubed"'), "the settings are"),
+        ("carried", lambda text: text.replace('"when"', '"loss"'), "beside the predictions"),
+        ("carried", lambda text: text.replace("timestamp[us]", "double"), "beside the predictions as double"),
+        ("order.clocks", lambda text: text.replace('"when"', '"name"'), "'name' is watched, and holds no dates"),
+        ("order.keyed", lambda _: True, "are watched"),
+        ("order.series.changes", lambda changes: changes + 2**53, "whole numbers from 0 to 1.1259e"),
+        ("tally.confusion", lambda counts: np.pad(counts, (0, 5)), "tally.confusion has shape"),
+        ("tally.last.targets", lambda places: places + 50.0, "tally.last.targets"),
+        ("tally.last.times", lambda times: times[1:], "the same number of rows"),
+        ("recorder.began", lambda _: 1e16, "recorder.began"),
+        ("recorder.coefficients", lambda found: found[None], "coefficients have shape"),
+        ("kind", lambda _: "double", "classes"),
+    ],
+)
+def test_parts_of_a_tracker_refuse_what_no_table_leads_to(name, change, told):
+    resumed_with()
+    with pytest.raises(ValueError, match=told):
+        resumed_with(**{name: change})
+
+
+def test_targets_as_large_as_they_may_be_can_be_resumed():
+    import pyarrow as pa
+
+    from swordplay.tracking import Settings
+    from tracking.worlds import tracked
+
+    x = np.random.default_rng(0).normal(size=200)
+    batch = pa.record_batch({"x": x, "y": 1e59 * x + 1e58})
+    whole, _ = tracked(batch, Settings("y", lags=1), [200])
+    cut, _ = tracked(batch, Settings("y", lags=1), [40], save=True)
+    assert cut.errors() == whole.errors()
 
 
 def test_changed_states_are_refused_or_used():

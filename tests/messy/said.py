@@ -29,6 +29,11 @@ SAID = {
         options={"types": {"day": "day-first"}},
     ),
     "left out": Messy(column("a", "b"), {"y": "number"}, options={"types": {"x": "skip"}}),
+    "nothing to tell dates by": Messy(
+        column("", ""),
+        error=("--types x=date cannot be followed: the column has no value to tell by. Leave it out of --types.",),
+        options={"types": {"x": "date"}},
+    ),
     "no numbers": Messy(
         column("a7", "b8"),
         error=("--types x=number does not fit: 'a7' is not a number", "x=word", "x=skip"),

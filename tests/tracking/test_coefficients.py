@@ -1,6 +1,7 @@
 """Coefficients of stretches: columns and classes may join, memory stays bounded."""
 
 import numpy as np
+import pytest
 
 from swordplay.tracking.coefficients import CELLS, MOST_CLASSES, Paths
 from swordplay.tracking.drivers import drivers
@@ -14,6 +15,20 @@ def test_columns_and_classes_join_late():
     assert told.shape == (3, 3, 2)
     np.testing.assert_array_equal(told[:, 1], [[1.0, np.nan], [2.0, 3.0], [9.0, 9.0]])
     np.testing.assert_array_equal(told[:, 0, 0], [np.nan, 5.0, 0.0])
+
+
+def test_what_single_precision_has_no_room_for_is_the_largest_number():
+    paths = Paths(1)
+    paths.put(0, {0: np.array([1e60, -1e60, 1.0])})
+    np.testing.assert_array_equal(paths.kept[0, 0], np.array([3.4028235e38, -3.4028235e38, 1.0], np.float32))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (3, 1, 3), (2, 0, 3), (2, MOST_CLASSES + 1, 3), (2, 1, CELLS + 1), (2, 3)])
+def test_coefficients_of_other_stretches_are_refused(shape):
+    with pytest.raises(ValueError, match="coefficients have shape"):
+        Paths(4).load_state({"coefficients": np.zeros(shape, np.float32)}, 2)
+    with pytest.raises(ValueError, match="coefficients are of type float64"):
+        Paths(4).load_state({"coefficients": np.zeros((2, 1, 3))}, 2)
 
 
 def test_memory_is_bounded_whatever_the_width():

@@ -35,7 +35,7 @@ LIVE_RANGES = {
     "last_norm": POSITIVE,
     "candidate": SLOPES,
     "trust": SHARE,
-    "total": POSITIVE,
+    "total": Range(0.0, 1e280),
     "level": POSITIVE,
     "rate": Range(0.0, np.inf),
     "norm": POSITIVE,
@@ -45,7 +45,8 @@ LIVE_RANGES = {
     "magnitude": POSITIVE,
     "weight": Range(0.0, 1e60),
 }
-"""Of ``live``; what is not named here is any number that is not vast."""
+"""Of ``live``; what is not named here is any number that is not vast. The total is one of squared losses: 1e240 for targets of
+1e60."""
 ROW_RANGES = {
     layout.STEP: Range(0.0, VAST),
     layout.EXTRA: Range(0.0, 1.0, whole=True),

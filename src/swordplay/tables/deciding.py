@@ -111,6 +111,8 @@ def _unfit(name: str, values: pa.Array, choice: Choice) -> str:
     """Why a column is not what the user says, by an example."""
     said = choice.types[name]
     known = columns.unmarked(values).drop_null()
+    if not len(known):
+        return f"--types {shell(name)}={said} cannot be followed: the column has no value to tell by. Leave it out of --types."
     readings: dict[str, Reading] = {"number": Amount(), "truth": Truth(), "time": TimeOfDay()}
     bad = readings[KINDS[said]].convert(known).bad if KINDS[said] in readings else np.ones(len(known), bool)
     example = known[int(bad.argmax())].as_py()

@@ -20,6 +20,9 @@ CELLS = 512
 MOST_CLASSES = 6
 """of at most so many classes, the first ones."""
 
+LARGEST = float(np.finfo(np.float32).max)
+"""In single precision; targets may be larger."""
+
 Now = Mapping[int, Vector]
 """Coefficients of each model by the place of its class (0 for a regression), shape ``(d,)`` each."""
 
@@ -45,7 +48,7 @@ class Paths:
         width = self.kept.shape[2]
         for place, values in now.items():
             if place < self.kept.shape[1]:
-                some = values[:width]
+                some = np.clip(values[:width], -LARGEST, LARGEST)
                 self.kept[here, place, : len(some)] = some
 
     def _fit(self, now: Now) -> None:

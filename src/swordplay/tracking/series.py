@@ -90,7 +90,9 @@ class Series:
             self.turns[way] = np.concatenate([known, self._marks(columns, rows)])
         if not self.sealed:
             rows = np.arange(min(len(batch), SAMPLE_ROWS - len(self.sample)))
-            fresh = np.column_stack([times[rows].astype(np.int64), self._marks(columns, rows)])
+            # Years are numbers, which may be of any size: their bits tell them apart as well.
+            dates = times[rows] if times.dtype == np.int64 else times[rows].astype(np.float64).view(np.int64)
+            fresh = np.column_stack([dates, self._marks(columns, rows)])
             self.sample = np.concatenate([self.sample, fresh])
             if len(self.sample) == SAMPLE_ROWS:
                 self.found, self.sealed, self.sample = self.together(), True, self.sample[:0]
