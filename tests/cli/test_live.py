@@ -159,6 +159,13 @@ def test_a_task_that_changes_is_said(piped):
     assert "y: regression and not binary, as the values are numbers, not all of them whole" in err
 
 
+def test_what_is_confirmed_at_the_end_of_a_short_pipe_is_said(piped):
+    rows = ["x,y\n", *(f"{k % 7},{k % 5}.5\n" for k in range(69))]
+    code, _, err = piped(rows, size=40, seconds=1.3)
+    assert code == 0
+    assert err.count("y: regression is confirmed by the first 69 rows.") == 1
+
+
 def test_hints_for_counts_and_classes(piped):
     rows = ["x,y\n", *(f"{k % 7},{k % 9}\n" for k in range(300))]
     _, out, err = piped(rows, "--json")

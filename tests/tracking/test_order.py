@@ -18,6 +18,7 @@ from swordplay.tables import open_table
 from swordplay.tracking import Settings, Tracker
 from swordplay.tracking.clock import dates
 from swordplay.tracking.order import OrderWatch
+from swordplay.tracking.parts import is_part
 from swordplay.tracking.series import Series, Together
 from swordplay.tracking.steps import Steps, moves
 from tracking.worlds import world
@@ -236,6 +237,14 @@ def test_series_side_by_side_within_the_quarters_of_a_year():
     assert "a value of year and quarter comes 3 times, once for each country." in watched(batch).remarks()[0].text
     long = yearly({"quarter": np.repeat([1.0, 2.0, 3.0, 4.0], 3), "country": list("abc") * 4}, years=800)
     assert told(long) == [("side by side", "--key country")]  # found by the first rows, which are then forgotten
+
+
+def test_words_are_never_counted_as_numbers():
+    """Their marks are any bits, also those of infinities and NaN, of which numpy would warn."""
+    rng = np.random.default_rng(0)
+    bits = np.array([np.inf, -np.inf, np.nan, 1e308, -1e308]).view(np.int64)
+    times = np.repeat(np.arange(40), 6)
+    assert not is_part("town", rng.choice(bits, 240), times)
 
 
 def test_few_rows_a_key_are_said():

@@ -65,7 +65,9 @@ def _counts(marks: NDArray[np.int64], starts: NDArray[np.intp], years: bool) -> 
 
     The first and the last date may be incomplete.
     """
-    numbers = marks.view(np.float64)
+    numbers = np.ascontiguousarray(marks).view(np.float64)
+    if not (np.abs(numbers) <= OF_YEARS[-1][-1]).all():  # marks of words are any bits, also those of NaN
+        return False
     sizes = np.diff(starts, append=len(marks))[1:-1]
     steps = np.diff(numbers)
     steps = np.delete(steps, starts[1:] - 1)
