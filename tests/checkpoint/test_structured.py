@@ -11,7 +11,7 @@ from swordplay import checkpoint, sklearn
 from swordplay.checkpoint import CheckpointError
 from swordplay.state import Range, require
 
-QUICK, DEEP, CHUNK = 880, 1_000_000, 500
+QUICK, DEEP, CHUNK = 660, 1_000_000, 500
 """Changes in all, and of each kind in one process."""
 
 
