@@ -119,12 +119,22 @@ def differences(saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
     # Another learner, or a part of another class, has other settings as well: they go without saying.
     told = [path for path in differ if not any(path.startswith(f"{other}.") for other in differ)]
     told = ["learner"] if "learner" in told else told
-    lines = [f"{path} was {_shown(saved, path)} and is {_shown(present, path)} here" for path in told[:MOST]]
+    lines = [_difference(path, saved, present) for path in told[:MOST]]
     return "; ".join(lines) + (f"; and {len(told) - MOST} more" if len(told) > MOST else "")
 
 
 def _same(one: Any, other: Any) -> bool:
     return np.array_equal(one, other)
+
+
+def _difference(path: str, saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
+    """What differs in one setting; of two long arrays that begin alike, the first number that does not."""
+    before, now = _shown(saved, path), _shown(present, path)
+    one, other = np.asarray(saved.get(path)), np.asarray(present.get(path))
+    if before != now or one.shape != other.shape or not one.ndim:
+        return f"{path} was {before} and is {now} here"
+    place = tuple(int(k) for k in np.argwhere(one != other)[0])
+    return f"{path}[{', '.join(map(str, place))}] was {one[place]} and is {other[place]} here"
 
 
 def _shown(flat: Mapping[str, Any], path: str) -> str:

@@ -17,6 +17,8 @@ from swordplay.state import DAMAGED, ROWS, require
 from swordplay.tracking.parts import is_named, is_part
 from swordplay.types import State
 
+FARTHEST = 1e15
+"""Years that are told apart; larger ones would not fit into whole numbers."""
 MOST_COLUMNS = 16
 """Columns that may tell series apart: words first, then truths, then whole numbers."""
 MOST_STARTS = 256
@@ -90,8 +92,8 @@ class Series:
             self.turns[way] = np.concatenate([known, self._marks(columns, rows)])
         if not self.sealed:
             rows = np.arange(min(len(batch), SAMPLE_ROWS - len(self.sample)))
-            # Years are numbers, which may be of any size: their bits tell them apart as well.
-            dates = times[rows] if times.dtype == np.int64 else times[rows].astype(np.float64).view(np.int64)
+            # Years are numbers, which may be of any size; beyond this they are no years, and one is like the other.
+            dates = times[rows] if times.dtype == np.int64 else np.clip(times[rows], -FARTHEST, FARTHEST).astype(np.int64)
             fresh = np.column_stack([dates, self._marks(columns, rows)])
             self.sample = np.concatenate([self.sample, fresh])
             if len(self.sample) == SAMPLE_ROWS:
