@@ -128,6 +128,7 @@ def test_keys_as_json(capsys, tmp_path):
     assert (found["key"], found["keys"], found["predicted"]) == (["country"], 3, 3 * (DAYS - 1))
     named = [*found["best"], *found["worst"]]
     assert sorted(one["key"]["country"] for one in named) == COUNTRIES
+    assert (found["learner"], found["first_refused"]) == ("swordplay", [])
     squares = sum(one["rows"] * one["errors"]["swordplay"] ** 2 for one in named)
     assert found["errors"]["swordplay"] == pytest.approx((squares / found["predicted"]) ** 0.5)
     assert found["keys_ahead"] == sum(one["errors"]["swordplay"] < one["errors"]["no change"] for one in named)

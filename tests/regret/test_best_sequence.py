@@ -120,9 +120,8 @@ class TestPenalty:
         best = sp.hindsight.best_sequence(stream, domain, penalty=penalty, tolerance=1e-4)
         rng = np.random.default_rng(0)
         scale = problem.Problem(stream, domain, None).scale + abs(best.loss)
-        corners = domain.project(1e6 * np.vstack([np.eye(domain.dim), -np.eye(domain.dim)]))
-        reach = sum(float(loss.value(corners).max()) for loss in stream)  # what is rounded is as large as the losses get
-        assert best.gap <= 1e-4 * scale + ROUNDING * max(1.0, reach)
+        # Where the best loss is 0, what is left is rounding: a slope that is off by it costs as much as the domain is wide.
+        assert best.gap <= 1e-4 * scale + ROUNDING * max(1.0, domain.diameter)
         for size in (0.0, 0.1, 1.0):
             moved = best.comparators + size * domain.diameter * rng.normal(size=best.comparators.shape)
             rival = domain.project(moved)

@@ -67,7 +67,7 @@ def table(contest: Contest) -> Table:
         grid.add_column(f"to {mark.name}".replace(" pieces", "\npieces") if place else f"regret\nto {mark.name}", **NUMBERS)
     grid.add_column("µs\n/row", **NUMBERS)
     for kind, (heading, style) in SECTIONS.items():
-        lines = [_line(contest, one, style) for one in contest.of(kind)]  # type: ignore[arg-type]
+        lines = [_line(contest, one, style) for one in contest.of(kind)]  # type: ignore[arg-type]  # because keys are plain strings
         lines += [["-", Text(f" {name}", style="dim"), "", "-"] for name in contest.absent if kind == "rival"]
         if lines:
             grid.add_row("", Text(heading, style=f"italic {style}".strip()))

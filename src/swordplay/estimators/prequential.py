@@ -186,12 +186,12 @@ class _Told(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
 
 @final
-class _ToldNumbers(RegressorMixin, _Told):  # type: ignore[misc]
+class _ToldNumbers(RegressorMixin, _Told):  # type: ignore[misc]  # scikit-learn has no types
     """For regressors."""
 
 
 @final
-class _ToldClasses(ClassifierMixin, _Told):  # type: ignore[misc]
+class _ToldClasses(ClassifierMixin, _Told):  # type: ignore[misc]  # scikit-learn has no types
     """For classifiers; those here let labels join late, behind the others."""
 
     @property

@@ -23,14 +23,27 @@ def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[st
     files
         What was written, by what it is.
     """
-    tracker = outcome.tracker
+    return {
+        **_run(outcome, story),
+        **_more(story),
+        "best_step_size": story.best_step if story.rows else None,
+        "effective_step_size": outcome.tracker.effective_step_size,
+        "changes": [one._asdict() for one in changes(story)],
+        "columns": [column._asdict() for column in story.columns],
+        "worst": [moment._asdict() for moment in story.worst],
+        **_end(outcome, files),
+    }
+
+
+def _run(outcome: Outcome, story: Story | KeyedStory) -> dict[str, Any]:
+    """What every run has to tell, of one series or of many."""
     return {
         "swordplay": __version__,
         "source": story.source,
         "target": story.target,
         "task": story.task,
-        "why": tracker.recognised.why,
-        "rows": tracker.rows,
+        "why": outcome.tracker.recognised.why,
+        "rows": outcome.tracker.rows,
         "predicted": story.rows,
         "unlabelled": story.unlabelled,
         "refused": story.refused,
@@ -39,16 +52,15 @@ def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[st
         "learner": story.learner,
         "errors": dict(story.errors),
         "verdict": verdict_of(outcome, story),
-        **_more(story),
-        "best_step_size": story.best_step if story.rows else None,
-        "effective_step_size": tracker.effective_step_size,
-        "changes": [one._asdict() for one in changes(story)],
-        "columns": [column._asdict() for column in story.columns],
-        "worst": [moment._asdict() for moment in story.worst],
+    }
+
+
+def _end(outcome: Outcome, files: Mapping[str, str]) -> dict[str, Any]:
+    return {
         "remarks": list(outcome.remarks),
         "files": dict(files),
         "seconds": round(outcome.seconds, 3),
-        "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
+        "rows_per_second": round(outcome.tracker.rows / max(outcome.seconds, 1e-9)),
     }
 
 
@@ -70,29 +82,14 @@ def _more(story: Story) -> dict[str, Any]:
 
 def keyed_figures(outcome: Outcome, story: KeyedStory, files: Mapping[str, str]) -> dict[str, Any]:
     """The same for a run over many keys."""
-    tracker = outcome.tracker
     return {
-        "swordplay": __version__,
-        "source": story.source,
-        "target": story.target,
-        "task": story.task,
-        "why": tracker.recognised.why,
-        "rows": tracker.rows,
-        "predicted": story.rows,
-        "unlabelled": story.unlabelled,
-        "refused": story.refused,
-        "measure": story.measure,
-        "errors": dict(story.errors),
-        "verdict": verdict_of(outcome, story),
+        **_run(outcome, story),
         "columns": [column._asdict() for column in story.columns],
         "key": list(story.key),
         "keys": story.keys,
         "keys_ahead": story.ahead,
         **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("best", "worst", "largest")},
-        "remarks": list(outcome.remarks),
-        "files": dict(files),
-        "seconds": round(outcome.seconds, 3),
-        "rows_per_second": round(tracker.rows / max(outcome.seconds, 1e-9)),
+        **_end(outcome, files),
     }
 
 

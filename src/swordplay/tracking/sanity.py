@@ -147,7 +147,7 @@ def require_tracker(tracker: Tracker) -> None:
         classes = 0
     else:
         require_labels(tracker.contestants, tracker.kind)  # type: ignore[arg-type]  # because of the same
-        classes = len(tracker.contestants.places)  # type: ignore[attr-defined]
+        classes = len(tracker.contestants.places)  # type: ignore[attr-defined]  # because of the same
     if isinstance(tracker.recorder, Recorder):
         require_recorder(tracker.recorder)
         require_classes(tracker.tally, classes)
