@@ -9,7 +9,7 @@ hindsight alone could have known.
 import numpy as np
 from scipy.optimize import nnls
 
-from swordplay import datasets
+from swordplay.data import datasets
 from swordplay.sklearn import SwordAggregator
 
 bikes = datasets.bikesharing()

@@ -14,7 +14,7 @@ import numpy as np
 
 import swordplay as sp
 from loss_tables import Indices, LinearTable, QuadraticTable, Table, block_minimisers
-from swordplay.types import Array, Domain, Learner, Loss, Matrix, Vector
+from swordplay.base.types import Array, Domain, Learner, Loss, Matrix, Vector
 
 Random = np.random.Generator
 

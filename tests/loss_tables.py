@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import swordplay as sp
-from swordplay.types import Array, Domain, Loss, Matrix, Vector
+from swordplay.base.types import Array, Domain, Loss, Matrix, Vector
 
 Indices = NDArray[np.intp]
 

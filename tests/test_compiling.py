@@ -10,11 +10,11 @@ import sys
 
 import pytest
 
-from swordplay import compiling
+from swordplay.base import compiling
 
 PACKAGE = compiling.PACKAGE
 FILES = sorted(PACKAGE.rglob("*.py"))
-WITH_KERNELS = [file for file in FILES if "from swordplay.compiling import" in file.read_text(encoding="utf-8")]
+WITH_KERNELS = [file for file in FILES if "from swordplay.base.compiling import" in file.read_text(encoding="utf-8")]
 
 
 def named(file):
@@ -48,7 +48,7 @@ def test_a_kernel_depends_on_every_file_that_its_own_imports(file):
 
 def test_the_kernels_are_where_they_were_looked_for():
     names = {str(file.relative_to(PACKAGE)) for file in WITH_KERNELS}
-    assert {"engine/rounds.py", "engine/ladder.py", "spark/kernel.py", "tables/quotes.py"} <= names
+    assert {"engine/rounds.py", "engine/ladder.py", "spark/kernel.py", "data/tables/quotes.py"} <= names
     assert "regret/hindsight/chain_kernels.py" in names
     for file in set(FILES) - {PACKAGE / "compiling.py"}:
         assert "numba.njit" not in file.read_text(encoding="utf-8"), f"{file} compiles by itself"
@@ -84,8 +84,8 @@ def fresh(package, code):
 
 
 KERNEL = """
-from swordplay.compiling import kernel, part
-from swordplay.rates import TIE
+from swordplay.base.compiling import kernel, part
+from swordplay.parts.rates import TIE
 
 @part
 def doubled(number):

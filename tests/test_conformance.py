@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay import rates
-from swordplay.conformance import check_domain, check_expert, check_learner, check_loss, check_meta
-from swordplay.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
-from swordplay.streams import drift
+from swordplay.parts import rates
+from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
+from swordplay.parts.streams import drift
+from swordplay.theory.conformance import check_domain, check_expert, check_learner, check_loss, check_meta
 
 DOMAINS = [
     sp.Ball(1),

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from swordplay import datasets
+from swordplay.data import datasets
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swordplay import extras
+from swordplay.base import extras
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -67,6 +67,7 @@ def test_the_estimators_are_imported_without_tables_and_pyarrow():
 import sys
 sys.modules["pyarrow"] = None
 import swordplay.sklearn
-print([name for name in ("swordplay.tables", "swordplay.encoding", "swordplay.frames") if name in sys.modules])
+rooms = ("swordplay.data.tables", "swordplay.data.encoding", "swordplay.application.frames")
+print([name for name in rooms if name in sys.modules])
 """
     assert python(code) == "[]\n"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import swordplay as sp
 from strategies import tracking
-from swordplay.streams import drift
+from swordplay.parts.streams import drift
 
 STREAM = drift.jumps(120, 2, every=30)
 MAKES = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay import pools
+from swordplay.parts import pools
 from tolerances import ROUNDING
 
 constants = st.fixed_dictionaries(

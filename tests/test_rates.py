@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import swordplay as sp
 from strategies import tracking
-from swordplay import rates
-from swordplay.rates import Signal
-from swordplay.streams import drift
-from swordplay.types import Setting
+from swordplay.base.types import Setting
+from swordplay.parts import rates
+from swordplay.parts.rates import Signal
+from swordplay.parts.streams import drift
 from tolerances import ROUNDING
 
 SETTING = Setting(diameter=2.0, gradient_bound=3.0)

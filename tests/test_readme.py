@@ -11,7 +11,8 @@ import pytest
 from river import datasets as river_datasets
 
 from benchmarks import untuned
-from swordplay.cli import run
+from swordplay.application.cli import run
+from swordplay.base.earlier import HOUSES
 from swordplay.river import SwordClassifier
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -113,9 +114,11 @@ def test_what_it_is_not_for_is_as_bad_as_said():
 
 
 def test_every_room_is_in_the_list():
-    listed = readme()[readme().index("| room |") : readme().index("A room imports")]
-    rooms = {path.stem for path in (ROOT / "src" / "swordplay").iterdir() if path.suffix == ".py" or path.is_dir()}
-    hidden = {"__init__", "__main__", "__pycache__", "py"}
+    listed = readme()[readme().index("| house |") : readme().index("A house imports")]
+    package = ROOT / "src" / "swordplay"
+    tree = [package, *(package / house for house in HOUSES)]
+    rooms = {path.stem for folder in tree for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+    hidden = {"__init__", "__main__", "__pycache__", "py", *HOUSES}
     assert sorted(room for room in rooms - hidden if not re.search(rf"[`.]{room}`", listed)) == []
 
 

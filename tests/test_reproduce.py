@@ -3,11 +3,11 @@
 import pytest
 
 import swordplay as sp
-from swordplay import pools, rates
-from swordplay.reproduce import DEFAULT_ROUNDS, INSTANCES, horizons, paper_tuned, reproduce
-from swordplay.reproduce.entries import ENTRIES
-from swordplay.reproduce.meter import Meter
-from swordplay.reproduce.paper import SAME_RATE
+from swordplay.parts import pools, rates
+from swordplay.theory.reproduce import DEFAULT_ROUNDS, INSTANCES, horizons, paper_tuned, reproduce
+from swordplay.theory.reproduce.entries import ENTRIES
+from swordplay.theory.reproduce.meter import Meter
+from swordplay.theory.reproduce.paper import SAME_RATE
 from tolerances import ROUNDING
 
 HORIZONS = (50, 100)

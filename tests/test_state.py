@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import swordplay as sp
 from strategies import domains, seeds, tracking_losses
-from swordplay import rates, state
-from swordplay.streams import drift
+from swordplay.base import state
+from swordplay.parts import rates
+from swordplay.parts.streams import drift
 
 MAKES = {
     "OGD": lambda domain: sp.OGD(domain, 0.1),

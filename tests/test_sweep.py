@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.sweeps import sweep
+from swordplay.theory.sweeps import sweep
 
 joblib = pytest.importorskip("joblib")
 

@@ -10,12 +10,17 @@
 import importlib as _importlib
 from typing import Any as _Any
 
-from swordplay import checkpoint, engine, metas, pools, rates, streams
-from swordplay.domains import Ball, Box, Simplex
-from swordplay.game import Round, play, rounds
-from swordplay.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordSmall, SwordVar
-from swordplay.losses import FunctionLoss, HuberLoss, LogisticLoss, QuadraticLoss, SquaredLoss, WeightedLoss
-from swordplay.regret import (
+from swordplay import engine
+from swordplay.base import checkpoint
+from swordplay.base.earlier import install as _install_earlier_names
+from swordplay.base.types import Domain, Learner, Loss, Stream
+from swordplay.parts import metas, pools, rates, streams
+from swordplay.parts.domains import Ball, Box, Simplex
+from swordplay.parts.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordSmall, SwordVar
+from swordplay.parts.losses import FunctionLoss, HuberLoss, LogisticLoss, QuadraticLoss, SquaredLoss, WeightedLoss
+from swordplay.parts.streams import LinearStream, PlantedStream
+from swordplay.theory.game import Round, play, rounds
+from swordplay.theory.regret import (
     Ledger,
     Quantity,
     bounds,
@@ -28,10 +33,10 @@ from swordplay.regret import (
     squared_gradients,
     squared_path_length,
 )
-from swordplay.streams import LinearStream, PlantedStream
-from swordplay.types import Domain, Learner, Loss, Stream
 
 __version__ = "0.1.0"
+
+_install_earlier_names()
 
 __all__ = [
     "OEGD",
@@ -84,7 +89,7 @@ def __getattr__(name: str) -> _Any:
     """``swordplay.track``, imported with its first use: it needs pyarrow, which nothing else here does."""
     if name != "track":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _importlib.import_module("swordplay.frames").track
+    return _importlib.import_module("swordplay.application.frames").track
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
 """Estimators for scikit-learn: the extra ``sklearn``."""
 
-from swordplay.extras import needing as _needing
+from swordplay.base.extras import needing as _needing
 
 with _needing("swordplay.sklearn", "sklearn", "sklearn"):
     from swordplay.estimators.prequential import (

@@ -19,8 +19,8 @@ import numpy as np
 
 import swordplay as sp
 from checkpoint.structured import changed, number
-from swordplay import checkpoint
-from swordplay.types import State
+from swordplay.base import checkpoint
+from swordplay.base.types import State
 
 LARGEST_PREDICTION = 1e70
 """Targets of 1e60 and radii of a hundred spreads: beyond this a prediction has blown up."""
@@ -166,7 +166,7 @@ def learner_kind(make: Callable[[], Any]) -> Kind:
 def tracker_kind(task: str) -> Kind:
     import pyarrow as pa
 
-    from swordplay.tracking import Settings, Tracker
+    from swordplay.application.tracking import Settings, Tracker
     from tracking.worlds import column, tracked, world
 
     batch = world(task, 150, seed=3)
@@ -191,7 +191,7 @@ def tracker_kind(task: str) -> Kind:
 
 def keyed_kind(task: str) -> Kind:
     """A tracker of several series."""
-    from swordplay.tracking import Settings, trackers
+    from swordplay.application.tracking import Settings, trackers
     from tracking.worlds import column, world
 
     batch = world(task, 150, seed=3)
@@ -218,7 +218,7 @@ def keyed_kind(task: str) -> Kind:
 
 def early_kind() -> Kind:
     """The first rows of a pipe, kept until there are enough of them."""
-    from swordplay.tracking.early import Early
+    from swordplay.application.tracking.early import Early
     from tracking.worlds import world
 
     batch = world("regression", 60, seed=3)
@@ -240,8 +240,8 @@ def early_kind() -> Kind:
 
 def job_kind() -> Kind:
     """The whole file of a run, given to ``track`` again."""
-    from swordplay.tables import TableError
-    from swordplay.tracking import Job, Settings, TrackingError, run
+    from swordplay.application.tracking import Job, Settings, TrackingError, run
+    from swordplay.data.tables import TableError
 
     folder = tempfile.mkdtemp()
     X, y = rows(60, seed=4)

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import swordplay as sp
-from swordplay import checkpoint
+from swordplay.base import checkpoint
+from swordplay.base.types import State
 from swordplay.engine.layout import LIVE
-from swordplay.types import State
 
 EVERY = 50
 DIM = 4

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from swordplay.types import State
+from swordplay.base.types import State
 
 KIND = "sample"
 

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import swordplay as sp
 from checkpoint.samples import KIND, bits, every_type, same_bits
-from swordplay import checkpoint
-from swordplay.checkpoint import CheckpointError, encoding
-from swordplay.streams import drift
+from swordplay.base import checkpoint
+from swordplay.base.checkpoint import CheckpointError, encoding
+from swordplay.parts.streams import drift
 
 GOLDEN = Path(__file__).parent / "golden" / "format-1.ckpt"
 """Written by version 0.1.0. It must load for ever: never write it again, add a file per new format."""

@@ -9,8 +9,9 @@ import pytest
 import swordplay as sp
 from checkpoint.forge import MUTATIONS, START, mutated, resealed, sealed
 from checkpoint.samples import KIND, every_type
-from swordplay import checkpoint, river, sklearn
-from swordplay.checkpoint import CheckpointError
+from swordplay import river, sklearn
+from swordplay.base import checkpoint
+from swordplay.base.checkpoint import CheckpointError
 
 QUICK, DEEP = 2_000, 100_000
 """Mutated files, as the project promises them."""

@@ -7,9 +7,10 @@ import pytest
 
 import swordplay as sp
 from checkpoint.campaign import KINDS, isolated, saved
-from swordplay import checkpoint, sklearn
-from swordplay.checkpoint import CheckpointError
-from swordplay.state import Range, require
+from swordplay import sklearn
+from swordplay.base import checkpoint
+from swordplay.base.checkpoint import CheckpointError
+from swordplay.base.state import Range, require
 
 QUICK, DEEP, CHUNK = 660, 1_000_000, 500
 """Changes in all, and of each kind in one process."""
@@ -112,7 +113,7 @@ def test_numbers_in_quotes_are_no_numbers():
 
 def resumed_with(**changes):
     """A tracker of words, numbers and dates with one entry changed."""
-    from swordplay.tracking import Settings, Tracker
+    from swordplay.application.tracking import Settings, Tracker
     from tracking.worlds import tracked, world
 
     tracker, _ = tracked(world("multi-class", 60, seed=3), Settings("y", lags=1), [60])
@@ -156,7 +157,7 @@ def test_parts_of_a_tracker_refuse_what_no_table_leads_to(name, change, told):
 def test_targets_as_large_as_they_may_be_can_be_resumed():
     import pyarrow as pa
 
-    from swordplay.tracking import Settings
+    from swordplay.application.tracking import Settings
     from tracking.worlds import tracked
 
     x = np.random.default_rng(0).normal(size=200)

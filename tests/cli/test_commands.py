@@ -6,17 +6,18 @@ import sys
 
 import pytest
 
-from swordplay.cli import run
-from swordplay.cli.commands import COMMANDS, program
+from swordplay.application.cli import run
+from swordplay.application.cli.commands import COMMANDS, program
 
 
 @pytest.mark.parametrize("arguments", [[], ["track"], ["inspect"], ["completion"]])
 def test_help_imports_nothing_heavy(arguments):
     code = f"""
 import sys
-from swordplay.cli import run
+from swordplay.application.cli import run
 run([*{arguments!r}, "--help"])
-heavy = {{"numba", "matplotlib", "scipy", "rich", "pyarrow", "altair", "bokeh", "swordplay.report"}} & set(sys.modules)
+heavy = {{"numba", "matplotlib", "scipy", "rich", "pyarrow", "altair", "bokeh"}} & set(sys.modules)
+heavy |= {{"swordplay.application.report"}} & set(sys.modules)
 sys.exit(f"imported {{sorted(heavy)}}" if heavy else 0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

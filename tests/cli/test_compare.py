@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from swordplay.cli import compare, run
-from swordplay.cli import standings as standings_
-from swordplay.contest import Benchmark, Contest, Standing, contest, field
+from swordplay.application.cli import compare, run
+from swordplay.application.cli import standings as standings_
+from swordplay.application.contest import Benchmark, Contest, Standing, contest, field
 from tolerances import ROUNDING
 from tracking.files import write
 

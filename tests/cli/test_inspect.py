@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay import checkpoint
-from swordplay.cli import run
+from swordplay.application.cli import run
+from swordplay.base import checkpoint
 from tracking.files import write
 from tracking.worlds import TASKS, world
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from swordplay.cli import progress, run
-from swordplay.cli.places import refused_path
+from swordplay.application.cli import progress, run
+from swordplay.application.cli.places import refused_path
 
 COMMAND = [sys.executable, "-m", "swordplay", "track"]
 

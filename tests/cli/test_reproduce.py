@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 import swordplay
-from swordplay.cli import reproduction, run, tables
-from swordplay.reproduce import INSTANCES, Row, horizons, reproduce
-from swordplay.reproduce.entries import ENTRIES
+from swordplay.application.cli import reproduction, run, tables
+from swordplay.theory.reproduce import INSTANCES, Row, horizons, reproduce
+from swordplay.theory.reproduce.entries import ENTRIES
 
 SHORT = "20"
 COLOURED = re.compile(r"\x1b\[[0-9;]*3[0-8]")
@@ -48,7 +48,7 @@ def test_help(capsys, arguments):
 def test_help_imports_nothing_heavy():
     code = """
 import sys
-from swordplay.cli import run
+from swordplay.application.cli import run
 run(["reproduce", "--help"])
 heavy = {"numba", "matplotlib", "scipy", "rich"} & set(sys.modules)
 sys.exit(f"imported {sorted(heavy)}" if heavy else 0)
@@ -59,7 +59,9 @@ sys.exit(f"imported {sorted(heavy)}" if heavy else 0)
 
 @pytest.mark.parametrize("missing", ["click", "rich"])
 def test_without_the_extra_the_remedy_is_named(missing):
-    done = python(f"import sys; sys.modules[{missing!r}] = None; from swordplay.cli import main; main(['reproduce'])")
+    done = python(
+        f"import sys; sys.modules[{missing!r}] = None; from swordplay.application.cli import main; main(['reproduce'])"
+    )
     assert done.returncode == 2
     assert done.stdout == ""
     assert missing in done.stderr

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.cli import run, track
+from swordplay.application.cli import run, track
 from tolerances import ROUNDING
 from tracking.files import write
 from tracking.worlds import TASKS, world
@@ -332,6 +332,8 @@ def test_outputs_that_are_full_or_closed(redirected, code, told):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_before_the_first_row(capfd, number, monkeypatch):
     """It comes before anybody has asked whether to stop."""
-    monkeypatch.setattr("swordplay.tracking.run", lambda *_, **__: os.kill(os.getpid(), number) or time.sleep(PATIENCE))
+    monkeypatch.setattr(
+        "swordplay.application.tracking.run", lambda *_, **__: os.kill(os.getpid(), number) or time.sleep(PATIENCE)
+    )
     assert run(["track", "-", "--target", "y"]) == 128 + number
     assert "swordplay: interrupted." in capfd.readouterr().err

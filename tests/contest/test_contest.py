@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.contest import LeftOut, UnknownLearner, contest, field, perspective
-from swordplay.contest.estimator import estimator
-from swordplay.contest.perspective import affordable, predicted
+from swordplay.application.contest import LeftOut, UnknownLearner, contest, field, perspective
+from swordplay.application.contest.estimator import estimator
+from swordplay.application.contest.perspective import affordable, predicted
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 from tolerances import JUDGE, ROUNDING, SEEN_FROM_THE_END
 
@@ -198,5 +198,5 @@ def test_the_clock_has_the_last_word(table, monkeypatch):
     def late(*_, **__):
         raise sp.hindsight.OutOfTime("late")
 
-    monkeypatch.setattr("swordplay.regret.curve.frontier", late)
+    monkeypatch.setattr("swordplay.theory.regret.curve.frontier", late)
     assert perspective(field(*table), seconds=7.0) == LeftOut("the 7 seconds that it may take were over before it was done")

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.encoding.columns import FEWEST_COUNTS, MOST_CATEGORIES, Encoder, Plan, plan
+from swordplay.application.tracking.lags import Lags
+from swordplay.data.encoding.columns import FEWEST_COUNTS, MOST_CATEGORIES, Encoder, Plan, plan
+from swordplay.data.tables import TableError
 from swordplay.estimators.model import LARGEST
-from swordplay.tables import TableError
-from swordplay.tracking.lags import Lags
 from tolerances import ROUNDING
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 import swordplay as sp
-from swordplay.types import Domain, State
+from swordplay.base.types import Domain, State
 
 LOSSES = ("squared", "logistic", "huber")
 DOMAINS = ("ball", "small ball", "ball elsewhere", "sparse", "simplex", "box")

@@ -11,7 +11,7 @@ import scipy.sparse
 
 import swordplay as sp
 from engine.duels import LEARNERS, duel, state_gaps
-from swordplay.types import State
+from swordplay.base.types import State
 from tolerances import DRIVEN
 
 GAME = duel(2, "squared", rounds=40)

@@ -10,9 +10,9 @@ import pytest
 
 import swordplay as sp
 from engine.duels import duel
+from swordplay.base.types import Setting
 from swordplay.engine import NotCompilable
-from swordplay.learners.ensemble import Ensemble
-from swordplay.types import Setting
+from swordplay.parts.learners.ensemble import Ensemble
 
 GAME = duel(0, "squared", rounds=30)
 BALL, DIM = GAME.domain, GAME.domain.dim

@@ -11,7 +11,7 @@ import pytest
 import swordplay as sp
 from swordplay.engine import meta, scalar
 from swordplay.engine.layout import HUBER, LOGISTIC, SQUARED
-from swordplay.metas import optimism
+from swordplay.parts.metas import optimism
 from tolerances import FADING, LAST_BIT, ROUNDING
 
 MARGINS = np.concatenate(

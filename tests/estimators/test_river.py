@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from river import base, checks, compose, datasets, evaluate, linear_model, metrics, multiclass, preprocessing
 
-from swordplay.checkpoint import CheckpointError, CheckpointMissing
+from swordplay.base.checkpoint import CheckpointError, CheckpointMissing
 from swordplay.river import SwordClassifier, SwordRegressor
 from tolerances import DRIVEN, LAST_BIT, ROUNDING, TWIN
 

@@ -6,7 +6,8 @@ import pytest
 from scipy import sparse
 
 import swordplay as sp
-from swordplay import checkpoint, river, sklearn
+from swordplay import river, sklearn
+from swordplay.base import checkpoint
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = (X[:, 0] > 0).astype(float)

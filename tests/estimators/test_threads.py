@@ -14,7 +14,8 @@ import pytest
 from sklearn.base import clone
 
 import swordplay as sp
-from swordplay import checkpoint, guard, river, sklearn
+from swordplay import river, sklearn
+from swordplay.base import checkpoint, guard
 
 ROUNDS = 150
 HOUR = 3600.0

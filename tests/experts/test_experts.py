@@ -7,8 +7,8 @@ from hypothesis import given
 import naive
 import swordplay as sp
 from strategies import seeds, tracking, tracking_losses
-from swordplay.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
-from swordplay.experts.expert import strides
+from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
+from swordplay.parts.experts.expert import strides
 from tolerances import ROUNDING, TWIN
 
 POOL = [0.01, 0.1, 0.5]

@@ -13,9 +13,9 @@ import pyarrow.parquet
 import pytest
 
 import swordplay as sp
-from swordplay import cli
-from swordplay.tables import TableError
-from swordplay.tracking import TrackingError
+from swordplay.application import cli
+from swordplay.application.tracking import TrackingError
+from swordplay.data.tables import TableError
 
 ROWS = 240
 
@@ -244,7 +244,7 @@ def test_importing_swordplay_imports_neither_pyarrow_nor_click():
 
 
 def test_without_pyarrow_it_says_what_to_install(monkeypatch):
-    for name in [name for name in sys.modules if name.startswith(("swordplay.frames", "swordplay.tables"))]:
+    for name in [name for name in sys.modules if name.startswith(("swordplay.application.frames", "swordplay.data.tables"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"needs pyarrow, which is not installed. Install it with: pip install .*'pyarrow>="):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.experts import Move
-from swordplay.learners import certificate
+from swordplay.parts.experts import Move
+from swordplay.parts.learners import certificate
 from tolerances import ROUNDING
 
 # 1/eta of the first expert is 2, 4, 1: it grows by 4 in all, its largest is 4, its last 1. Of the second: 0.5, 0.25, 1.

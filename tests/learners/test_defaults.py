@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay import experts, metas, pools, rates
+from swordplay.parts import experts, metas, pools, rates
 from tolerances import ROUNDING
 
 FIRST, SECOND = sp.Ball(2), sp.Box([0.0], [1.0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.streams import drift
+from swordplay.parts.streams import drift
 
 
 class Counter:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import swordplay as sp
 from strategies import balls, boxes, seeds, tracked, tracking_pieces
-from swordplay.streams import drift, paper
+from swordplay.parts.streams import drift, paper
 from tolerances import MOVED, RESCALED, WEIGHT_SUM
 
 

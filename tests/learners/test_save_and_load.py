@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay import checkpoint, rates, settings
-from swordplay.checkpoint import CheckpointError
+from swordplay.base import checkpoint, settings
+from swordplay.base.checkpoint import CheckpointError
+from swordplay.parts import rates
 from tolerances import ROUNDING
 
 BALL = sp.Ball(2)

@@ -10,9 +10,9 @@ from hypothesis.extra.numpy import arrays
 
 import naive
 from strategies import numbers, seeds
-from swordplay import metas, rates
-from swordplay.metas.hedge import entropy, exponential_weights, half_range
-from swordplay.types import Setting
+from swordplay.base.types import Setting
+from swordplay.parts import metas, rates
+from swordplay.parts.metas.hedge import entropy, exponential_weights, half_range
 from tolerances import ROUNDING, SHIFTED_HEDGE, TWIN, WEIGHT_SUM
 
 SETTING = Setting(diameter=1.0, gradient_bound=1.0)

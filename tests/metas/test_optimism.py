@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from strategies import numbers
-from swordplay.metas import LearnedOptimism, NullOptimism, VariationOptimism
-from swordplay.metas.optimism import TIED, OptimismState, trust
-from swordplay.rates import TIE
+from swordplay.parts.metas import LearnedOptimism, NullOptimism, VariationOptimism
+from swordplay.parts.metas.optimism import TIED, OptimismState, trust
+from swordplay.parts.rates import TIE
 from tolerances import ROUNDING, SPEC_FIGURES
 
 WEIGHTS = np.array([0.25, 0.75])

@@ -40,7 +40,7 @@ def _in(file: str, tests: tuple[str, ...], *changes: tuple[str, str]) -> list[Mu
 
 MUTANTS = [
     *_in(
-        "regret/bounds.py",
+        "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_ader",),
         ("return 0.75 * G * math.sqrt(2 * T", "return 0.5 * G * math.sqrt(2 * T"),
         ("(7 * D**2 + 4 * D * P)", "(7 * D**2 + 2 * D * P)"),
@@ -50,7 +50,7 @@ MUTANTS = [
         ("0.5 * math.log2(1 + 4 * P / (7 * D))", "math.log2(1 + 4 * P / (7 * D))"),
     ),
     *_in(
-        "regret/bounds.py",
+        "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_sword_small",),
         ("+ D * G * math.sqrt(lam), 2 * L", ", 2 * L"),
         ("math.sqrt(lam), 2 * L * D**2 * lam, F)", "math.sqrt(lam), L * D**2 * lam, F)"),
@@ -62,7 +62,7 @@ MUTANTS = [
         ("return c + a / 2 + ", "return c + a + "),
     ),
     *_in(
-        "regret/bounds.py",
+        "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_sword_var",),
         ("math.sqrt(lam * (V + 2 * G**2)) + 2 * L * D**2 * lam", "math.sqrt(lam * (V + G**2)) + 2 * L * D**2 * lam"),
         ("math.sqrt(lam * (V + 2 * G**2)) + 2 * L * D**2 * lam", "math.sqrt(lam * (V + 2 * G**2)) + L * D**2 * lam"),
@@ -74,7 +74,7 @@ MUTANTS = [
         ("cap = 1 / (math.sqrt(8) * D**2 * L)", "cap = 1 / (2 * D**2 * L)"),
     ),
     *_in(
-        "regret/bounds.py",
+        "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_sword_best_by_loss",),
         ("_self_bounded(constant, 4 * L", "_self_bounded(constant, 2 * L"),
         ("_safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D", "_safe_small_loss_experts(A, L, F) + 2 * D"),
@@ -82,13 +82,13 @@ MUTANTS = [
         ("meta = 2 * math.sqrt(8)", "meta = math.sqrt(8)"),
     ),
     *_in(
-        "regret/bounds.py",
+        "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_sword_best_by_variation",),
         ("learning = (2 + 4 * math.log(2)) * G**2", "learning = (2 + 2 * math.log(2)) * G**2"),
         ("2 * V + math.log(2))", "2 * V)"),
     ),
     *_in(
-        "regret/bounds.py",
+        "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_ogd", f"{IN_NUMBERS}::test_oegd"),
         ("eta * L * F) / (1 - eta * L)", "eta * L * F)"),
         ("eta * G**2 * T / 2", "eta * G**2 * T"),
@@ -98,7 +98,7 @@ MUTANTS = [
         ("return D**2 + 2 * D * P", "return D**2 + D * P"),
     ),
     *_in(
-        "regret/bounds.py",
+        "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_oegd_is_infinite_where_the_step_is_too_long",),
         ("if eta * L <= 0.25", "if eta * L <= 0.5"),
     ),
@@ -119,7 +119,7 @@ MUTANTS = [
         ("math.sqrt(7 / (2 * T))", "math.sqrt(7 / T)"),
     ),
     *_in(
-        "learners/tuned.py",
+        "parts/learners/tuned.py",
         (f"{DEFAULTS}::test_sword_var", f"{DEFAULTS}::test_sword_small", f"{DEFAULTS}::test_sword_best"),
         (
             "learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2)))\n        super",
@@ -137,14 +137,14 @@ MUTANTS = [
         ('_steps("small_loss_pool", small_loss_pool, safe)', '_steps("small_loss_pool", small_loss_pool, safe[1:])'),
     ),
     *_in(
-        "learners/ader.py",
+        "parts/learners/ader.py",
         (f"{DEFAULTS}::test_ader", f"{TWINS}::test_ader"),
         ("math.sqrt(2 / (arguments", "math.sqrt(1 / (arguments"),
         ("telescoping(steps.count())", "telescoping(steps.count())[::-1]"),
         ("    shared = True", "    shared = False"),
     ),
     *_in(
-        "learners/ageless.py",
+        "parts/learners/ageless.py",
         (f"{DEFAULTS}::test_sword_ageless",),
         ("DEPTH = 14", "DEPTH = 12"),
         ("MEMORY = 2000.0", "MEMORY = 1000.0"),
@@ -153,14 +153,14 @@ MUTANTS = [
         ("LearnedOptimism(math.inf)", "LearnedOptimism(1.0)"),
     ),
     *_in(
-        "learners/sword.py",
+        "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword", f"{DEFAULTS}::test_when_sword_adds_experts"),
         ("FLOOR = 1e-4", "FLOOR = 1e-6"),
         ("if 1 + 2 * state_.rounds <= 4", "if 1 + state_.rounds <= 4"),
         ("np.tile(telescoping_with_tail(experts) / 2, 2)", "np.tile(telescoping_with_tail(experts), 2)"),
     ),
     *_in(
-        "learners/certificate.py",
+        "parts/learners/certificate.py",
         (CERTIFICATE,),
         ("diameter * path_length * state.inverse_largest", "diameter * path_length * state.inverse_step"),
         ("diameter**2 * state.inverse_growth / 2", "diameter**2 * state.inverse_step / 2"),
@@ -172,12 +172,12 @@ MUTANTS = [
         ("sums[parents] for sums", "0 * sums[parents] for sums"),
     ),
     *_in(
-        "learners/certificate.py",
+        "parts/learners/certificate.py",
         (f"{TWINS}::test_sword",),
         ("diameter * path_length * state.inverse_largest", "diameter * path_length * state.inverse_step"),
     ),
     *_in(
-        "learners/ensemble.py",
+        "parts/learners/ensemble.py",
         (f"{TWINS}::test_tuned_swords", LOADING),
         ("decision @ observed - losses, moves", "losses - decision @ observed, moves"),
         ("gradient, now.hedge.weights, ahead)", "gradient, now.hedge.weights[::-1], ahead)"),
@@ -185,26 +185,26 @@ MUTANTS = [
         (" and abs(weights.sum() - 1.0) <= SLACK", ""),
     ),
     *_in(
-        "learners/learner.py",
+        "parts/learners/learner.py",
         (LOADING,),
         ("np.vstack([kind.points, kind.base])", "kind.points"),
         ("SLACK = 1e-9", "SLACK = 1e-6"),
     ),
     *_in(
-        "learners/sanity.py",
+        "parts/learners/sanity.py",
         (LOADING,),
         ('"rounds": COUNT', '"rounds": SIGNED'),
         ('"energy": POSITIVE', '"energy": SIGNED'),
     ),
     *_in(
-        "learners/ensemble.py",
+        "parts/learners/ensemble.py",
         (LOADING,),
         ('            "step_sizes": self._concatenated_steps(self._start()),\n', ""),
         ('            "meta": self._hedge,\n', ""),
         ('            "optimism": self._optimism,\n', ""),
     ),
     *_in(
-        "learners/learner.py",
+        "parts/learners/learner.py",
         (LOADING,),
         ('            "center": self.domain.center,\n', ""),
         ('            "diameter": self.domain.diameter,\n', ""),
@@ -216,7 +216,7 @@ MUTANTS = [
         ("        if not made_with:\n", "        if False:\n"),
     ),
     *_in(
-        "learners/single.py",
+        "parts/learners/single.py",
         (LOADING,),
         ('"step_sizes": steps, ', ""),
     ),
@@ -236,11 +236,15 @@ MUTANTS = [
         ('return {"value": self.value}', "return {}"),
         ('return {"initial": self.initial, "cap": self.cap}', 'return {"cap": self.cap}'),
     ),
-    *_in("metas/optimism.py", (LOADING,), ('return {"rate": self.rate}', "return {}")),
-    *_in("metas/hedge.py", (LOADING,), ('return {"rate": self.rate, **self.setting._asdict()}', 'return {"rate": self.rate}')),
-    *_in("domains/box.py", (LOADING,), ('return {"lower": self.lower, "upper": self.upper}', "return {}")),
+    *_in("parts/metas/optimism.py", (LOADING,), ('return {"rate": self.rate}', "return {}")),
     *_in(
-        "metas/optimism.py",
+        "parts/metas/hedge.py",
+        (LOADING,),
+        ('return {"rate": self.rate, **self.setting._asdict()}', 'return {"rate": self.rate}'),
+    ),
+    *_in("parts/domains/box.py", (LOADING,), ('return {"lower": self.lower, "upper": self.upper}', "return {}")),
+    *_in(
+        "parts/metas/optimism.py",
         (OPTIMISM,),
         ("if abs(difference) <= TIE * magnitude:", "if difference == 0:"),
         ("if abs(difference) <= TIE * magnitude:", "if abs(difference) < TIE * magnitude:"),
@@ -250,7 +254,7 @@ MUTANTS = [
         ("difference = state.difference + by_variation - by_zero", "difference = by_variation - by_zero"),
     ),
     *_in(
-        "metas/hedge.py",
+        "parts/metas/hedge.py",
         (
             f"{HEDGE}::test_weights_are_positive_and_sum_to_one",
             f"{HEDGE}::test_weights_agree_with_plain_loops",
@@ -267,7 +271,7 @@ MUTANTS = [
         ("SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)", "SMALLEST_WEIGHT = 1e-300"),
     ),
     *_in(
-        "metas/priors.py",
+        "parts/metas/priors.py",
         (f"{HEDGE}::test_priors_are_their_formulas",),
         ("(1.0 + 1.0 / experts) / (i", "1.0 / (i"),
         ("prior[-1] = 1.0 / experts", "prior[-1] *= 1.0"),
@@ -285,12 +289,12 @@ MUTANTS = [
         ("cap = 1 / (math.sqrt(8) * D**2", "cap = 1 / (math.sqrt(2) * D**2"),
     ),
     *_in(
-        "experts/steps.py",
+        "parts/experts/steps.py",
         (f"{DEFAULTS}::test_sword",),
         ("multipliers = 0.5 * 2.0", "multipliers = 2.0"),
     ),
     *_in(
-        "tables/partial.py",
+        "data/tables/partial.py",
         (
             f"{SYNCED}::test_a_table_is_on_the_disk_before_it_has_its_name",
             f"{SYNCED}::test_a_table_that_is_synced_is_on_the_disk_and_so_is_its_name",
@@ -301,7 +305,7 @@ MUTANTS = [
         ("                sync_folder(self.partial)\n", "                pass\n"),
     ),
     *_in(
-        "report/document.py",
+        "application/report/document.py",
         (f"{SYNCED}::test_a_report_is_on_the_disk_before_it_has_its_name",),
         ("            os.fsync(file.fileno())\n", ""),
     ),

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import swordplay as sp
 from strategies import domains, losses
-from swordplay.regret.hindsight import chain, interior, levels, problem
-from swordplay.regret.hindsight.chain import Chain, Hessians
-from swordplay.regret.hindsight.cones import ConePoints, Scaling
-from swordplay.regret.hindsight.frame import frame_of
-from swordplay.regret.hindsight.problem import Problem
+from swordplay.theory.regret.hindsight import chain, interior, levels, problem
+from swordplay.theory.regret.hindsight.chain import Chain, Hessians
+from swordplay.theory.regret.hindsight.cones import ConePoints, Scaling
+from swordplay.theory.regret.hindsight.frame import frame_of
+from swordplay.theory.regret.hindsight.problem import Problem
 from tolerances import CLOSED_SEQUENCE, DENSE_SYSTEM, FLAT_MINIMUM, JUDGE, ROUNDING
 
 FAMILIES = ["squared", "logistic", "huber"]

@@ -5,8 +5,8 @@ import pytest
 
 import swordplay as sp
 from regret.test_best_sequence import drifting, shapes
-from swordplay.regret.hindsight import sequence
-from swordplay.regret.hindsight.problem import Problem
+from swordplay.theory.regret.hindsight import sequence
+from swordplay.theory.regret.hindsight.problem import Problem
 from tolerances import JUDGE, ROUNDING
 
 CASES = [("squared", 1), ("huber", 1), ("logistic", 1), ("squared", 2), ("huber", 3), ("logistic", 2)]

@@ -124,7 +124,7 @@ class TestBestFixed:
         assert hindsight.best_fixed(sp.LinearStream(np.zeros((3, 2)), np.ones(3)), sp.Ball(2)).tolist() == [0.0, 0.0]
 
     def test_unclosed_gap_is_an_error_that_names_the_remedy(self, monkeypatch):
-        monkeypatch.setattr("swordplay.regret.hindsight.fixed.STEPS", 2)
+        monkeypatch.setattr("swordplay.theory.regret.hindsight.fixed.STEPS", 2)
         stream = random_stream("logistic", 40, 5)
         with pytest.raises(RuntimeError, match=r"certified gap of .* Give a larger tolerance"):
             hindsight.best_fixed(stream, sp.Ball(5, 3.0))
@@ -178,7 +178,7 @@ class TestBlockMinimizers:
         expected = hindsight.block_minimizers(stream, ball, 5)
         for other in (list(stream), iter(stream), strangers(stream)):
             np.testing.assert_allclose(hindsight.block_minimizers(other, ball, 5), expected, atol=FLAT_MINIMUM)
-        monkeypatch.setattr("swordplay.regret.objectives.CHUNK", 40)
+        monkeypatch.setattr("swordplay.theory.regret.objectives.CHUNK", 40)
         np.testing.assert_allclose(hindsight.block_minimizers(stream, ball, 5), expected, atol=PROJECTION)
 
     def test_blocks_of_quadratics(self):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swordplay.regret.trust_region import ball_maximum, largest_magnitude, largest_squared_gradient
+from swordplay.theory.regret.trust_region import ball_maximum, largest_magnitude, largest_squared_gradient
 from tolerances import ROUNDING, SPHERE_GRID
 
 SAMPLES = 20_000

@@ -10,7 +10,7 @@ import pytest
 
 from report.browser import Browser, found
 from report.stories import dated, hostile, told
-from swordplay.report import write_track
+from swordplay.application.report import write_track
 
 pytestmark = pytest.mark.skipif(
     found() is None, reason="no browser: install chromium to see the report drawn (Debian: apt-get install chromium)"

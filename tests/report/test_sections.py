@@ -6,8 +6,8 @@ import pytest
 import swordplay as sp
 from report.reading import Reader, table
 from report.stories import drifting
-from swordplay.contest import LeftOut, contest, field, perspective
-from swordplay.report import (
+from swordplay.application.contest import LeftOut, contest, field, perspective
+from swordplay.application.report import (
     Page,
     compare_section,
     perspective_section,
@@ -16,7 +16,7 @@ from swordplay.report import (
     reproduce_section,
     write_compare,
 )
-from swordplay.reproduce import reproduce
+from swordplay.theory.reproduce import reproduce
 from tolerances import DRAWN
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay import checkpoint
+from swordplay.base import checkpoint
 from swordplay.estimators.model import LinearModel
 from swordplay.spark.group import HEADER, join, split
 from swordplay.spark.plan import Plan

@@ -5,7 +5,7 @@ import functools
 import pytest
 
 import swordplay as sp
-from swordplay.sweeps import sweep
+from swordplay.theory.sweeps import sweep
 
 joblib = pytest.importorskip("joblib")
 joblibspark = pytest.importorskip("joblibspark", reason="needs joblibspark: pip install joblibspark")

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from swordplay.tables import TableError, open_table
+from swordplay.data.tables import TableError, open_table
 
 
 class Bad(NamedTuple):

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swordplay.tables import Position, Refusal, TableError, open_table
-from swordplay.tables.columns import Choice
-from swordplay.tables.memory import FINGERPRINT_ROWS, MemoryTable, digest
+from swordplay.data.tables import Position, Refusal, TableError, open_table
+from swordplay.data.tables.columns import Choice
+from swordplay.data.tables.memory import FINGERPRINT_ROWS, MemoryTable, digest
 
 DAY = datetime.date(2024, 5, 17)
 MOMENT = datetime.datetime(2024, 5, 17, 13, 45, tzinfo=datetime.UTC)

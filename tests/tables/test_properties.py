@@ -14,9 +14,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay.tables import Batch, TableError, open_table
-from swordplay.tables.quotes import scan
-from swordplay.tables.records import boundaries, count_lines, newlines
+from swordplay.data.tables import Batch, TableError, open_table
+from swordplay.data.tables.quotes import scan
+from swordplay.data.tables.records import boundaries, count_lines, newlines
 
 TRICKY = st.sampled_from("\",;|\t\n\r '\\aé語😀\u2028\ufeff1.-e")
 TEXT = st.text(TRICKY | st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)

@@ -7,10 +7,10 @@ import re
 import pyarrow as pa
 import pytest
 
-from swordplay.cli.words import columns
-from swordplay.encoding.columns import planned
-from swordplay.tables import TableError, open_table, reading_of
-from swordplay.tracking.task import recognise
+from swordplay.application.cli.words import columns
+from swordplay.application.tracking.task import recognise
+from swordplay.data.encoding.columns import planned
+from swordplay.data.tables import TableError, open_table, reading_of
 
 ERRORS = ["#DIV/0!", "#N/A", "#REF!", "#VALUE!", "#NAME?", "#NULL!", "#NUM!"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swordplay.reproduce import Row, reproduce
+from swordplay.theory.reproduce import Row, reproduce
 
 QUICK_HORIZONS = [100, 1_000, 10_000]
 DEEP_HORIZONS = [*QUICK_HORIZONS, 100_000]

@@ -12,9 +12,10 @@ import pytest
 import swordplay as sp
 from games import Game, Match, random_game
 from loss_tables import longest_affine
-from swordplay import bounds, pools, rates
-from swordplay.learners.learner import StatefulLearner
-from swordplay.types import Matrix
+from swordplay import bounds
+from swordplay.base.types import Matrix
+from swordplay.parts import pools, rates
+from swordplay.parts.learners.learner import StatefulLearner
 from tolerances import SPHERE_GRID, THEOREM
 
 QUICK, DEEP, CHUNK = 216, 10_000, 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from swordplay.reproduce import Row
+from swordplay.theory.reproduce import Row
 
 CONSTANT, ROOT = 0.15, 0.35
 """Exponents in T: regret that hardly grows stays below the first; regret of order sqrt(T) exceeds the second."""

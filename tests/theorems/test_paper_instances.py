@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import swordplay as sp
-from swordplay.reproduce import INSTANCES, Row, paper_tuned
+from swordplay.theory.reproduce import INSTANCES, Row, paper_tuned
 from tolerances import MEASURED_REGRET, THEOREM
 
 HORIZONS = (100, 1_000, 10_000, 100_000)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from swordplay.tracking.contestants import Played, Said
-from swordplay.tracking.course import EVERY, FIRST_WIDTH, MOST, POOL, Recorder, Sample
-from swordplay.tracking.rungs import COUNT
-from swordplay.tracking.story import Moment
+from swordplay.application.tracking.contestants import Played, Said
+from swordplay.application.tracking.course import EVERY, FIRST_WIDTH, MOST, POOL, Recorder, Sample
+from swordplay.application.tracking.rungs import COUNT
+from swordplay.application.tracking.story import Moment
 from tolerances import ROUNDING
 
 NAMES = ("swordplay", "no change", "running mean")

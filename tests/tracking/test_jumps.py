@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swordplay.tracking.jumps import (
+from swordplay.application.tracking.jumps import (
     BACK,
     CLEAR,
     FEWEST_BLOCKS,

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swordplay import checkpoint
-from swordplay.cli import inspection
-from swordplay.report import write_keys
-from swordplay.tracking import Job, Settings, Tracker, TrackingError, keyed, run
-from swordplay.tracking.keyed import KeyedTracker, KeyLine
-from swordplay.tracking.packing import pack, unpack
-from swordplay.tracking.totals import NO_END, Totals
+from swordplay.application.cli import inspection
+from swordplay.application.report import write_keys
+from swordplay.application.tracking import Job, Settings, Tracker, TrackingError, keyed, run
+from swordplay.application.tracking.keyed import KeyedTracker, KeyLine
+from swordplay.application.tracking.packing import pack, unpack
+from swordplay.application.tracking.totals import NO_END, Totals
+from swordplay.base import checkpoint
 from tolerances import ROUNDING
 from tracking.files import FORMATS, write
 from tracking.worlds import TASKS, column, world

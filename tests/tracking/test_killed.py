@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.tables import TableError, row_groups
-from swordplay.tracking import Job, Settings, run
-from swordplay.tracking import job as jobs
+from swordplay.application.tracking import Job, Settings, run
+from swordplay.application.tracking import job as jobs
+from swordplay.data.tables import TableError, row_groups
 from tracking import victim
 from tracking.files import FORMATS, write
 from tracking.worlds import world

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from swordplay.application.tracking.rungs import COUNT, STEP_SIZES, THRESHOLD, Rungs
 from swordplay.estimators.scaler import Locator, Scaler
-from swordplay.tracking.rungs import COUNT, STEP_SIZES, THRESHOLD, Rungs
 from tolerances import TWIN
 
 TESTS = Path(__file__).parents[1]

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from swordplay.tables import TableError
-from swordplay.tracking import Job, Settings, TrackingError, early, run
-from swordplay.tracking.pieces import PIECE, pieces
+from swordplay.application.tracking import Job, Settings, TrackingError, early, run
+from swordplay.application.tracking.pieces import PIECE, pieces
+from swordplay.data.tables import TableError
 from tracking.files import FORMATS, write
 from tracking.test_run import files, job, stopped_after
 from tracking.worlds import TASKS, world
@@ -28,7 +28,7 @@ HEAD = 300
 @pytest.fixture
 def small_head(monkeypatch):
     for module in ("early", "run"):  # the function run stands before its module
-        monkeypatch.setattr(sys.modules[f"swordplay.tracking.{module}"], "HEAD_ROWS", HEAD)
+        monkeypatch.setattr(sys.modules[f"swordplay.application.tracking.{module}"], "HEAD_ROWS", HEAD)
 
 
 class Pipe:
@@ -167,7 +167,7 @@ def test_a_reader_that_goes_away_costs_no_learning(tmp_path):
 
 
 def test_pieces_are_the_batch(tmp_path):
-    from swordplay.tables import open_table
+    from swordplay.data.tables import open_table
 
     path = tmp_path / "table.csv"
     path.write_text("x,y\n" + "".join("1,2,3\n" if k % 1000 == 5 else f"{k},{k}\n" for k in range(3 * PIECE)))

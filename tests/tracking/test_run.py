@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from swordplay import checkpoint
-from swordplay.checkpoint import CheckpointError
-from swordplay.tables import TableError
-from swordplay.tracking import Job, Settings, TrackingError, run
-from swordplay.tracking.early import HEAD_ROWS
+from swordplay.application.tracking import Job, Settings, TrackingError, run
+from swordplay.application.tracking.early import HEAD_ROWS
+from swordplay.base import checkpoint
+from swordplay.base.checkpoint import CheckpointError
+from swordplay.data.tables import TableError
 from tracking.files import FORMATS, write
 from tracking.worlds import TASKS, tracked, world
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from swordplay import arguments
+from swordplay.base import arguments
+from swordplay.base.types import Matrix, State
 from swordplay.engine.recipe import NotCompilable
-from swordplay.metas import Parts
-from swordplay.types import Matrix, State
+from swordplay.parts.metas import Parts
 
 if TYPE_CHECKING:
     from swordplay.engine.driver import Engine

@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.compiling import expert_loop, part
+from swordplay.base.compiling import expert_loop, part
+from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import (
     AHEAD,
     ALPHA,
@@ -40,7 +41,6 @@ from swordplay.engine.layout import (
 )
 from swordplay.engine.meta import adaptive_step, columns_of, dot, largest, least
 from swordplay.engine.scalar import slope
-from swordplay.types import Matrix, Vector
 
 
 @part

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay import arguments
+from swordplay.base import arguments
+from swordplay.base.guard import Guarded
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine import layout
 from swordplay.engine.layout import CONFIG, LIVE
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable, recipe
-from swordplay.guard import Guarded
-from swordplay.metas import Parts
-from swordplay.types import Matrix, State, Vector
+from swordplay.parts.metas import Parts
 
 CHUNK = 1 << 14
 """Rows per compiled call: a few milliseconds, so that Ctrl-C and progress are prompt."""

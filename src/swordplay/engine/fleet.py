@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from swordplay import arguments
+from swordplay.base import arguments
+from swordplay.base.types import Array, Matrix
 from swordplay.engine import layout
 from swordplay.engine.driver import Engine, patiently
 from swordplay.engine.recipe import NotCompilable
-from swordplay.types import Array, Matrix
 
 CHUNK = 4096
 """Rounds that every stream plays per compiled call."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.compiling import expert_loop, kernel, part
+from swordplay.base.compiling import expert_loop, kernel, part
+from swordplay.base.types import Matrix, Vector
 from swordplay.engine.ball import add_scaled
 from swordplay.engine.layout import HUBER, LOGISTIC
 from swordplay.engine.scalar import slope
-from swordplay.types import Matrix, Vector
 
 SMALLEST_NORM = 1e-12
 """Rows shorter than this carry nothing to learn from."""

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from swordplay.base.state import require
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine import layout
 from swordplay.engine.layout import CONFIG, LIVE
 from swordplay.engine.recipe import NotCompilable, Recipe
 from swordplay.engine.sanity import LIVE_RANGES, require_sane
-from swordplay.state import require
-from swordplay.types import Matrix, State, Vector
 
 COLLINEAR = 1e-9
 """Replayed gradients of a linear prediction are multiples of one row; beyond this relative error they are not."""

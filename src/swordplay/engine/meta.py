@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.compiling import expert_loop, part
+from swordplay.base.compiling import expert_loop, part
+from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import (
     ADVANTAGE,
     AHEAD,
@@ -38,10 +39,9 @@ from swordplay.engine.layout import (
     WEIGHT,
 )
 from swordplay.engine.scalar import fading, slope
-from swordplay.metas.hedge import SMALLEST_WEIGHT
-from swordplay.metas.optimism import TIED
-from swordplay.rates import TIE
-from swordplay.types import Matrix, Vector
+from swordplay.parts.metas.hedge import SMALLEST_WEIGHT
+from swordplay.parts.metas.optimism import TIED
+from swordplay.parts.rates import TIE
 
 
 @part

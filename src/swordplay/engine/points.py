@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.compiling import part
+from swordplay.base.compiling import part
+from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import (
     AHEAD,
     BOX,
@@ -28,7 +29,6 @@ from swordplay.engine.layout import (
 )
 from swordplay.engine.meta import adaptive_step, dot
 from swordplay.engine.scalar import slope
-from swordplay.types import Matrix, Vector
 
 
 @part

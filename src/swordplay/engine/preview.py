@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.compiling import kernel, part
+from swordplay.base.compiling import kernel, part
+from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import ALPHA, CENTER, COEFFICIENT, GAMMA, LAST, LIVE, SCALE, WEIGHT
 from swordplay.engine.scaling import scale_row
-from swordplay.types import Matrix, Vector
 
 
 @part

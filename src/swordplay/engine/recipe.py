@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.arguments import shown
-from swordplay.domains import Ball, Box, Simplex
+from swordplay.base.arguments import shown
+from swordplay.base.types import Matrix, Vector
 from swordplay.engine import layout
 from swordplay.engine.layout import CONFIG
-from swordplay.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
-from swordplay.metas import LearnedOptimism, NullOptimism, Parts, VariationOptimism
-from swordplay.rates import Doubling, Fixed, SelfConfident
-from swordplay.types import Matrix, Vector
+from swordplay.parts.domains import Ball, Box, Simplex
+from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
+from swordplay.parts.metas import LearnedOptimism, NullOptimism, Parts, VariationOptimism
+from swordplay.parts.rates import Doubling, Fixed, SelfConfident
 
 LOSSES = {"squared": layout.SQUARED, "logistic": layout.LOGISTIC, "huber": layout.HUBER}
 

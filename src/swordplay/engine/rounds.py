@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.compiling import kernel, part
+from swordplay.base.compiling import kernel, part
+from swordplay.base.types import Matrix, Vector
 from swordplay.engine import ball, points
 from swordplay.engine.layout import CONFIG, ETA, LAST, LIVE, LOG_PRIOR, ROWS, STEP, WEIGHT
 from swordplay.engine.meta import judge, look_back, weigh
 from swordplay.engine.scalar import phi
-from swordplay.types import Matrix, Vector
 
 LARGEST_SQUARE = 1e150
 """A squared gradient beyond this could overflow once steps multiply it; losses of that size are mistakes."""

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from swordplay.base.state import COUNT, DAMAGED, Range, require
+from swordplay.base.types import Matrix, Vector
 from swordplay.engine import layout
 from swordplay.engine.layout import CONFIG, LIVE
 from swordplay.engine.recipe import Recipe
-from swordplay.state import COUNT, DAMAGED, Range, require
-from swordplay.types import Matrix, Vector
 
 VAST = 1e160
 """Sums of squared gradients, each below 1e150, over as many rounds as anybody plays."""

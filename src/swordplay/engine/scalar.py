@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from swordplay.compiling import bits_of, exact, number_of, part
+from swordplay.base.compiling import bits_of, exact, number_of, part
 from swordplay.engine.layout import HUBER, SQUARED
 
 SHIFTER = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number and leaves that in the low bits

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.compiling import kernel, part
-from swordplay.types import Matrix, Vector
+from swordplay.base.compiling import kernel, part
+from swordplay.base.types import Matrix, Vector
 
 WARM_UP = 32
 """Rows that are measured together before the slow pursuit begins."""

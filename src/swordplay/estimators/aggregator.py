@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from swordplay import arguments
+from swordplay.base import arguments
+from swordplay.base.types import Vector
 from swordplay.estimators.mixture import Mixture
 from swordplay.estimators.model import regression_loss
 from swordplay.estimators.regression import Regression
-from swordplay.types import Vector
 
 
 class SwordAggregator(Regression):

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.block import MEASURED_ROWS, Block, Places, measure
 from swordplay.estimators.model import LinearModel
-from swordplay.types import Matrix, Vector
 
 SEGMENTS = 16
 """Equal parts of the table in which windows and cuts are counted."""

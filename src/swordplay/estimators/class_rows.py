@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import final
 
+from swordplay.base.types import Vector
 from swordplay.estimators.classes import OneModelPerClass
-from swordplay.types import Vector
 
 
 @final

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.arguments import shown
+from swordplay.base.arguments import shown
+from swordplay.base.state import COUNT, DAMAGED, require
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators.model import LinearModel
-from swordplay.state import COUNT, DAMAGED, require
-from swordplay.types import Matrix, State, Vector
 
 
 class OneModelPerClass:

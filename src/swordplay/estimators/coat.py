@@ -16,12 +16,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from swordplay import arguments
+from swordplay.base import arguments
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import frames
 from swordplay.estimators.block import Block
 from swordplay.estimators.model import LARGEST
 from swordplay.estimators.saved import Saved, parameters, same
-from swordplay.types import Matrix, State, Vector
 
 LARGEST_WEIGHT = 1e6
 """Of a row's loss. Rows that matter a million times more than others are better repeated or left alone."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from swordplay import arguments
+from swordplay.base import arguments
+from swordplay.base.guard import Guarded
 from swordplay.estimators import summary
 from swordplay.estimators.block import Block
 from swordplay.estimators.model import LinearModel
-from swordplay.guard import Guarded
 
 
 class Explained(Guarded, ABC):

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from swordplay import extras
-from swordplay.arguments import shown
-from swordplay.types import Matrix
+from swordplay.base import extras
+from swordplay.base.arguments import shown
+from swordplay.base.types import Matrix
 
 ARROW = ("__arrow_c_stream__", "__arrow_c_array__")
 KINDS = {"U": "words", "S": "words", "M": "dates", "m": "lengths of time"}
@@ -82,7 +82,7 @@ def resumed(saved: Any) -> Any:
 def _frame_encoder() -> Any:
     """The class, imported when it is needed: pyarrow takes long, and need not be there."""
     with extras.needing("encode=True and TableEncoder", "cli", "pyarrow"):
-        from swordplay.encoding.frames import FrameEncoder
+        from swordplay.data.encoding.frames import FrameEncoder
     return FrameEncoder
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.arguments import shown
+from swordplay.base.arguments import shown
 
 
 def joined(known: Any, more: Any) -> Any:

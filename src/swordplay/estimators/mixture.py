@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.domains import Simplex
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine import layout
 from swordplay.engine.driver import Engine
 from swordplay.engine.recipe import LARGEST_EXPLICIT
 from swordplay.estimators.model import THRESHOLDS
 from swordplay.estimators.scaler import Locator
-from swordplay.learners import SwordAgeless
-from swordplay.types import Matrix, State, Vector
+from swordplay.parts.domains import Simplex
+from swordplay.parts.learners import SwordAgeless
 
 SMALLEST_GAP = 1e-10
 """Forecasts that differ by less than this share of the clipped residuals are the same forecast."""

@@ -14,19 +14,19 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from swordplay import arguments
-from swordplay.domains import Ball
+from swordplay.base import arguments
+from swordplay.base.state import Range, require
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine import layout
 from swordplay.engine.driver import Engine
 from swordplay.engine.layout import CONFIG
 from swordplay.engine.memory import CERTIFICATE
 from swordplay.estimators.scaler import Locator, Scaler
-from swordplay.learners import SwordAgeless, certificate
-from swordplay.learners.certificate import CertificateState
-from swordplay.metas import Parts
-from swordplay.rates import SelfConfident
-from swordplay.state import Range, require
-from swordplay.types import Matrix, State, Vector
+from swordplay.parts.domains import Ball
+from swordplay.parts.learners import SwordAgeless, certificate
+from swordplay.parts.learners.certificate import CertificateState
+from swordplay.parts.metas import Parts
+from swordplay.parts.rates import SelfConfident
 
 LossName = Literal["squared", "huber", "logistic"]
 

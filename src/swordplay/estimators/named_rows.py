@@ -14,9 +14,9 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from swordplay.arguments import shown, unmasked
+from swordplay.base.arguments import shown, unmasked
+from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.model import LARGEST
-from swordplay.types import Matrix, Vector
 
 PLAIN = frozenset({float, int, bool, np.float64})
 """Types of values that need no closer look."""

@@ -20,9 +20,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from swordplay import arguments
+from swordplay.base import arguments
+from swordplay.base.types import Vector
 from swordplay.estimators import label_arrays
-from swordplay.types import Vector
 
 TOGETHER = {"predict": "predict_then_learn", "predict_proba": "predict_proba_then_learn"}
 """What the estimators here call predicting rows in one way and learning them, all in one call."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
-from swordplay.types import Matrix, Vector
 
 
 def of_model(model: LinearModel) -> tuple[Vector, float]:

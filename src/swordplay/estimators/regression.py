@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from swordplay.base.types import Vector
 from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play, real_targets, refuse_words
-from swordplay.types import Vector
 
 
 class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn has no types

@@ -14,7 +14,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from river import base
 
-from swordplay.arguments import shown
+from swordplay.base.arguments import shown
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.class_rows import ClassRows
 from swordplay.estimators.explained import Explained
@@ -22,7 +23,6 @@ from swordplay.estimators.labels import Labels
 from swordplay.estimators.model import MEMORY, LinearModel, LossName, regression_loss, settings
 from swordplay.estimators.named_rows import NamedRows, frame_like, number, numeric_column, series_like, targets
 from swordplay.estimators.saved import Saved, parameters, same
-from swordplay.types import Matrix, State, Vector
 
 Features = Mapping[Hashable, Any]
 

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from swordplay import arguments, checkpoint
-from swordplay.checkpoint import CheckpointError
-from swordplay.guard import Guarded
-from swordplay.types import State
+from swordplay.base import arguments, checkpoint
+from swordplay.base.checkpoint import CheckpointError
+from swordplay.base.guard import Guarded
+from swordplay.base.types import State
 
 PARAMETER, MODEL = "parameter.", "model."
 SIZES = ("columns", f"{PARAMETER}lags")

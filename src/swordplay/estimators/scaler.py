@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay import state
-from swordplay.state import COUNT, Range
-from swordplay.types import Matrix, State, Vector
+from swordplay.base import state
+from swordplay.base.state import COUNT, Range
+from swordplay.base.types import Matrix, State, Vector
 
 FARTHEST = 1e63
 """Values have magnitudes of 1e60 at the most; lengths of rows of differences, as the aggregator has them, somewhat more."""

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from swordplay import arguments, state
+from swordplay.base import arguments, state
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import label_arrays, raw_units
 from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.block import Block
@@ -22,7 +23,6 @@ from swordplay.estimators.explained import Explained
 from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
 from swordplay.estimators.table_encoder import TableEncoder
-from swordplay.types import Matrix, State, Vector
 
 __all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor", "TableEncoder"]
 

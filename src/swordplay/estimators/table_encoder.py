@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from swordplay import arguments
+from swordplay.base import arguments
+from swordplay.base.types import Matrix
 from swordplay.estimators import frames
-from swordplay.types import Matrix
 
 MISSING = ("mean", "nan")
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from swordplay.base.types import Matrix, Vector
 from swordplay.spark.record import Form, Young
-from swordplay.types import Matrix, Vector
 
 FORMAT = 1
 """Version of what :meth:`Group.dumps` writes."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from swordplay.compiling import kernel, part
+from swordplay.base.compiling import kernel, part
+from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import (
     ALPHA,
     COEFFICIENT,
@@ -25,7 +26,6 @@ from swordplay.engine.layout import (
 )
 from swordplay.engine.rounds import play_dense
 from swordplay.engine.scaling import locate_and_follow, scale_and_follow
-from swordplay.types import Matrix, Vector
 
 KEPT_LIVE = (
     LIVE.rounds,

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import functions
 
-from swordplay import arguments, extras
+from swordplay.base import arguments, extras
 from swordplay.estimators.model import LossName, regression_loss
 from swordplay.spark.columns import Columns, labels
 from swordplay.spark.plan import Layout, Plan

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from swordplay.base.state import Range, require
+from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import COEFFICIENT, GAMMA, LAST, LIVE, NORM, SCALE, WEIGHT
 from swordplay.engine.sanity import LIVE_RANGES, ROW_RANGES, SIGNED, SLACK
 from swordplay.engine.scaling import SETTLED, WARM_UP
@@ -19,8 +21,6 @@ from swordplay.estimators.model import CURVATURES, LARGEST, REACH, SMALLEST_NORM
 from swordplay.estimators.scaler import FARTHEST, RANGES
 from swordplay.spark import kernel
 from swordplay.spark.kernel import KEPT_LIVE, KEPT_ROWS, SETTING
-from swordplay.state import Range, require
-from swordplay.types import Matrix, Vector
 
 SINGLE_SPREADS = (1e-15, 1e15)
 """Spreads of the target whose squares, and sums of millions of them, are numbers of single precision too."""

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.model import LARGEST
 from swordplay.spark.group import Group
 from swordplay.spark.plan import Plan
-from swordplay.types import Matrix, Vector
 
 NO_KEY = "key is null"
 NO_ORDER = "order is null"

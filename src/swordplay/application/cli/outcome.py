@@ -1,0 +1,80 @@
+"""How a run ended, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from swordplay.application.cli.words import LONGEST_NAME, counted, printable
+from swordplay.application.report.words import near, step
+from swordplay.application.tracking import Outcome, Story, figures
+from swordplay.application.tracking.contestants import LEARNER
+from swordplay.application.tracking.figures import verdict_of
+from swordplay.application.tracking.verdict import figure
+from swordplay.estimators.summary import looks_back
+
+MEANINGS = {
+    LEARNER: "",
+    "no change": "the last one again",
+    "running mean": "the mean of all before",
+    "majority class": "the most frequent one before",
+}
+
+
+def show(outcome: Outcome, story: Story, files: Mapping[str, str], out: Console) -> None:
+    """Print the errors beside those of the baselines, and where everything is."""
+    out.print(Text(f"{printable(story.source)}: {printable(story.target, LONGEST_NAME)}, {story.task}", style="bold"))
+    if story.rows:
+        out.print()
+        out.print(_table(story))
+        out.print()
+        if said := verdict_of(outcome, story):
+            out.print(Text(said))
+    for line in _lines(outcome, story):
+        out.print(Text(line))
+    for what, path in files.items():
+        out.print(Text(f"{what.capitalize():12}  {printable(path)}"), soft_wrap=True)
+
+
+def _table(story: Story) -> Table:
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    grid.add_column("")
+    grid.add_column(story.measure, justify="right", no_wrap=True)
+    both = story.task == "regression"
+    if both:
+        grid.add_column("MAE", justify="right", no_wrap=True)
+    grid.add_column("")
+    least = min(story.errors.values())
+    for name, error in story.errors.items():
+        meaning = MEANINGS.get(name, f"one learning rate ({step(story.best_step)}), best in hindsight")
+        style = "bold" if error == least else ""
+        absolute = [Text(figure(story.more[name], story.task) if name in story.more else "")] if both else []
+        grid.add_row(
+            Text(name, style=style), Text(figure(error, story.task), style=style), *absolute, Text(meaning, style="dim")
+        )
+    return grid
+
+
+def _lines(outcome: Outcome, story: Story) -> list[str]:
+    tracker, seconds = outcome.tracker, max(outcome.seconds, 1e-9)
+    lines = [f"{counted(tracker.rows, 'row')} in {seconds:.1f} s ({tracker.rows / seconds:,.0f} rows/s)."]
+    if outcome.resumed:
+        lines.append(f"{counted(outcome.news, 'row')} of the input were new, after {outcome.resumed:,} of earlier runs.")
+    if story.unlabelled:
+        lines.append(f"{counted(story.unlabelled, 'row')} without a target: predicted, not learned.")
+    if story.refused:
+        lines.append(f"{counted(story.refused, 'row')} refused.")
+    if story.rows:
+        size = tracker.effective_step_size
+        lines.append(f"At the end {looks_back(size, tracker.encoder.width)} (effective step size {near(size)}).")
+    return [*lines, *(remark.text for remark in tracker.remarks())]
+
+
+def as_json(outcome: Outcome, story: Story, files: Mapping[str, str]) -> str:
+    """One object; all of it but ``seconds`` and ``rows_per_second`` is the same however often the run was interrupted."""
+    return json.dumps(figures(outcome, story, files), indent=2, allow_nan=False)

@@ -1,0 +1,171 @@
+"""How far a run is: a live line on a terminal, a plain line now and then elsewhere; always on standard error."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import final
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
+
+from swordplay.application.cli.words import LONGEST_NAME, columns, counted, printable
+from swordplay.application.tracking import Progress as Report
+from swordplay.application.tracking.trackers import AnyTracker
+from swordplay.application.tracking.verdict import figure
+from swordplay.data.tables import Refusal
+
+FIRST_LINE, BETWEEN_LINES = 2.0, 10.0
+"""Seconds before the first plain line, and between two of them."""
+NARROW = 100
+"""Terminals with fewer columns than this get a shorter bar."""
+
+
+@final
+class Watch:
+    """Is called again and again: says at first what was recognised, then what is noticed, and how far it is.
+
+    Parameters
+    ----------
+    say
+        Prints a line.
+    show
+        Shows how far it is, told in words.
+    """
+
+    def __init__(self, say: Callable[[str], None], show: Callable[[Report, str], None]) -> None:
+        self.say, self.show = say, show
+        self.begun, self.since = False, time.monotonic()
+        """Whether anything was learned, and when this began."""
+        self.remarks = self.refusals = 0
+        """How many of them were said,"""
+        self.silent = False
+        """and whether it was said that refused rows are only counted now."""
+        self.tracker: AnyTracker | None = None
+        self.order: set[str] = set()
+        """Kinds of remarks on the order of the rows that were made."""
+
+    def start(self, remark: str) -> None:
+        """Say something before the first row, if there is anything to say."""
+        if remark:
+            self.say(remark)
+
+    def __call__(self, report: Report) -> None:
+        """Say what there is to say."""
+        if not self.begun:
+            self.begun = True
+            for line in _recognised(report):
+                self.say(line)
+            if report.resumed:
+                self.refusals = len(report.refusals)
+        else:
+            for line in report.remarks[self.remarks :]:
+                self.say(line)
+            if report.tracker is not self.tracker:
+                for line in columns(report.tracker.encoder.plans):
+                    self.say(line)
+        for refusal in report.refusals[self.refusals :]:
+            self.say(f"Left out {_row(refusal)}")
+        if not self.silent and len(report.refusals) < report.refused:
+            self.silent = True
+            self.say("More rows are left out; from now on they are only listed and counted.")
+        self.tracker, self.remarks, self.refusals = report.tracker, len(report.remarks), len(report.refusals)
+        for remark in report.tracker.remarks():
+            if remark.kind not in self.order:
+                self.say(remark.text)
+                self.order.add(remark.kind)
+        pace = (report.rows - report.resumed) / max(time.monotonic() - self.since, 1e-9)
+        self.show(report, _told(report, pace))
+
+
+@contextmanager
+def shown(name: str, quiet: bool, plain: bool = False) -> Iterator[Watch]:
+    """Something to call after every few rows.
+
+    Parameters
+    ----------
+    name
+        Of the input.
+    quiet
+        Whether to show nothing.
+    plain
+        Whether to print lines even on a terminal, which may show something else.
+    """
+    console = Console(stderr=True, highlight=False)
+    if quiet:
+        yield Watch(lambda line: None, lambda report, told: None)
+    elif plain or not console.is_terminal:
+        say = _plainly(console)
+        watch = Watch(say, _now_and_then(say))
+        timer = threading.Timer(FIRST_LINE, lambda: watch.begun or say(f"{name}: waiting for the first rows ..."))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield watch
+        finally:
+            timer.cancel()
+    else:
+        with _bar(name, console) as show:
+            yield Watch(_plainly(console), show)
+
+
+def _plainly(console: Console) -> Callable[[str], None]:
+    return lambda line: console.print(Text(printable(line)), soft_wrap=not console.is_terminal)
+
+
+def _now_and_then(say: Callable[[str], None]) -> Callable[[Report, str], None]:
+    """A line every so often, the first one soon."""
+    next_line = time.monotonic() + FIRST_LINE
+
+    def show(report: Report, told: str) -> None:
+        nonlocal next_line
+        if time.monotonic() >= next_line:
+            next_line = time.monotonic() + BETWEEN_LINES
+            say(f"{'' if report.share is None else f'{100 * report.share:.0f} %, '}{told}")
+
+    return show
+
+
+@contextmanager
+def _bar(name: str, console: Console) -> Iterator[Callable[[Report, str], None]]:
+    """A bar that leaves no trace; without an end where nobody knows it."""
+    name = printable(name)
+    short = name if len(name) <= 16 else f"{name[:7]}…{name[-8:]}"
+    bar = BarColumn(bar_width=10 if console.width < NARROW else 30)
+    parts = (TextColumn("{task.description}", markup=False), bar, TextColumn("{task.fields[told]}", markup=False))
+    with Progress(*parts, console=console, transient=True) as live:
+        task = live.add_task(short, total=None, told="reading ...")
+        yield lambda report, told: live.update(
+            task, completed=report.share or 0.0, total=None if report.share is None else 1.0, told=told
+        )
+
+
+def _recognised(report: Report) -> list[str]:
+    tracker = report.tracker
+    if report.resumed:
+        return [f"Going on after row {report.resumed:,}."]
+    task = f"{printable(tracker.settings.target, LONGEST_NAME)}: {tracker.recognised.task}, as {tracker.recognised.why}."
+    return [*report.remarks, task, *columns(tracker.encoder.plans)]
+
+
+def _row(refusal: Refusal) -> str:
+    """A row that was left out: which one, and why."""
+    line = "" if refusal.line is None else f" (line {refusal.line:,})"
+    column = "" if refusal.column is None else f", column {refusal.column!r}"
+    return f"row {refusal.row:,}{line}{column}: '{refusal.value}' {refusal.reason}."
+
+
+def _told(report: Report, pace: float) -> str:
+    from swordplay.application.report.words import near  # not before there is something to show: it takes its time
+
+    tracker = report.tracker
+    parts = [counted(report.rows, "row"), f"{pace:,.0f}/s"]
+    if tracker.predictions.scored:
+        measure = "RMSE" if tracker.task == "regression" else "error"
+        parts.append(f"{measure} {figure(tracker.predictions.error, tracker.task)}")
+        if not tracker.settings.key:
+            parts.append(f"step {near(tracker.effective_step_size)}")
+    return ", ".join(parts)

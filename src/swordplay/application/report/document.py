@@ -1,0 +1,74 @@
+"""A page as one HTML file that needs nothing else: no network, no fonts, no folder beside it.
+
+A content policy in the page forbids the browser to load anything, and to run any script but the two named by their hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import os
+import secrets
+from importlib import resources
+from pathlib import Path
+
+from swordplay.application.report import vega
+from swordplay.application.report.markup import Drawer, escaped
+from swordplay.application.report.page import Page
+
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def write(page: Page, path: str | os.PathLike[str]) -> None:
+    """Write a page, all or nothing: the path holds the old file or the whole new one.
+
+    Raises
+    ------
+    OSError
+        If it could not be written.
+    """
+    target = Path(os.path.realpath(path))
+    data = render(page).encode("utf-8")
+    draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    try:
+        with draft.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def render(page: Page) -> str:
+    """The page as HTML: equal pages give equal text."""
+    drawer = Drawer()
+    body = "\n".join(drawer.section(section) for section in page.sections)
+    scripts = [vega.script(), _resource("page.js")] if drawer.charts else []
+    # Vega compiles its expressions, which a browser calls evaluation.
+    policy = POLICY + (f"; script-src 'unsafe-eval' {' '.join(map(_fingerprint, scripts))}" if scripts else "")
+    title = escaped(page.title, 200)
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{title}</title>\n<style>\n{_resource('page.css')}</style>\n</head>\n<body>",
+            f'<header>\n<h1><bdi>{title}</bdi></h1>\n<p class="facts">{escaped(page.facts, 400)}</p>\n</header>',
+            f"<main>\n{body}\n</main>\n<footer><p>{escaped(page.footer, 400)}</p></footer>",
+            *(f"<script>{script}</script>" for script in scripts),
+            "</body>\n</html>\n",
+        ]
+    )
+
+
+def _fingerprint(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode('ascii')}'"
+
+
+def _resource(name: str) -> str:
+    return resources.files("swordplay.application.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,115 @@
+"""The report of a run over many keys: all of them together, and which did best and worst."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from swordplay import __version__
+from swordplay.application.report import first_screen, words
+from swordplay.application.report.document import write
+from swordplay.application.report.page import Answer, Page, Score, Scores, Section, Table, Text
+
+if TYPE_CHECKING:
+    from swordplay.application.tracking.keyed import KeyedStory, KeyLine
+
+CAPTIONS = {"best": "Where it did best", "worst": "Where it did worst", "largest": "The keys with most rows"}
+RATIO = "× no change"
+"""The head of the column of errors in units of those of no change."""
+
+
+def write_keys(story: KeyedStory, path: str | os.PathLike[str], *, command: str = "") -> None:
+    """Write the report of a run over many keys as one HTML file, all or nothing.
+
+    Parameters
+    ----------
+    story
+        What the run has to tell.
+    path
+        Of the file; one that is there is replaced.
+    command
+        How the run was made; left out unless given.
+    """
+    source, target = words.shown(story.source, 60), words.shown(story.target, 60)
+    key = words.shown(" and ".join(story.key), 60)
+    page = Page(
+        title=f"{target} in {source}, each {key} by itself",
+        facts=f"Every row was predicted by {story.learner} before its answer was seen",
+        sections=keys_sections(story, command=command),
+        footer=f"Made by swordplay {__version__}. This file is complete in itself and loads nothing.",
+    )
+    write(page, path)
+
+
+def keys_sections(story: KeyedStory, *, command: str = "") -> tuple[Section, ...]:
+    """The total, the keys, the columns, and how it was made."""
+    columns = tuple((words.shown(column.name, 60), column.kind, column.note) for column in story.columns)
+    facts = [("source", story.source), ("target", story.target), ("key", ", ".join(story.key)), ("task", story.task)]
+    facts += [("swordplay", __version__), *([("command", command)] if command else [])]
+    return (
+        Section("In short", _in_short(story)),
+        *((Section("Which keys", _tables(story)),) if story.named else ()),
+        Section("What was made of each column", (Table("", ("column", "kind", "how it was used"), columns),)),
+        Section("How this was made", (Table("", ("", ""), tuple((name, words.shown(value, 300)) for name, value in facts)),)),
+    )
+
+
+def _in_short(story: KeyedStory) -> tuple[Answer | Text | Scores, ...]:
+    if not story.rows:
+        return (Text("No row was predicted and then learned, so there is nothing to tell.", lead=True),)
+    largest = max(story.errors.values()) or 1.0
+    scores = tuple(
+        Score(name, _figure(story, error), error / largest, ours=name == story.learner) for name, error in story.errors.items()
+    )
+    plenty = f"{words.plural(story.keys, 'key')}, each with a model, baselines and lags of its own."
+    counts = f"{words.plural(story.rows, 'row')} predicted and then learned; {plenty}"
+    return (
+        Answer("Is it good?", headline(story), lead=True),
+        Scores(f"{story.measure[0].upper()}{story.measure[1:]} over the rows of all keys; less is better", scores),
+        Text(counts),
+        *(Text(remark) for remark in story.remarks),
+    )
+
+
+def headline(story: KeyedStory) -> str:
+    """The run in words: the total beside no change, and in how many keys it is ahead."""
+    ours, theirs = (story.errors[name] for name in (story.learner, "no change"))
+    last = "the last value" if story.measure == "RMSE" else "the last class"
+    said = (
+        f"was off by {_figure(story, ours)} (RMSE)" if story.measure == "RMSE" else f"erred on {_figure(story, ours)} of rows"
+    )
+    same = "by" if story.measure == "RMSE" else "on"
+    said = f"{story.learner} {said} over all keys, repeating {last} of the same key {same} {_figure(story, theirs)}."
+    return f"{first_screen.verdict(ours, theirs)} repeating {last}: {said} {_ahead(story)}"
+
+
+def _ahead(story: KeyedStory) -> str:
+    if not story.ahead:
+        return f"It is ahead of that in none of {words.plural(story.keys, 'key')}, not even where it did best."
+    return f"It is ahead of that in {story.ahead:,} of {words.plural(story.keys, 'key')}."
+
+
+def _tables(story: KeyedStory) -> tuple[Table, ...]:
+    head = (" and ".join(story.key), "rows", *story.errors, RATIO)
+    numbers = tuple(range(1, len(head)))
+    return tuple(
+        Table(_caption(story, title), head, tuple(_line(story, line) for line in lines), numbers)
+        for title, lines in story.named.items()
+    )
+
+
+def _caption(story: KeyedStory, title: str) -> str:
+    """What a table shows, by what it is sorted, and who in it loses against no change."""
+    ranked = f"by {RATIO}" if story.measure == "RMSE" else "by the share of mistakes"
+    losers = sum(line.ratio > 1.0 for line in story.named[title])
+    lost = f"; {losers} of these lose against no change" if title == "best" and losers else ""
+    return CAPTIONS[title] + ("" if title == "largest" else f", {ranked}{lost}")
+
+
+def _line(story: KeyedStory, line: KeyLine) -> tuple[str, ...]:
+    errors = (_figure(story, line.errors[name]) for name in story.errors)
+    return words.shown(line.name, 60), f"{line.rows:,}", *errors, words.number(line.ratio)
+
+
+def _figure(story: KeyedStory, error: float) -> str:
+    return words.number(error) if story.measure == "RMSE" else words.percent(error)

@@ -1,0 +1,116 @@
+"""All who predict the same rows: the learner, the baselines, and every single step size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from swordplay.base.types import Matrix, State, Vector
+from swordplay.estimators.model import LinearModel
+
+LEARNER, NO_CHANGE, BEST_STEP = "swordplay", "no change", "best step size"
+"""``swordplay`` is the model that ``swordplay track`` runs: that of SwordRegressor and SwordClassifier, not ``sp.Sword``."""
+SAID, WAS = "predicted", "actual"
+
+
+class Said(NamedTuple):
+    """Predictions of the learner."""
+
+    predictions: Vector
+    """Values, or places of classes; shape ``(T,)``."""
+    probabilities: Vector
+    """Of the predicted classes, shape ``(T,)``; empty for a regression."""
+
+
+class Played(NamedTuple):
+    """Rows that were predicted and then, where their targets are known, learned."""
+
+    said: Said
+    losses: Vector
+    """Of the learner in the n rows that were learned, shape ``(n,)``: squared errors, or log losses of a classification."""
+    errors: Matrix
+    """Of the learner and of both baselines there, shape ``(n, 3)``: squared errors, or mistakes (0 and 1)."""
+    figures: Matrix
+    """What else is summed over those rows, shape ``(n, F)``: see ``Contestants.figures``."""
+    values: Matrix
+    """What extremes are kept of: prediction, target and their difference, shape ``(n, 3)``; ``(n, 0)`` for classes."""
+
+
+class Contestants(Protocol):
+    """What a run asks of them, whatever the task."""
+
+    names: tuple[str, str, str]
+    """The learner and the baselines: the columns of ``Played.errors``."""
+    figures: tuple[str, ...]
+    """Names of the columns of ``Played.figures``."""
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned: before that nobody predicts."""
+        ...
+
+    @property
+    def models(self) -> Mapping[str, LinearModel]:
+        """The learner's models by what they tell, such as a class."""
+        ...
+
+    @property
+    def coefficients(self) -> dict[int, Vector]:
+        """Of the scaled columns, for each model by the place of its class (0 for a regression); shape ``(d,)`` each."""
+        ...
+
+    def targets(self, column: Any) -> Vector:
+        """Targets of a pyarrow column as numbers, NaN where missing."""
+        ...
+
+    def strange(self, column: Any, whole: bool) -> dict[int, str]:
+        """Rows of a pyarrow column whose target cannot be used, and why; ``whole`` if classes are whole numbers."""
+        ...
+
+    def debuts(self, targets: Vector) -> list[int]:
+        """Rows whose target nobody could have predicted: the very first one, and the first one of every class."""
+        ...
+
+    def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
+        """Predict rows, each before it is learned; those without a target (NaN) are not learned.
+
+        Losses of the single step sizes are added to ``rungs``.
+        """
+        ...
+
+    def debut(self, row: Matrix, target: Vector, rungs: Vector) -> Played | None:
+        """The same for one row that is a debut, arrays of length 1; None for the very first one, which nobody predicts."""
+        ...
+
+    def widen(self, dim: int) -> None:
+        """Make room for columns that appear late."""
+        ...
+
+    def arrow(self, targets: Vector, known: Any) -> Any:
+        """Predictions as a pyarrow array of the target's type, null where not ``known``."""
+        ...
+
+    def shown(self, target: float) -> str:
+        """A prediction or a target for people."""
+        ...
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        ...
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        ...
+
+
+def interleaved(
+    learn: Callable[[Matrix, Any], Any], predict: Callable[[Matrix], Any], rows: Matrix, targets: Any, known: Any
+) -> Any:
+    """Answers for rows in their order: those whose targets are known are predicted and learned, the others predicted."""
+    if known.all():
+        return learn(rows, targets)
+    edges = [0, *(np.flatnonzero(np.diff(known)) + 1).tolist(), len(known)]
+    return np.concatenate([learn(rows[a:b], targets[a:b]) if known[a] else predict(rows[a:b]) for a, b in pairwise(edges)])

@@ -1,0 +1,97 @@
+"""A run in figures: what ``swordplay track --json`` prints and ``swordplay.track`` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from swordplay import __version__
+from swordplay.application.tracking.accounts import Outcome
+from swordplay.application.tracking.changes import changes
+from swordplay.application.tracking.keyed import KeyedStory, KeyLine
+from swordplay.application.tracking.story import Story
+from swordplay.application.tracking.verdict import verdict
+
+
+def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[str, Any]:
+    """Text, numbers, lists and dictionaries only; all but the last two are the same however often the run was interrupted.
+
+    Parameters
+    ----------
+    outcome, story
+        Of the run.
+    files
+        What was written, by what it is.
+    """
+    return {
+        **_run(outcome, story),
+        **_more(story),
+        "best_step_size": story.best_step if story.rows else None,
+        "effective_step_size": outcome.tracker.effective_step_size,
+        "changes": [one._asdict() for one in changes(story)],
+        "columns": [column._asdict() for column in story.columns],
+        "worst": [moment._asdict() for moment in story.worst],
+        **_end(outcome, files),
+    }
+
+
+def _run(outcome: Outcome, story: Story | KeyedStory) -> dict[str, Any]:
+    """What every run has to tell, of one series or of many."""
+    return {
+        "swordplay": __version__,
+        "source": story.source,
+        "target": story.target,
+        "task": story.task,
+        "why": outcome.tracker.recognised.why,
+        "rows": outcome.tracker.rows,
+        "predicted": story.rows,
+        "unlabelled": story.unlabelled,
+        "refused": story.refused,
+        "first_refused": [refusal._asdict() for refusal in outcome.refusals],
+        "measure": story.measure,
+        "learner": story.learner,
+        "errors": dict(story.errors),
+        "verdict": verdict_of(outcome, story),
+    }
+
+
+def _end(outcome: Outcome, files: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "remarks": list(outcome.remarks),
+        "files": dict(files),
+        "seconds": round(outcome.seconds, 3),
+        "rows_per_second": round(outcome.tracker.rows / max(outcome.seconds, 1e-9)),
+    }
+
+
+def verdict_of(outcome: Outcome, story: Story | KeyedStory) -> str:
+    """What is said of the learner beside the baselines; empty where there is nothing to say."""
+    lags = outcome.tracker.settings.lags
+    if isinstance(story, KeyedStory):
+        return verdict(story.errors, story.task, story.rows, lags=lags, same_key=True)
+    confusion = None if story.task == "regression" else story.confusion
+    return verdict(story.errors, story.task, story.rows, lags=lags, confusion=confusion)
+
+
+def _more(story: Story) -> dict[str, Any]:
+    """The figures that are not the measure."""
+    if story.task == "regression":
+        return {"mean_absolute_errors": dict(story.more)}
+    return {name.lower().replace(" ", "_"): value for name, value in story.more.items()}
+
+
+def keyed_figures(outcome: Outcome, story: KeyedStory, files: Mapping[str, str]) -> dict[str, Any]:
+    """The same for a run over many keys."""
+    return {
+        **_run(outcome, story),
+        "columns": [column._asdict() for column in story.columns],
+        "key": list(story.key),
+        "keys": story.keys,
+        "keys_ahead": story.ahead,
+        **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("best", "worst", "largest")},
+        **_end(outcome, files),
+    }
+
+
+def _line(line: KeyLine, names: tuple[str, ...]) -> dict[str, Any]:
+    return {"key": dict(zip(names, line.key, strict=True)), "rows": line.rows, "errors": dict(line.errors)}

@@ -1,0 +1,137 @@
+"""What is written for each row: its number, what names it, the prediction, the truth, the loss, and the error so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from swordplay.application.tracking.contestants import Contestants, Played
+from swordplay.application.tracking.tally import Learned
+from swordplay.base.types import State, Vector
+
+
+@final
+class Page:
+    """The answers for the rows of one batch, filled piece by piece.
+
+    Parameters
+    ----------
+    batch
+        The rows, a pyarrow record batch.
+    numbers, targets, times
+        Their numbers in the input, their targets and when they happened (NaN where missing), shape ``(T,)``.
+    shown
+        Names and pyarrow arrays of the columns that are told of a row that cost much.
+    """
+
+    def __init__(
+        self,
+        batch: Any,
+        numbers: NDArray[np.int64],
+        targets: Vector,
+        times: Vector,
+        shown: Sequence[tuple[str, Any]] = (),
+    ) -> None:
+        self.batch, self.numbers, self.targets, self.times, self.shown = batch, numbers, targets, times, shown
+        count = len(targets)
+        self.predictions, self.probabilities = np.zeros(count), np.zeros(count)
+        self.losses, self.errors = np.zeros(count), np.zeros(count)
+        self.known, self.scored = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+
+    def learned(self, rows: NDArray[np.intp]) -> Learned:
+        """What a tally wants to know of some rows."""
+        said, truth, chance = self.predictions[rows], self.targets[rows], self.probabilities[rows]
+        return Learned(self.numbers[rows], said, truth, chance, self.times[rows])
+
+    def score(self, first: int, played: Played) -> NDArray[np.intp]:
+        """Predictions and what they cost; returns the rows that were learned."""
+        rows = slice(first, first + len(played.said.predictions))
+        self.predictions[rows], self.known[rows] = played.said.predictions, True
+        if len(played.said.probabilities):
+            self.probabilities[rows] = played.said.probabilities
+        learned = first + np.flatnonzero(~np.isnan(self.targets[rows]))
+        self.losses[learned], self.errors[learned], self.scored[learned] = played.losses, played.errors[:, 0], True
+        return learned
+
+
+@final
+class Predictions:
+    """Pages as tables, with the running error.
+
+    ===================== ==========================================================================================
+    column                what
+    ===================== ==========================================================================================
+    ``row``               number of the row in the input; the first row of data is 1
+    carried columns       of the input, as they were read: ids, or the date of the row
+    ``prediction``        made before the row was learned; missing for the very first row, before which nothing is known
+    ``probability``       of the predicted class, by the learner; only where classes are predicted
+    ``truth``             the target; missing where it was missing
+    ``loss``              squared error; for classes the log loss, minus the logarithm of the probability of the truth
+    ``running_error``     over all rows so far: root of the mean squared error; for classes the share of mistakes
+    ===================== ==========================================================================================
+
+    Parameters
+    ----------
+    kind
+        Pyarrow's name of the target's type.
+    labels
+        Whether classes are predicted.
+    carried
+        Columns of the input that stand beside each prediction: a list of pyarrow fields.
+    """
+
+    def __init__(self, kind: str, labels: bool, carried: Sequence[Any] = ()) -> None:
+        self.labels, self.carried = labels, tuple(carried)
+        self.target = {"double": pa.float64(), "bool": pa.bool_(), "string": pa.string()}[kind if labels else "double"]
+        chance = [("probability", pa.float64())] if labels else []
+        numbers = [("loss", pa.float64()), ("running_error", pa.float64())]
+        answers = [("prediction", self.target), *chance, ("truth", self.target), *numbers]
+        self.schema = pa.schema([pa.field("row", pa.int64()), *self.carried, *(pa.field(*one) for one in answers)])
+        self.total, self.scored = 0.0, 0
+        """Sum of the errors, and number of rows that were predicted and learned."""
+
+    @property
+    def error(self) -> float:
+        """The running error; NaN before the first prediction that could be judged."""
+        return float(self._figure(np.array([self.total]), np.array([self.scored]))[0])
+
+    def table(self, page: Page, contestants: Contestants) -> Any:
+        """A page as a pyarrow record batch."""
+        columns = [
+            pa.array(page.numbers),
+            *(page.batch.column(field.name).cast(field.type) for field in self.carried),
+            contestants.arrow(page.predictions, page.known).cast(self.target),
+            *([_numbers(page.probabilities, page.known)] if self.labels else []),
+            contestants.arrow(page.targets, ~np.isnan(page.targets)).cast(self.target),
+            _numbers(page.losses, page.scored),
+            self.running(page.errors, page.scored),
+        ]
+        return pa.record_batch(columns, schema=self.schema)
+
+    def running(self, errors: Vector, scored: Any) -> Any:
+        """The running error after each of further rows, a pyarrow array; ``scored`` says which of them count."""
+        totals = np.cumsum(np.concatenate([[self.total], errors]))[1:]
+        counts = self.scored + np.cumsum(scored)
+        if len(counts):
+            self.total, self.scored = float(totals[-1]), int(counts[-1])
+        return _numbers(self._figure(totals, counts), counts > 0)
+
+    def _figure(self, totals: Vector, counts: Any) -> Vector:
+        means = np.divide(totals, counts, out=np.full(len(totals), np.nan), where=counts > 0)
+        return np.asarray(means if self.labels else np.sqrt(means))
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        return {"total": self.total, "scored": self.scored}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.total, self.scored = float(saved["total"]), int(saved["scored"])
+
+
+def _numbers(values: Vector, known: Any) -> Any:
+    return pa.array(values, mask=None if known.all() else ~known)

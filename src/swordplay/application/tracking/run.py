@@ -1,0 +1,354 @@
+"""A job from its first row to its last: read ahead, learn, write behind, and save where one is."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any, NoReturn, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from swordplay.application.tracking import decision, trackers
+from swordplay.application.tracking import job as jobs
+from swordplay.application.tracking.accounts import Outcome, Progress
+from swordplay.application.tracking.early import HEAD_ROWS, Early, gathered, together
+from swordplay.application.tracking.errors import TrackingError
+from swordplay.application.tracking.job import Job, Saved
+from swordplay.application.tracking.keeping import Kept, kept_by
+from swordplay.application.tracking.ordered import everything, ordered
+from swordplay.application.tracking.outputs import Outputs
+from swordplay.application.tracking.pieces import Piece, pieces
+from swordplay.application.tracking.threads import Ahead
+from swordplay.application.tracking.trackers import AnyTracker
+from swordplay.base.checkpoint import CheckpointError
+from swordplay.data.tables import Batch, Position, Refusal, Table, TableError, open_table
+from swordplay.data.tables.reading import BLOCK
+from swordplay.data.tables.typed import BATCH_ROWS
+
+__all__ = ["Outcome", "Progress", "run"]
+
+BETWEEN_SAVES = 10.0
+"""Seconds between two checkpoints."""
+GLANCE = 0.1
+"""Seconds after which a wait looks whether it should go on."""
+FEW = 5
+"""Refused rows that are told one by one; all of them are listed in a file."""
+
+
+def run(job: Job, watch: Callable[[Progress], None] = lambda _: None, told: Callable[[], bool] = lambda: False) -> Outcome:
+    """Track a table to its end.
+
+    Parameters
+    ----------
+    job
+        What to do.
+    watch
+        Called after every batch, and at first if the job goes on.
+    told
+        Asked now and then whether to stop; if so the state is saved, and the predictions stay partial.
+
+    Raises
+    ------
+    TableError, TrackingError, CheckpointError
+        One or two lines: what is wrong, where, and what to do.
+    KeyboardInterrupt
+        If it was told to stop before it had begun.
+    """
+    return _Run(job, watch, told).go()
+
+
+@final
+class _Run:
+    """One life of a job."""
+
+    def __init__(self, job: Job, watch: Callable[[Progress], None], told: Callable[[], bool]) -> None:
+        self.job, self.watch, self.told = job, watch, told
+        self.began = time.monotonic()
+        self.saved = saved = jobs.load(job)
+        self.position = saved.position if saved else None
+        """In the input, at the end of the last batch that is done,"""
+        self.rows = self.before = saved.done if saved else 0
+        """and rows of the input that are done, now and when this life began."""
+        self.early = saved.early if saved else None
+        self.bad = saved.bad if saved else 0
+        self.refusals = saved.refusals if saved else ()
+        self.remarks = saved.remarks if saved else ()
+        self.broken = False
+        """Whether predictions cannot be written, so that the learner is ahead of them."""
+        self.trouble: TableError | None = None
+        """What ended a pipe before its first rows were learned."""
+        self.numbering: NDArray[np.int64] | None = None
+        """The numbers that the rows have in the input, where they are read in another order."""
+        self.last_save, self.rows_at_save = self.began, self.rows
+        self.outputs = Outputs(job, saved)
+
+    def go(self) -> Outcome:
+        """Begin or go on, until the end or until told to stop."""
+        with ExitStack() as stack:
+            self.table = self._opened()
+            stack.callback(self.table.close)
+            stack.enter_context(self.outputs)
+            if self.job.order:
+                self.table = self._ordered(self.table)
+            self.position, self.schema = self.position or self.table.start, self.table.schema
+            reader = Ahead(self.table.batches())
+            stack.callback(reader.close)
+            stack.callback(self.table.close)  # comes first on the way out: the reader may be waiting for a pipe
+            batches = reader.arriving(GLANCE)
+            waiting, self.tracker = self._begin(batches)
+            self.tracker.numbering = self.numbering
+            schema = self.saved.schema if self.saved else self.tracker.schema
+            self.outputs.begin(schema, self.position.format if self.position else "csv")
+            jobs.forget(self.job)
+            if self.saved:
+                self._tell()
+            try:
+                stopped = self._all(itertools.chain(waiting, batches))
+            except (TableError, TrackingError) as error:
+                self._fail(error)
+            partial = self._end(stopped, news=self.rows > self.before)
+        remarks = (*self.remarks, *(one.text for one in self.tracker.remarks()))
+        done = (self._refused(), self._seconds(), remarks, self.before, self.rows - self.before)
+        return Outcome(self.tracker, *done, stopped, self.refusals, partial)
+
+    def _opened(self) -> Table:
+        job = self.job
+        return open_table(
+            job.source,
+            format=job.format,
+            target=job.settings.target,
+            drop=job.order.unwanted(job.settings.unread),
+            keep=job.order.wanted(job.settings.read),
+            position=None if job.order else self.position,
+            on_bad=job.on_bad,
+            encoding=job.encoding,
+            types=job.settings.types,
+            missing=job.settings.missing,
+            header=job.settings.header,
+            block_size=job.block_size,
+        )
+
+    def _ordered(self, table: Table) -> Table:
+        """The table in another order; bad rows are put on their list."""
+        with ExitStack() as stack:
+            reader = Ahead(table.batches())
+            stack.callback(reader.close)
+            stack.callback(table.close)
+            batches = everything(reader.arriving(GLANCE), self.told)
+        rows = max(1, self.job.block_size * BATCH_ROWS // BLOCK)
+        found = ordered(table, self.job.order, batches, position=self.position, batch_rows=rows, rows=self.job.rows)
+        if not self.saved:
+            self.outputs.refuse(found.refusals)
+            self.bad, self.refusals = len(found.refusals), found.refusals[:FEW]
+        self.numbering = found.numbers
+        return found.table
+
+    def _begin(self, batches: Iterator[Batch | None]) -> tuple[list[Batch], AnyTracker]:
+        """A tracker, and the batches that had to be looked at in order to make one."""
+        if self.saved:
+            return [], self.saved.tracker
+        self.remarks = tuple(self.table.remarks)
+        waiting, ended, self.trouble = gathered(batches, self.job.settings.target, live=self.table.live, told=self.told)
+        if not any(len(one.rows) for one in waiting):
+            refusals = [row for one in waiting for row in one.refusals]
+            self.outputs.refuse(refusals)
+            raise self._useless(len(refusals))
+        rows = together([one.rows for one in waiting])
+        waiting = [one._replace(rows=together([rows.slice(0, 0), one.rows])) for one in waiting]  # columns may have joined
+        head = Early(rows.slice(0, HEAD_ROWS), waiting[0].numbers[:0])
+        tracker = decision.begin(self.job.settings, head.rows, self.schema)
+        if ended or head.enough(self.job.settings.target) is not None:
+            self._hint(tracker)
+        else:
+            self.early = head._replace(rows=head.rows.slice(0, 0))
+        return waiting, tracker
+
+    def _all(self, batches: Iterable[Batch | None]) -> bool:
+        """Track batch after batch; whether it was told to stop before the end."""
+        for batch in batches:
+            for piece in pieces(batch, self.rows, self.job.rows) if batch is not None else [None]:
+                if piece is not None:
+                    self._one(piece)
+                    self._tell(batch, piece)
+                if self._is_time_to_save():
+                    self._save(finished=False)
+                if self.told():
+                    return True
+            if self.job.rows is not None and self.rows >= self.job.rows:
+                break
+        if self.trouble is not None:
+            raise self.trouble
+        if self.early is not None:
+            self._decide(self.early)
+            self.early = None
+            self._tell()  # what was decided at the end is said as well
+        return False
+
+    def _tell(self, batch: Batch | None = None, piece: Piece | None = None) -> None:
+        share = self._share(batch.position if batch is not None and piece is not None and piece.position is None else None)
+        self.watch(
+            Progress(self.tracker, self.rows, share, self._refused(), self.before, self.remarks, self.refusals),
+        )
+
+    def _share(self, ahead: Position | None) -> float | None:
+        """How much of the input is learned: rows within a batch, which ends ``ahead``, are taken for equally long."""
+        at = self.position
+        share = None if at is None else self.table.share(at)
+        if at is None or ahead is None or share is None:
+            return share
+        beyond = self.table.share(ahead)
+        return share + ((beyond or share) - share) * (self.rows - at.row) / max(ahead.row - at.row, 1)
+
+    def _one(self, piece: Piece) -> None:
+        """Track a piece; with ``--on-bad stop`` up to the first row that cannot be used."""
+        if self.early is not None:
+            self._decide(self.early.and_(piece.rows, piece.numbers), new=piece.rows)
+        found = self.tracker.strange(piece.rows) if self.job.refused is None else {}
+        if not found:
+            self._learn(piece)
+            return
+        first = min(found)
+        bad = self.tracker.usable(piece.rows.slice(first, 1), piece.numbers[first : first + 1])[2][0]
+        if first:
+            self._learn(piece.first(first))
+        raise _unusable(self.table.name, bad)
+
+    def _learn(self, piece: Piece) -> None:
+        """Track a piece and write what comes of it; if that fails on a stream, the piece is as if it had not been there."""
+        stream = self.outputs.stream and self.job.state is not None
+        before = self.tracker.state() if stream else None
+        tracked = self.tracker.track(piece.rows, piece.numbers)
+        refusals = tuple(sorted(piece.refusals + tracked.refusals))
+        try:
+            self.outputs.write(tracked.predictions, refusals)
+        except TableError:
+            self.broken = before is None
+            if before is not None:
+                self.tracker = trackers.resumed(before)
+                self.tracker.numbering = self.numbering
+            raise
+        if self.early is not None:
+            used = ~np.isin(piece.numbers, [one.row for one in tracked.refusals])
+            early = self.early.and_(piece.rows.filter(pa.array(used)), piece.numbers[used])
+            self.early = None if early.enough(self.job.settings.target) is not None else early
+        self.remarks += tracked.remarks
+        self.bad, self.refusals = self.bad + len(piece.refusals), (self.refusals + refusals)[:FEW]
+        self.rows, self.position = piece.last, piece.position or self.position
+
+    def _decide(self, early: Early, new: Any = None) -> None:
+        """Look again at the first guess at task and columns; ``new`` rows are about to be learned, or there are no more."""
+        assert self.early is not None
+        target = self.job.settings.target
+        count = len(early.rows) if new is None else early.enough(target)
+        if count is None and decision.contradicted(self.tracker, new.column(target)) is None:
+            return
+        now = decision.begin(self.job.settings, early.rows.slice(0, count), self.schema)
+        if decision.same(self.tracker, now):
+            self.tracker.recognised = now.recognised
+            self.remarks += (decision.confirmed(now, count),) if count is not None else ()
+        else:
+            self.remarks += (decision.changed(self.tracker, now, len(self.early.rows), sent=self.outputs.stream),)
+            self._learn_anew(now)
+        if count is not None:
+            self._hint(now)
+
+    def _learn_anew(self, now: AnyTracker) -> None:
+        """Let another tracker learn the first rows."""
+        assert self.early is not None
+        now.refused, self.tracker = self.tracker.refused, now
+        self.outputs.restart(now.schema)
+        if len(self.early.rows):
+            tracked = now.track(*self.early)
+            (self.outputs.refuse(tracked.refusals) if self.outputs.stream else self.outputs.write(*tracked[:2]))
+            self.refusals = (self.refusals + tracked.refusals)[:FEW]
+        if self.job.state is not None:  # the state on disk belongs to predictions that are gone
+            self._save(finished=False)
+
+    def _hint(self, tracker: AnyTracker) -> None:
+        self.remarks += (tracker.recognised.hint,) if tracker.recognised.hint else ()
+
+    def _is_time_to_save(self) -> bool:
+        if self.job.state is None or self.rows == self.rows_at_save:
+            return False
+        if self.job.save_every is not None:
+            return self.rows >= self.rows_at_save + self.job.save_every
+        return time.monotonic() >= self.last_save + BETWEEN_SAVES
+
+    def _save(self, *, finished: bool) -> None:
+        assert self.position is not None
+        output, refused = self.outputs.sync()
+        saved = Saved(
+            self.tracker,
+            json.dumps(self.job.essence()),
+            self.position,
+            self.rows,
+            self.early,
+            output,
+            refused,
+            self.outputs.schema,
+            self.remarks,
+            self.bad,
+            self.refusals,
+            self._seconds(),
+            finished,
+        )
+        jobs.save(self.job, saved)
+        self.last_save, self.rows_at_save = time.monotonic(), self.rows
+
+    def _end(self, stopped: bool, news: bool) -> str | None:
+        """Give the outputs their names, unless it was told to stop or has nothing to add; what is left of them then."""
+        if self.saved and self.saved.finished and not news:
+            return None
+        if self.job.state is not None:
+            self._save(finished=False)
+        if stopped:
+            return self.outputs.keep() if self.job.state is None and self.table.live else None
+        if not self.tracker.started:
+            raise self._useless(self._refused())
+        self.outputs.finish(self.tracker.schema)
+        if self.job.state is not None:
+            self._save(finished=True)
+        return None
+
+    def _fail(self, error: TableError | TrackingError) -> NoReturn:
+        """Keep what there is, and say so."""
+        kept = kept_by(self.job, self.rows, self._keep()) if self.rows > self.before else ""
+        raise type(error)(f"{error}{kept}") from error.__cause__ or error
+
+    def _keep(self) -> Kept:
+        """Save the run as it was after the last good row or, without a state, leave the predictions that there are."""
+        try:
+            if self.job.state is None:
+                return Kept(0, self.outputs.keep())
+            if not self.broken:
+                self._save(finished=False)
+        except (TableError, CheckpointError):  # a full disk, say: what was saved before is still there
+            pass
+        file = self.job.output is not None and not self.outputs.stream
+        return Kept(self.rows_at_save, f"{self.job.output}.partial" if file else None)
+
+    def _useless(self, refused: int) -> TrackingError:
+        """No row could be learned from; those that were refused are listed all the same."""
+        self.outputs.finish_refused()
+        listed = f" ({refused:,} refused, listed in {self.job.refused})" if refused else ""
+        return TrackingError(
+            f"{self.table.name}: there is no row with a target to learn from{listed}. Give a table with such rows."
+        )
+
+    def _refused(self) -> int:
+        return self.bad + self.tracker.refused
+
+    def _seconds(self) -> float:
+        return (self.saved.seconds if self.saved else 0.0) + time.monotonic() - self.began
+
+
+def _unusable(name: str, bad: Refusal) -> TrackingError:
+    return TrackingError(
+        f"{name}, row {bad.row}, column {bad.column!r}: {bad.value} {bad.reason}. "
+        "Repair it, or leave such rows out with --on-bad skip."
+    )

@@ -1,0 +1,80 @@
+"""Single step sizes, all at once: what the best of them would have lost is known in hindsight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+
+from swordplay.application.tracking import nested
+from swordplay.base.types import Matrix, State, Vector
+from swordplay.estimators.model import THRESHOLDS
+from swordplay.estimators.scaler import Locator, Scaler
+
+COUNT = 16
+"""Step sizes: two whole vector registers of them."""
+STEP_SIZES: Vector = 2.0 ** -np.arange(float(COUNT))
+"""1 learns each row by heart, 2^-15 averages over tens of thousands; the learner's own pool ends two halvings earlier."""
+THRESHOLD = THRESHOLDS["squared"]
+
+
+@final
+class Rungs:
+    """Gradient descent with each of the step sizes (see ``engine.ladder``), on columns scaled as the learner scales them.
+
+    Parameters
+    ----------
+    dim
+        Number of columns.
+    """
+
+    def __init__(self, dim: int) -> None:
+        self.columns, self.target = Scaler(dim), Locator(clip=THRESHOLD)
+        self.points: Any = np.zeros((1, dim + 1, COUNT))
+        """One per class (or one in all) and step size; the intercept is the last coordinate."""
+
+    def play_values(self, rows: Matrix, targets: Vector, losses: Vector) -> None:
+        """Predict and learn rows of a regression; squared errors are added to ``losses``, shape ``(COUNT,)``."""
+        from swordplay.engine import ladder  # numba is imported with the first rows
+
+        scaled, norms = self.columns.scale_and_follow(rows)
+        where = self.target.locate_and_follow(targets)
+        goals, thresholds = targets - where[:, 0], THRESHOLD * where[:, 1]
+        ladder.climb_values(scaled, norms, goals, thresholds, STEP_SIZES, self.points, self._scratch(), losses)
+
+    def play_labels(self, rows: Matrix, labels: Vector, losses: Vector) -> None:
+        """The same for classes 0..K-1; mistakes are added."""
+        from swordplay.engine import ladder
+
+        scaled, norms = self.columns.scale_and_follow(rows)
+        ladder.climb_labels(scaled, norms, labels, STEP_SIZES, self.points, self._scratch(), losses)
+
+    def widen(self, dim: int) -> None:
+        """Make room for columns that appear late, behind the others."""
+        now = self.columns.dim
+        self.columns.widen(dim)
+        self.points = np.insert(self.points, np.full(dim - now, now), 0.0, axis=1)
+
+    def grow(self, classes: int) -> None:
+        """Make room for more classes; up to two share a point."""
+        wanted = 1 if classes <= 2 else classes
+        if wanted > 1 and len(self.points) == 1:
+            # The one point told class 1 from class 0: it goes on as that of class 1, and turned round as that of class 0.
+            self.points = np.concatenate([-self.points, self.points])
+        fresh = np.zeros((wanted - len(self.points), *self.points.shape[1:]))
+        self.points = np.concatenate([self.points, fresh])
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        parts = nested.put("columns", self.columns.state()) | nested.put("target", self.target.state())
+        return parts | {"points": self.points.copy()}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.columns.load_state(nested.take("columns", saved))
+        self.target.load_state(nested.take("target", saved))
+        self.points = np.array(saved["points"])
+
+    def _scratch(self) -> Matrix:
+        return np.empty((len(self.points), COUNT))

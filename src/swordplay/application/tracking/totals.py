@@ -1,0 +1,58 @@
+"""Sums over all rows of one key: what is left of a recorder where there are thousands of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from swordplay.application.tracking.contestants import BEST_STEP, Played
+from swordplay.application.tracking.rungs import COUNT, STEP_SIZES
+from swordplay.base.types import State, Vector
+
+NO_END = 2**62
+"""Rows that a stretch without an end has left."""
+
+
+@final
+class Totals:
+    """Losses of everybody, summed; has what a tracker asks of a ``Recorder``, but no course.
+
+    Parameters
+    ----------
+    names
+        The learner and the baselines.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.errors: Vector = np.zeros(len(self.names))
+        self.open_rungs: Vector = np.zeros(COUNT)
+        """Where losses of single step sizes are added."""
+        self.rows = 0
+        """Rows on record."""
+        self.room = NO_END
+
+    def add(self, played: Played, *more: Any) -> None:
+        """Put rows on record; what a recorder wants to know besides is passed over."""
+        # One by one: numpy's own sum would depend on where the rows were cut.
+        self.errors = np.cumsum(np.vstack([self.errors, played.errors]), axis=0)[-1]
+        self.rows += len(played.losses)
+
+    def close(self, *more: Any) -> None:
+        """Never asked for, as there is always room."""
+
+    def totals(self) -> tuple[dict[str, float], float]:
+        """Sum of the losses of everybody so far, and the step size that lost least of all single ones."""
+        best = int(self.open_rungs.argmin())
+        sums = dict(zip(self.names, self.errors.tolist(), strict=True))
+        return {**sums, BEST_STEP: float(self.open_rungs[best])}, float(STEP_SIZES[best])
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        return {"errors": self.errors.copy(), "rungs": self.open_rungs.copy(), "rows": self.rows}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.errors, self.open_rungs, self.rows = np.array(saved["errors"]), np.array(saved["rungs"]), int(saved["rows"])

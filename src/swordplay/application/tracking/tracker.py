@@ -1,0 +1,416 @@
+"""From batches of a table to predictions, and to the story of how it went."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Self, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from swordplay.application.tracking import carried, nested, sanity, verdict
+from swordplay.application.tracking.clock import time_column
+from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, Contestants, Played
+from swordplay.application.tracking.course import POOL, Recorder, sample
+from swordplay.application.tracking.drivers import drivers
+from swordplay.application.tracking.errors import TrackingError
+from swordplay.application.tracking.labels import BRIER, LOG_LOSS, LabelContestants
+from swordplay.application.tracking.lags import Lags
+from swordplay.application.tracking.order import OrderWatch, Remark
+from swordplay.application.tracking.predictions import Page, Predictions
+from swordplay.application.tracking.story import Column, Moment, Story, Task
+from swordplay.application.tracking.tally import Tally
+from swordplay.application.tracking.task import Recognised, recognise
+from swordplay.application.tracking.totals import Totals
+from swordplay.application.tracking.values import ValueContestants
+from swordplay.base.types import Matrix, State, Vector
+from swordplay.data.encoding import dates
+from swordplay.data.encoding.columns import EMPTY, Encoder, how_read, plan
+from swordplay.data.encoding.sanity import require_encoder
+from swordplay.data.tables import Refusal
+from swordplay.estimators import summary
+from swordplay.estimators.model import LinearModel, LossName
+
+MOST_VALUES, LONGEST_VALUE = 12, 40
+"""Columns of a row that are shown, and characters of each."""
+
+
+COUNTS = ("rows", "unlabelled", "refused", "last")
+PARTS = ("encoder", "contestants", "predictions", "recorder", "tally", "order")
+
+
+NO_TALLY = Tally(False)
+"""That of all keys of many, which is never added to: one of its own takes twice as much as their learners."""
+
+
+class Settings(NamedTuple):
+    """What a user may say about a table; all but the target may be left unsaid."""
+
+    target: str
+    task: Task | None = None
+    lags: int = 0
+    """How many of the last targets join the columns."""
+    features: tuple[str, ...] | None = None
+    """Columns to use; all unless given."""
+    drop: tuple[str, ...] = ()
+    """Columns not to use."""
+    loss: LossName = "squared"
+    """Of a regression: ``"squared"`` or ``"huber"``."""
+    key: tuple[str, ...] = ()
+    """Columns whose values name series: each has a model, baselines and lags of its own."""
+    types: Mapping[str, str] | None = None
+    """What columns are, by name (see ``tables.open_table``); recognised unless given."""
+    missing: tuple[str, ...] = ()
+    """Further texts that stand for nothing."""
+    header: bool | None = None
+    """Whether CSV begins with names; recognised unless given."""
+    id: tuple[str, ...] | None = None
+    """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
+
+    @property
+    def read(self) -> tuple[str, ...] | None:
+        """The only columns to be read beside the target; None for all."""
+        return None if self.features is None else (*self.features, *self.key, *(self.id or ()))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Columns that need not be read."""
+        return tuple(name for name in self.drop if name not in (*self.key, *(self.id or ())))
+
+
+class Tracked(NamedTuple):
+    """What became of a batch."""
+
+    predictions: Any
+    """A pyarrow record batch in the tracker's schema."""
+    refusals: tuple[Refusal, ...]
+    """Rows that could not be used."""
+    remarks: tuple[str, ...] = ()
+    """What was noticed, for people."""
+
+
+@final
+class Tracker:
+    """Predicts each row of a table before learning from it, beside baselines, and remembers how it went.
+
+    Rows whose target is missing are predicted and not learned. The first row that is learned has no prediction, as nothing
+    is known before it. Make one by :meth:`begin` or :meth:`resumed`.
+    """
+
+    def __init__(
+        self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder, beside: Sequence[Any] = ()
+    ) -> None:
+        self.settings, self.recognised, self.kind, self.encoder = settings, recognised, kind, encoder
+        labels = recognised.task != "regression"
+        self.contestants: Contestants = (
+            LabelContestants(encoder.width, settings.target)
+            if labels
+            else ValueContestants(encoder.width, settings.target, settings.loss)
+        )
+        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels, beside)
+        # One of many keys keeps sums only: the course of a run takes a hundred times as much.
+        self.recorder: Recorder | Totals = (
+            Totals(self.contestants.names)
+            if settings.key
+            else Recorder(self.contestants.names, self.contestants.figures, 0 if labels else 3)
+        )
+        self.tally = NO_TALLY if settings.key else Tally(labels)
+        self.order = OrderWatch(keyed=bool(settings.key))
+        self.rows = self.unlabelled = self.refused = 0
+        """Rows that were tracked, those of them whose target was missing, and rows that could not be used."""
+        self.last = 0
+        """Number of the last one in the input."""
+        self.numbering: NDArray[np.int64] | None = None
+        """The numbers that the rows have in the input, where they are read in another order; set by whoever reads them."""
+        self.clock = ""
+        """The column that dates the rows, empty where there is none."""
+
+    @classmethod
+    def begin(cls, settings: Settings, head: Any) -> Self:
+        """A tracker of a table that begins with these rows.
+
+        Parameters
+        ----------
+        settings
+            The target, and what else was said.
+        head
+            A pyarrow record batch of the first rows, by which the task and the use of each column are decided; nothing is
+            learned from it yet.
+        """
+        target = head.column(settings.target)
+        recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
+        plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
+        encoder = Encoder(plans, settings.lags, recognised.task != "regression", settings.target)
+        beside = carried.carried(head, settings.target, settings.id)
+        tracker = cls(settings, recognised, str(target.type), encoder, beside)
+        tracker.order.begin(head, settings.target)
+        return tracker
+
+    @property
+    def schema(self) -> Any:
+        """The pyarrow schema of the predictions (see ``predictions``)."""
+        return self.predictions.schema
+
+    @property
+    def task(self) -> Task:
+        """The task by all that was seen: a target of two classes may turn out to have a third."""
+        classes = len(self.contestants.models)
+        return "multi-class" if classes > 1 else self.recognised.task
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return self.contestants.started
+
+    @property
+    def effective_step_size(self) -> float:
+        """Weighted geometric mean of the step sizes, over all models; NaN before the first row."""
+        return sample(self._models()).effective if self.contestants.started else math.nan
+
+    def track(self, batch: Any, numbers: NDArray[np.int64]) -> Tracked:
+        """Predict and learn rows in their order.
+
+        Parameters
+        ----------
+        batch
+            A pyarrow record batch in the schema of the head.
+        numbers
+            The numbers of its rows as they are read, ascending.
+        """
+        batch, numbers, refusals = self.usable(batch, numbers)
+        targets = self.contestants.targets(batch.column(self.settings.target))
+        learned = ~np.isnan(targets)
+        self.clock = time_column(batch.schema) or ""
+        times = dates.milliseconds(batch.column(self.clock)) if self.clock else np.full(len(targets), np.nan)
+        width = self.encoder.width
+        encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
+        names = [name for name in batch.schema.names if name != self.settings.target]
+        page = Page(batch, self._in_input(numbers), targets, times, [(name, batch.column(name)) for name in names])
+        debuts = self.contestants.debuts(targets)
+        cuts = {0, len(targets), *encoded.widths, *debuts, *(row + 1 for row in debuts)}
+        for first, stop in pairwise(sorted(cuts)):
+            if first in encoded.widths:
+                width = encoded.widths[first]
+                self.contestants.widen(width)
+            rows = np.ascontiguousarray(encoded.rows[first:stop, :width])
+            if first in debuts:
+                played = self.contestants.debut(rows, targets[first:stop], self.recorder.open_rungs)
+                if played is not None:
+                    self._note(played, first, page)
+            elif self.contestants.started:
+                self._play(rows, first, page)
+        if not self.settings.key:
+            self.tally.add(page.learned(np.flatnonzero(page.scored)))
+        self.rows, self.refused = self.rows + len(targets), self.refused + len(refusals)
+        self.unlabelled += len(targets) - int(np.count_nonzero(learned))
+        self.last = int(numbers[-1]) if len(numbers) else self.last
+        self.order.add(batch)
+        kinds = {one.name: one.kind.removesuffix(" and time") for one in self.encoder.plans}
+        joined = ((name, int(page.numbers[row])) for name, row in encoded.late.items())
+        remarks = tuple(f"Column {name!r} appears at row {row:,} and joins as a {kinds[name]}." for name, row in joined)
+        return Tracked(self.predictions.table(page, self.contestants), refusals, remarks)
+
+    def _play(self, rows: Matrix, first: int, page: Page) -> None:
+        """Rows from ``first`` on: up to the end of each stretch, where the learner is looked at, and beyond."""
+        learned = np.flatnonzero(~np.isnan(page.targets[first : first + len(rows)]))
+        start = done = 0
+        while start < len(rows):
+            done += self.recorder.room
+            stop = int(learned[done - 1]) + 1 if done <= len(learned) else len(rows)
+            targets = page.targets[first + start : first + stop]
+            self._note(self.contestants.play(rows[start:stop], targets, self.recorder.open_rungs), first + start, page)
+            start = stop
+
+    def _note(self, played: Played, first: int, page: Page) -> None:
+        """Put rows from ``first`` on to the page and on record."""
+        learned = page.score(first, played)
+
+        def moment(k: int) -> Moment:
+            row = int(learned[k])
+            said, truth = (self.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
+            values = self._values(page, row)
+            time = None if math.isnan(page.times[row]) else float(page.times[row])
+            at = self.recorder.rows + k + 1
+            return Moment(int(page.numbers[row]), said, truth, float(played.losses[k]), values, at, time)
+
+        if len(learned):
+            self.recorder.add(played, page.times[learned] if self.clock else None, moment)
+        if not self.recorder.room:
+            self.recorder.close(sample(self._models()), lambda: self.contestants.coefficients)
+
+    def _values(self, page: Page, row: int) -> dict[str, str]:
+        """What the first columns of a row hold, for people.
+
+        A column that joins late is told of where it has a value, so that it does not matter where batches end.
+        """
+        late = {one.name for one in self.encoder.plans if one.late or one.why == EMPTY}
+        found: dict[str, str] = {}
+        for name, column in page.shown:
+            value = column[row].as_py()
+            if value is not None or name not in late:
+                found[name] = _shortened(value)
+            if len(found) == MOST_VALUES:
+                break
+        return found
+
+    def strange(self, batch: Any) -> dict[int, str]:
+        """Which rows of a batch cannot be used, by their targets, and why."""
+        return self.contestants.strange(batch.column(self.settings.target), self.recognised.whole)
+
+    def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+        """The rows whose target can be used, and refusals of the others."""
+        found = self.strange(batch)
+        if not found:
+            return batch, numbers, ()
+        name, rows = self.settings.target, self._in_input(numbers)
+        values = batch.column(name)
+        refusals = tuple(Refusal(int(rows[k]), None, name, _target(values[k].as_py()), why) for k, why in found.items())
+        used = np.ones(len(numbers), dtype=bool)
+        used[list(found)] = False
+        return batch.filter(pa.array(used)), numbers[used], refusals
+
+    def _in_input(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of rows as they are read, as numbers in the input."""
+        return numbers if self.numbering is None else self.numbering[numbers - 1]
+
+    def _models(self) -> list[LinearModel]:
+        return list(self.contestants.models.values())
+
+    # ------------------------------------------------------------------ what there is to tell
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """What the order of the rows so far calls for."""
+        return self.order.remarks()
+
+    def errors(self) -> tuple[dict[str, float], float]:
+        """RMSE or share of mistakes of the learner and of all baselines, and the best single step size."""
+        if not self.recorder.rows:
+            return {}, math.nan
+        totals, best = self.recorder.totals()
+        means = {name: total / self.recorder.rows for name, total in totals.items()}
+        return {n: math.sqrt(m) for n, m in means.items()} if self.task == "regression" else means, best
+
+    def means(self) -> dict[str, float]:
+        """Mean absolute errors of the learner and of two baselines; for classes log loss and Brier score of the learner.
+
+        The Brier score of two classes is that of the second one, as usual; of more it is the sum over all of them.
+        """
+        if not isinstance(self.recorder, Recorder) or not self.recorder.rows:
+            return {}
+        sums = self.recorder.figures[: self.recorder.closed + 1].sum(axis=0) / self.recorder.rows
+        told = dict(zip(self.contestants.figures, sums.tolist(), strict=True))
+        if self.task == "regression":
+            return {name: told[name] for name in self.contestants.names}
+        return {LOG_LOSS: told[LOG_LOSS], BRIER: told[BRIER] / (2.0 if self.task == "binary" else 1.0)}
+
+    def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> Story:
+        """All that a report needs.
+
+        Parameters
+        ----------
+        source
+            Name of the input.
+        refused, seconds
+            How many rows were refused, and how long it took.
+        """
+        if not self.started:
+            raise TrackingError(f"no row has a value of the target {self.settings.target!r}, so nothing was learned.")
+        assert isinstance(self.recorder, Recorder), "one of many keys has no story of its own"
+        models, (errors, best) = self._models(), self.errors()
+        labels, spreads = self.recognised.task != "regression", models[0].columns.places[1]
+        classes = tuple(self.contestants.shown(place) for place in range(len(self.tally.confusion))) if labels else ()
+        course = self.recorder.course(sample(models), self.contestants.coefficients)
+        about = {k: classes[k] if labels and k < len(classes) else "" for k in self.contestants.coefficients}
+        signed = course.coefficients
+        if self.task == "binary" and len(classes) == 2 and classes[0] > classes[1]:
+            about, signed = {1: classes[0]}, -signed  # one asks what speaks for "1", "yes" and "up", not for "0", "no", "down"
+        names = self.encoder.names(self.settings.target)
+        blocks = labels and verdict.in_blocks(errors.get(NO_CHANGE, 1.0), self.recorder.rows, self.tally.confusion)
+        return Story(
+            source=source,
+            target=self.settings.target,
+            task=self.task,
+            learner=LEARNER,
+            rows=self.recorder.rows,
+            refused=refused,
+            unlabelled=self.unlabelled,
+            seconds=seconds,
+            measure="RMSE" if self.task == "regression" else "error rate",
+            errors=errors,
+            more=self.means(),
+            best_step=best,
+            columns=tuple(Column(*one) for one in self.encoder.columns(spreads)),
+            course=course,
+            step_sizes=POOL,
+            drivers=drivers(signed, names, spreads, about),
+            watched=(min(course.coefficients.shape[2], len(names)), len(names)),
+            clock=self.clock if forward(course.times) else "",
+            last=self.tally.last,
+            residuals=self.tally.errors,
+            classes=classes,
+            confusion=self.tally.confusion.copy(),
+            sureness=self.tally.sureness,
+            worst=self.recorder.worst(self.last),
+            summary=summary.text(LEARNER, self.contestants.models, bound=False),
+            remarks=(*(remark.text for remark in self.remarks()), *((verdict.BLOCKS,) if blocks else ())),
+        )
+
+    # ------------------------------------------------------------------ crash-safe
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        parts = {name: getattr(self, name).state() for name in _parts(self.settings)}
+        flat = {key: value for name, part in parts.items() for key, value in nested.put(name, part).items()}
+        return {
+            **flat,
+            "settings": json.dumps(self.settings),
+            "recognised": json.dumps(self.recognised),
+            "kind": self.kind,
+            "carried": carried.text(self.predictions.carried),
+            "lags": self.lags.recent.copy(),
+            "clock": self.clock,
+            **{name: getattr(self, name) for name in COUNTS},
+        }
+
+    @classmethod
+    def resumed(cls, saved: Mapping[str, Any]) -> Self:
+        """The tracker that was saved, bit by bit."""
+        settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
+        sanity.require_settings(settings)
+        sanity.require_recognised(recognised, saved["kind"])
+        labels = recognised.task != "regression"
+        sanity.require_held(saved, saved["encoder.width"], settings.lags)
+        encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, labels, settings.target)
+        require_encoder(encoder)
+        tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
+        for name in _parts(settings)[1:]:
+            getattr(tracker, name).load_state(nested.take(name, saved))
+        tracker.lags.recent, tracker.clock = np.array(saved["lags"]), str(saved["clock"])
+        for name in COUNTS:
+            setattr(tracker, name, int(saved[name]))
+        sanity.require_tracker(tracker)
+        return tracker
+
+
+def _parts(settings: Settings) -> tuple[str, ...]:
+    """The parts of a tracker that have a state; one of many keys keeps no tally."""
+    return tuple(name for name in PARTS if name != "tally" or not settings.key)
+
+
+def forward(times: Vector) -> bool:
+    """Whether times are all known and never go back, and not all the same: then they can stand under a picture."""
+    return bool(len(times) > 1 and np.isfinite(times).all() and (np.diff(times) >= 0.0).all() and times[-1] > times[0])
+
+
+def _target(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else _shortened(value)
+
+
+def _shortened(value: Any) -> str:
+    """A value of a table for people."""
+    text = "" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

@@ -1,0 +1,125 @@
+"""Contestants of a regression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+
+from swordplay.application.tracking import nested
+from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Played, Said, interleaved
+from swordplay.application.tracking.rungs import COUNT, Rungs
+from swordplay.base.types import Matrix, State, Vector
+from swordplay.data.encoding.columns import numbers_of
+from swordplay.estimators.model import LARGEST, LinearModel, LossName
+
+TOO_LARGE = f"must not pass {LARGEST:g} in magnitude"
+NONE: Vector = np.empty(0)
+NOTHING = np.empty((0, 3)), np.empty((0, 5)), np.empty((0, 3))
+"""Errors, figures and values of no row."""
+
+
+@final
+class ValueContestants:
+    """The learner, the last value, the mean of all values so far, and gradient descent at every step size.
+
+    Parameters
+    ----------
+    dim
+        Number of columns.
+    target
+        Its name.
+    loss
+        ``"squared"`` or ``"huber"``: what the learner learns from. All are judged by squared errors.
+    """
+
+    names = (LEARNER, NO_CHANGE, "running mean")
+    figures: tuple[str, ...] = (*names, SAID, WAS)
+    """Absolute errors of all three, predictions and targets."""
+
+    def __init__(self, dim: int, target: str, loss: LossName = "squared") -> None:
+        self.target = target
+        self.model = LinearModel(dim, loss=loss)
+        self.rungs = Rungs(dim)
+        self.last, self.total = np.nan, 0.0
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return self.model.rounds > 0
+
+    @property
+    def models(self) -> Mapping[str, LinearModel]:
+        """The one model."""
+        return {self.target: self.model}
+
+    @property
+    def coefficients(self) -> dict[int, Vector]:
+        """Those of the one model."""
+        return {0: self.model.engine.decision[: self.model.columns.dim]}
+
+    def targets(self, column: Any) -> Vector:
+        """Targets as numbers, NaN where missing."""
+        return np.ascontiguousarray(numbers_of(column))
+
+    def strange(self, column: Any, whole: bool) -> dict[int, str]:
+        """Rows of a pyarrow column whose target is too large to be squared, and that reason."""
+        return dict.fromkeys(np.flatnonzero(np.abs(numbers_of(column)) > LARGEST).tolist(), TOO_LARGE)
+
+    def debuts(self, targets: Vector) -> list[int]:
+        """The very first target, if it is among these."""
+        known = ~np.isnan(targets)
+        return [] if self.started or not known.any() else [int(known.argmax())]
+
+    def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
+        """Predict rows, each before it is learned."""
+        before, known = self.model.rounds, ~np.isnan(targets)
+        predictions = interleaved(self.model.predict_then_learn, self.model.predict, rows, targets, known)
+        if not known.any():
+            return Played(Said(predictions, NONE), NONE, *NOTHING)
+        rows, said, targets = (rows, predictions, targets) if known.all() else (rows[known], predictions[known], targets[known])
+        self.rungs.play_values(rows, targets, rungs)
+        # Added up one by one, as numpy's sum does not: where a batch ends must not show in the last digit.
+        totals = np.cumsum(np.concatenate([[self.total], targets]))
+        means = totals[:-1] / np.maximum(np.arange(before, before + len(targets)), 1)
+        last = np.concatenate([[self.last], targets[:-1]])
+        self.last, self.total = float(targets[-1]), float(totals[-1])
+        # squared errors, absolute errors, prediction, target, and how far the prediction lay above the target
+        table = np.empty((len(targets), 9))
+        off = np.stack([said, last, means], axis=1, out=table[:, :3])
+        off -= targets[:, None]
+        table[:, 8] = off[:, 0]
+        np.abs(off, out=table[:, 3:6])
+        np.square(off, out=off)
+        table[:, 6], table[:, 7] = said, targets
+        return Played(Said(predictions, NONE), table[:, 0], table[:, :3], table[:, 3:8], table[:, 6:])
+
+    def debut(self, row: Matrix, target: Vector, rungs: Vector) -> None:
+        """Learn the first row."""
+        self.play(row, target, np.zeros(COUNT))
+
+    def widen(self, dim: int) -> None:
+        """Make room for columns that appear late."""
+        self.model.widen(dim)
+        self.rungs.widen(dim)
+
+    def arrow(self, targets: Vector, known: Any) -> Any:
+        """Predictions as a pyarrow array, null where not ``known``."""
+        return pa.array(targets, mask=None if known.all() else ~known)
+
+    def shown(self, target: float) -> str:
+        """Six digits, as more say nothing."""
+        return f"{target:.6g}"
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        parts = nested.put("model", self.model.state()) | nested.put("rungs", self.rungs.state())
+        return parts | {"last": self.last, "total": self.total}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.model.load_state(nested.take("model", saved))
+        self.rungs.load_state(nested.take("rungs", saved))
+        self.last, self.total = float(saved["last"]), float(saved["total"])

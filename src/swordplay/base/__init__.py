@@ -1,0 +1,1 @@
+"""What every other house needs: checked arguments, shapes and protocols, states and files, a lock, the compiler's flags."""

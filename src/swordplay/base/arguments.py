@@ -1,0 +1,258 @@
+"""What callers hand in, made clean or refused in words.
+
+Every error names the argument, the value received and the remedy.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from swordplay.base.types import Array, Domain, Gradient, Learner, Loss, Vector
+
+SMALLEST_SIZE, LARGEST_SIZE = 1e-100, 1e100
+"""Sizes of domains: their squares, times squared gradients, are still numbers."""
+LARGEST_GRADIENT = 1e150
+"""Longer gradients have squares that overflow, and a state of NaN after them."""
+LARGEST = 1e60
+"""Magnitudes of features and targets beyond this are mistakes (``estimators.model`` says why)."""
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """A short form of a value for a message; of a long array, a series or a table its type, its shape and its first value.
+
+    >>> shown([1, 2]), shown(np.arange(100.0))
+    ('[1, 2]', 'ndarray of shape (100,) that begins with 0.0')
+    """
+    text = repr(value)
+    if len(text) > limit or "\n" in text:
+        shape = getattr(value, "shape", None)
+        if isinstance(shape, tuple) and shape:
+            entries = np.asarray(value).reshape(-1)[:1].tolist()
+            begins = f" that begins with {shown(entries[0], limit // 2)}" if entries and entries[0] is not value else ""
+            return f"{type(value).__name__} of shape {shape}{begins}"
+    text = text.replace("\n", " ")
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def real(name: str, value: Any) -> float:
+    """A finite real number."""
+    if isinstance(value, np.ma.MaskedArray):
+        unmasked(name, value)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a real number, got {shown(value)} ({type(value).__name__}).")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}. Give a number such as 1.0.")
+    return number
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above zero."""
+    number = real(name, value)
+    if number <= 0:
+        raise ValueError(f"{name} must be greater than 0, got {number}. Give a positive number.")
+    return number
+
+
+def moderate(name: str, value: Any) -> float:
+    """A size whose square can neither overflow nor vanish."""
+    number = positive(name, value)
+    if not SMALLEST_SIZE <= number <= LARGEST_SIZE:
+        raise ValueError(f"{name} must lie between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {number}. Choose another unit.")
+    return number
+
+
+def nonnegative(name: str, value: Any) -> float:
+    """A finite number, zero or above."""
+    number = real(name, value)
+    if number < 0:
+        raise ValueError(f"{name} must be at least 0, got {number}. Give 0 or a positive number.")
+    return number
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """A whole number of at least ``least``."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # 1e5 is how people write a horizon
+        else:
+            raise TypeError(f"{name} must be a whole number, got {shown(value)} ({type(value).__name__}).")
+    number = int(value)
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}.")
+    return number
+
+
+def unmasked(name: str, value: Any) -> Any:
+    """An array without a mask; one that has a mask would lose it, and what is hidden behind it would count."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be masked: the mask would be lost. Fill it or drop the masked entries.")
+    return np.asarray(value)
+
+
+def array(name: str, value: Any, ndim: int | None = None) -> Array:
+    """A finite array of doubles, copied only when it has to be."""
+    raw = unmasked(name, value)
+    if raw.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {raw.dtype} in {shown(value)}. Convert it to float first.")
+    clean = np.asarray(raw, dtype=np.float64)
+    if ndim is not None and clean.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension(s), got shape {clean.shape}. Reshape it to {ndim}-d.")
+    require_finite(name, clean)
+    return clean
+
+
+def require_finite(name: str, clean: Array) -> None:
+    """Refuse NaN and infinity, and say where the first one stands."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(clean, dtype=np.float64)):  # the quick answer: one bad entry spoils the sum
+            return
+    finite = np.isfinite(clean)
+    if not finite.all():
+        where = tuple(int(i) for i in np.argwhere(~finite)[0])
+        place = f" at index {where if len(where) != 1 else where[0]}" if where else ""
+        raise ValueError(f"{name} must be finite, got {clean[where]}{place}. Drop or repair that entry.")
+
+
+def vector(name: str, value: Any, dim: int | None = None) -> Vector:
+    """A finite one-dimensional array, of length ``dim`` where that is known."""
+    clean = array(name, value, ndim=1)
+    if dim is not None and clean.shape != (dim,):
+        raise ValueError(f"{name} must have length {dim}, got length {len(clean)}. Give one number per coordinate.")
+    if clean.size == 0:
+        raise ValueError(f"{name} must not be empty.")
+    return clean
+
+
+def positives(name: str, value: Any) -> Vector:
+    """One or more positive finite numbers, such as a pool or a prior."""
+    clean = vector(name, np.atleast_1d(np.asarray(value)))
+    if (clean <= 0).any():
+        bad = float(clean[clean <= 0][0])
+        raise ValueError(f"{name} must be greater than 0, got {bad}. Every entry has to be positive.")
+    return clean
+
+
+def points(name: str, value: Any, dim: int) -> Array:
+    """Points with any leading axes and ``dim`` coordinates each."""
+    clean = np.asarray(value, dtype=np.float64) if not isinstance(value, np.ndarray) else value
+    if clean.dtype != np.float64:
+        clean = array(name, clean)
+    if clean.ndim == 0 or clean.shape[-1] != dim:
+        raise ValueError(
+            f"{name} must have shape (..., {dim}), got {clean.shape}. The last axis holds the {dim} coordinate(s)."
+        )
+    return clean
+
+
+def require_inside(name: str, value: Any) -> None:
+    """Refuse a scipy sparse matrix whose indices lie outside it: scipy and the kernels write wherever these point.
+
+    Nothing is changed or copied, unlike by scipy's own ``check_format``, which also does not know every format.
+    """
+    if value.format == "coo":
+        where, starts = value.coords, None
+    elif value.format in ("csr", "csc", "bsr"):
+        where, starts = (value.indices,), value.indptr
+    else:  # built in a way that cannot point outside, or checked once it is CSR
+        return
+    sizes = value.shape
+    if starts is not None:
+        blocks = getattr(value, "blocksize", (1, 1))
+        rows, columns = (sizes[0] // blocks[0], sizes[1] // blocks[1]) if value.format != "csc" else (sizes[1], sizes[0])
+        counts = np.diff(starts)
+        ends = (
+            (len(starts) == rows + 1 and starts[0] == 0 and starts[-1] <= min(len(where[0]), len(value.data)))
+            if len(starts)
+            else False
+        )
+        if not ends or (len(counts) and counts.min() < 0):
+            raise ValueError(
+                f"{name} is not a valid {value.format} matrix: its indptr does not fit. Build it from rows and columns again."
+            )
+        sizes = (columns,)
+    for indices, size in zip(where, sizes, strict=True):
+        if len(indices) and not 0 <= indices.min() <= indices.max() < size:
+            bad = indices[(indices < 0) | (indices >= size)][0]
+            raise ValueError(
+                f"{name} is not a valid {value.format} matrix: it has the index {bad}, and only {size} places. "
+                "Build it from rows and columns again."
+            )
+
+
+def domain(value: Any) -> Domain:
+    """Anything that behaves like a domain."""
+    if not isinstance(value, Domain):
+        raise TypeError(f"domain must be a domain such as sp.Ball(dim=3), got {shown(value)} ({type(value).__name__}).")
+    return value
+
+
+def stream(value: Any) -> Iterable[Loss]:
+    """Something that losses can be taken from, one after the other."""
+    if not isinstance(value, Iterable):
+        raise TypeError(
+            f"stream must be an iterable of losses such as sp.LinearStream, got {shown(value)} ({type(value).__name__})."
+        )
+    return value
+
+
+def learner(value: Any) -> Learner:
+    """Something that decides and observes."""
+    if not (hasattr(value, "decision") and callable(getattr(value, "observe", None))):
+        raise TypeError(f"learner must have decision and observe, got {shown(value)} ({type(value).__name__}). Try sp.Sword.")
+    return value  # type: ignore[no-any-return]
+
+
+def not_a_loss(value: Any) -> TypeError:
+    """What to say of something that cannot be a round of a game."""
+    return TypeError(f"loss must have value, gradient and smoothness, got {shown(value)}. Try sp.SquaredLoss.")
+
+
+def gradient_of(loss: Any) -> Gradient:
+    """The gradient field of a loss, refusing an answer of the wrong shape or one that is not finite."""
+    gradient = getattr(loss, "gradient", None)
+    if not callable(gradient):
+        raise not_a_loss(loss)
+
+    def ask(where: Array) -> Array:
+        view = where.view()
+        view.flags.writeable = False  # the points are the learner's own
+        raw = gradient(view)
+        try:
+            answer = np.array(raw, dtype=np.float64)  # a copy: the loss may use its array again
+        except (TypeError, ValueError):
+            raise TypeError(f"loss.gradient must return numbers, got {shown(raw)}. Return one gradient per point.") from None
+        if answer.shape != where.shape:
+            raise ValueError(
+                f"loss.gradient returned shape {answer.shape} for points of shape {where.shape}. "
+                "It must return one gradient per point: the same shape."
+            )
+        if not (np.abs(answer) <= LARGEST_GRADIENT).all():
+            require_finite("loss.gradient's answer", answer)
+            raise ValueError(
+                f"loss.gradient's answer must not pass {LARGEST_GRADIENT:g}: its square overflows. Rescale the loss."
+            )
+        return answer
+
+    return ask
+
+
+def rate(name: str, value: Any, default: Any) -> Any:
+    """A learning-rate rule, or the default where none is given."""
+    if value is None:
+        return default
+    if not all(hasattr(value, part) for part in ("start", "step", "retention")):
+        raise TypeError(
+            f"{name} must be a rate such as sp.rates.Fixed(0.1), with start, step and retention; got {shown(value)}."
+        )
+    return value

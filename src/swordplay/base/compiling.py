@@ -1,0 +1,147 @@
+"""How functions are compiled: the one place that names a numba flag, used by every room that has kernels.
+
+- ``cache``: machine code is kept on disk, so that only the first process of an installation compiles: in NUMBA_CACHE_DIR if
+  that is set, else beside the source, else in the user's cache folder; where none can be written to, each process compiles.
+  A kernel freezes the constants and the functions that it uses, from whichever file they come, and numba's cache looks at the
+  kernel's own file only. So the name of each kernel ends in a digest of its file and of all files of the package that this
+  one imports, directly or through others (:func:`sources`): whatever changes there, the kernel is compiled again.
+- ``nogil``: kernels touch no Python object, so threads run many streams at once.
+- ``error_model="numpy"``: a division by zero gives inf, as in the readable learners, instead of a branch at each division.
+- ``_nrt=False``: kernels allocate nothing, so no array view has to be counted; counting cost more than the arithmetic.
+- ``fastmath`` is a list of the liberties we allow: fused multiply-add, reordered sums, the sign of zero. Never ``ninf``:
+  infinite rates and steps are part of the algorithm. ``nnan`` only for loops over experts, which run after a round has been
+  checked.
+- ``boundscheck``, only where the environment says SWORDPLAY_CHECKED: an index outside its array is then an error instead of
+  whatever lies there. For tests; it costs most of the speed, and has a cache of its own.
+- ``noalias``, only for loops over experts: their arrays never overlap, and without that promise no such loop becomes
+  vector instructions.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import config, types
+from numba.core.compiler import Compiler
+from numba.extending import intrinsic
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CHECKED = bool(os.environ.get("SWORDPLAY_CHECKED"))
+_FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False} | ({"boundscheck": True} if CHECKED else {})
+_LIBERTIES = {"contract", "reassoc", "nsz"}
+
+
+class _Apart(Compiler):
+    """numba's usual compiler, told that no two arrays of a function overlap; the decorator has no word for it."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)  # type: ignore[no-untyped-call]  # because numba is untyped
+        self.state.flags.noalias = True
+
+
+PACKAGE = Path(__file__).parents[1]
+_COMMENT = re.compile(r"#[^\n]*")
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from +swordplay([\w.]*) +import +(\([^)]*\)|[^\n]*)|import +swordplay([\w.]*))",
+    re.MULTILINE,
+)
+
+
+def sources(file: Path) -> frozenset[Path]:
+    """A source file and all files of the package that it imports, directly or through others."""
+    found, ahead = {file}, [file]
+    while ahead:
+        new = _imported(ahead.pop()) - found
+        found |= new
+        ahead += new
+    return frozenset(found)
+
+
+@functools.cache
+def _imported(file: Path) -> frozenset[Path]:
+    """The files of the package that the import statements of a file name."""
+    text = _COMMENT.sub("", file.read_text(encoding="utf-8"))
+    return frozenset(found for statement in _IMPORT.finditer(text) for found in _named(*statement.groups()))
+
+
+def _named(room: str | None, names: str | None, module: str | None) -> Iterator[Path]:
+    """Where the names of one import statement come from: a module of that name, else the module they are taken from."""
+    place = PACKAGE.joinpath(*(room or module or "").split("."))
+    folder = place.is_dir()
+    for entry in (names or "").strip("() \n,").split(","):
+        name = entry.split()[0] if entry.strip() else ""
+        taken = (place / f"{name}.py", place / name / "__init__.py") if folder and name else ()
+        own = (place / "__init__.py",) if folder else (place.with_suffix(".py"),)
+        yield from [file for file in (*taken, *own) if file.is_file()][:1]
+
+
+@functools.cache
+def _digest(file: Path) -> str:
+    """A name for the present state of all that a kernel of this file may freeze."""
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sorted(sources(file)))).hexdigest()[:12] + (
+        ".checked" if CHECKED else ""
+    )
+
+
+def exact(function: F) -> F:
+    """A piece that is computed in the order in which it is written; said aloud, as callers' liberties are inherited."""
+    return cast(F, numba.njit(fastmath={"contract"}, forceinline=True, **_FLAGS)(function))
+
+
+def part(function: F) -> F:
+    """A piece of a kernel: compiled into the kernels that use it."""
+    return cast(F, numba.njit(fastmath=_LIBERTIES, forceinline=True, **_FLAGS)(function))
+
+
+def expert_loop(function: F) -> F:
+    """A loop over experts that becomes vector instructions: its arrays do not overlap, and no number in them is NaN."""
+    return cast(F, numba.njit(fastmath=_LIBERTIES | {"nnan"}, pipeline_class=_Apart, forceinline=True, **_FLAGS)(function))
+
+
+def kernel(function: F) -> F:
+    """A kernel that Python calls: its machine code is kept on disk."""
+    function.__qualname__ = f"{function.__qualname__}.{_digest(Path(function.__code__.co_filename))}"
+    try:
+        return cast(F, numba.njit(cache=True, fastmath=_LIBERTIES, **_FLAGS)(function))
+    except RuntimeError:  # no folder that may be written to: not beside the source, not in the user's own
+        return cast(F, numba.njit(fastmath=_LIBERTIES, **_FLAGS)(function))
+
+
+def _bits_of(number: float) -> int:
+    return int(struct.unpack("<q", struct.pack("<d", number))[0])
+
+
+def _number_of(bits: int) -> float:
+    return float(struct.unpack("<d", struct.pack("<Q", bits & 0xFFFFFFFFFFFFFFFF))[0])
+
+
+if getattr(config, "DISABLE_JIT"):  # noqa: B009  # because numba sets its settings at run time
+    bits_of, number_of = _bits_of, _number_of
+else:
+
+    @intrinsic
+    def bits_of(typing_context: Any, number: Any) -> Any:
+        """The 64 bits of a double, as a whole number."""
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            return builder.bitcast(values[0], context.get_value_type(types.int64))
+
+        return types.int64(types.float64), generate
+
+    @intrinsic
+    def number_of(typing_context: Any, bits: Any) -> Any:
+        """The double with these 64 bits."""
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            return builder.bitcast(values[0], context.get_value_type(types.float64))
+
+        return types.float64(types.int64), generate

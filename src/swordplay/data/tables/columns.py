@@ -1,0 +1,162 @@
+"""What a column holds: kinds of values, decided by the majority of the head, and the values that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from swordplay.base.arguments import shown
+from swordplay.data.tables.errors import TableError, nearest
+from swordplay.data.tables.readings import Iso, TimeOfDay
+from swordplay.data.tables.readings.reading import MARKS, NUMBER, TIME, TRUTH, WORD, refused
+
+MEANINGS = {NUMBER: "a finite number", TRUTH: "true or false", WORD: "a word", TIME: TimeOfDay.expected}
+"""What a value of a type is called; the rest are dates."""
+TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
+LARGEST_EXACT = 2**53
+"""Whole numbers beyond it are rounded to doubles."""
+ASKED = 128
+"""Values that vote on the type of a column, spread evenly over the head."""
+
+
+def meaning(kind: pa.DataType) -> str:
+    """What a value of the type is called in a message."""
+    return MEANINGS.get(kind, Iso.expected)
+
+
+def numeral(values: pa.Array, decimal: str) -> pa.Array:
+    """Strings as pyarrow's CSV reader sees them before it takes them for numbers."""
+    values = pc.utf8_trim(values, " \t")
+    return values if decimal == "." else pc.replace_substring(pc.replace_substring(values, ".", "x"), decimal, ".")
+
+
+def misfits(values: pa.Array, kind: pa.DataType, decimal: str = ".") -> NDArray[np.bool_]:
+    """Which strings are no value of the type; missing ones fit everywhere, and marks such as ``-`` but beside words."""
+    if kind == WORD:
+        return np.zeros(len(values), bool)
+    values = unmarked(values)
+    if kind == TRUTH:
+        known = pc.is_in(values, value_set=pa.array([*TRUE, *FALSE, None], WORD)).to_numpy(zero_copy_only=False)
+        return np.asarray(~known, dtype=bool)
+    if kind == NUMBER:
+        values = numeral(values, decimal)
+    return refused(len(values), lambda start, stop: infinite(values.slice(start, stop - start).cast(kind)))
+
+
+def unmarked(values: pa.Array) -> pa.Array:
+    """The same strings with null for marks such as ``-``, which stand for nothing beside all but words."""
+    marks = pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(MARKS, WORD))
+    return pc.if_else(marks, None, values) if pc.any(marks, min_count=0).as_py() else values
+
+
+def parsed(values: pa.Array, kind: pa.DataType, decimal: str = ".") -> pa.Array:
+    """Strings as values of the type; ``ArrowInvalid`` if one of them does not fit."""
+    if kind == WORD:
+        return values
+    values = unmarked(values)
+    if pa.types.is_null(kind):
+        if values.null_count < len(values):
+            raise pa.ArrowInvalid("a column that was empty so far has a value")
+        return pa.nulls(len(values))
+    if kind != TRUTH:
+        return (numeral(values, decimal) if kind == NUMBER else values).cast(kind)
+    if misfits(values, kind).any():
+        raise pa.ArrowInvalid("not true or false")
+    return pc.if_else(pc.is_valid(values), pc.is_in(values, value_set=pa.array(TRUE, WORD)), None)
+
+
+def infinite(values: pa.Array) -> NDArray[np.bool_]:
+    """Which numbers are infinite; nothing else is."""
+    if values.type != NUMBER:
+        return np.zeros(len(values), bool)
+    return np.asarray(pc.fill_null(pc.is_inf(values), False).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def finite(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows with null for NaN.
+
+    Raises
+    ------
+    ArrowInvalid
+        If a number is infinite: such a row cannot be used.
+    """
+    for i, column in enumerate(rows.columns):
+        if column.type == NUMBER and not pc.all(pc.is_finite(column), min_count=0).as_py():
+            if infinite(column).any():
+                raise pa.ArrowInvalid("a number is not finite")
+            rows = rows.set_column(i, rows.schema.field(i), pc.if_else(pc.is_nan(column), None, column))
+    return rows
+
+
+def vote(values: pa.Array, kinds: Iterable[pa.DataType], decimal: str = ".") -> pa.DataType | None:
+    """The first type that more than half of the strings fit; words if none; None where everything is missing."""
+    if values.null_count == len(values):
+        return None
+    values = unmarked(values).drop_null()
+    if not len(values):
+        return WORD
+    evenly = sorted({i * (len(values) - 1) // (ASKED - 1) for i in range(ASKED)})
+    asked = values.take(pa.array(evenly))
+    return next((kind for kind in kinds if 2 * np.count_nonzero(misfits(asked, kind, decimal)) < len(asked)), WORD)
+
+
+def beyond_exact(values: pa.Array) -> bool:
+    """Whether strings hold whole numbers that a double rounds."""
+    whole = values.filter(pc.fill_null(pc.match_substring_regex(values, r"^[-+]?\d{16,}$"), False))
+    return bool(len(whole)) and bool(pc.max(pc.abs(whole.cast(NUMBER))).as_py() >= LARGEST_EXACT)
+
+
+class Choice(NamedTuple):
+    """Which columns are read."""
+
+    target: str | None
+    """One that must be there."""
+    drop: Collection[str] = ()
+    """Those to leave out,"""
+    keep: Collection[str] | None = None
+    """and, unless all others are wanted, those to take beside the target."""
+    types: Mapping[str, str] = {}
+    """What some columns are, as the user says: kinds of ``readings.KINDS`` by name."""
+    missing: tuple[str, ...] = ()
+    """Further texts that stand for nothing."""
+    header: bool | None = None
+    """Whether CSV begins with the names of its columns; recognised unless given."""
+
+    def leaves_out(self, name: str) -> bool:
+        """Whether a column is not read at all."""
+        asked = name in self.drop or self.types.get(name) == "skip" or (self.keep is not None and name not in self.keep)
+        return name != self.target and asked
+
+    def insists(self, name: str) -> bool:
+        """Whether a column was asked for by its name, so that it cannot be left out."""
+        return name == self.target or name in self.types or (self.keep is not None and name in self.keep)
+
+
+def require(where: str, names: Sequence[str], choice: Choice) -> None:
+    """Columns have different names, and those that are asked for are among them."""
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        first = names.index(twice)
+        second = names.index(twice, first + 1)
+        raise TableError(f"{where}: columns {first + 1} and {second + 1} are both called {twice!r}. Rename one.")
+    asked = [*choice.drop, *(choice.keep or ()), *choice.types, *([] if choice.target is None else [choice.target])]
+    absent = [name for name in dict.fromkeys(asked) if name not in names]
+    if absent:
+        known = shown(", ".join(names), 160)[1:-1]
+        several = "".join(f" Nor a column {name!r}.{nearest(name, names)}" for name in absent[1:4])
+        raise TableError(f"{where} has no column {shown(absent[0])}.{nearest(absent[0], names)}{several} There are: {known}.")
+
+
+def rounded(name: str) -> str:
+    """A remark."""
+    return f"Column {name!r} holds whole numbers beyond 2^53: they are rounded to 16 digits, so do not rely on it as an id."
+
+
+def empty(name: str) -> str:
+    """A remark."""
+    return f"Column {name!r} is empty at the beginning of the table: it joins with its first value."

@@ -1,0 +1,167 @@
+"""Parquet: batches of rows in the kinds of values that are used here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from swordplay.base.arguments import shown
+from swordplay.data.tables import columns
+from swordplay.data.tables.columns import Choice
+from swordplay.data.tables.errors import TableError, unreadable
+from swordplay.data.tables.layout import Layout
+from swordplay.data.tables.readings.reading import NUMBER
+from swordplay.data.tables.source import Raw, Source
+from swordplay.data.tables.table import Batch, Position
+from swordplay.data.tables.text import BEGINNING
+from swordplay.data.tables.typed import BATCH_ROWS, HEAD_ROWS, TypedTable, decided
+
+BUFFER = 1 << 20
+"""Bytes of a column that are read at a time: row groups may be larger than the memory."""
+
+
+class ParquetTable(TypedTable):
+    """A Parquet file.
+
+    Parameters
+    ----------
+    source
+        The file.
+    choice
+        Of its columns.
+    position
+        Where to go on, or None for the beginning.
+    skip
+        Whether bad rows are left out; otherwise the first one is an error.
+    batch_rows
+        Rows per batch.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        choice: Choice,
+        position: Position | None,
+        *,
+        skip: bool,
+        batch_rows: int = BATCH_ROWS,
+    ) -> None:
+        super().__init__(source.name, skip=skip)
+        self._raw: Raw = source.raw
+        if self._raw.live or not os.path.exists(self.name):
+            raise TableError(
+                f"{self.name}: Parquet cannot be read from a pipe, as it begins with its end. Give the file itself."
+            )
+        self._file = self._opened(source)
+        columns.require(self.name, self._file.schema_arrow.names, choice)
+        if position is None:
+            rows = self._file.metadata.num_rows
+            layout = decided(self.name, self._file.schema_arrow, rows, self._head, choice, self.remarks)
+            position = Position("parquet", layout.text(), 0, 0, 0, 0, self._fingerprint())
+            kept = zip(layout.schema.names, layout.schema.types, strict=True)
+            self.remarks += [columns.rounded(name) for name, kind in kept if kind == NUMBER and self._is_beyond_exact(name)]
+        elif position.fingerprint != self._fingerprint() or position.row > self._file.metadata.num_rows:
+            raise changed(self.name)
+        self._layout = Layout.read(position.layout)[0]
+        self.schema = self._layout.schema
+        self._position, self._batch_rows = position, batch_rows
+        self.start = position
+        asked = {name for name in self._layout.names if not choice.leaves_out(name)}
+        if asked != {*self.schema.names, *self._layout.left} - {name for name in self._layout.left if choice.leaves_out(name)}:
+            raise changed(self.name)
+
+    def _opened(self, source: Source) -> pyarrow.parquet.ParquetFile:
+        path = source.name
+        if source.magic != b"PAR1":
+            raise TableError(f"{path} is not a Parquet file: it does not begin like one. Give its --format.")
+        if source.codec:
+            raise TableError(f"{path} is Parquet packed with {source.codec}. Unpack it first; Parquet is compressed by itself.")
+        try:
+            return pyarrow.parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
+        except (pa.ArrowInvalid, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise unreadable(path, error) from error
+            raise TableError(
+                f"{path} is not a whole Parquet file: it is cut short or damaged at its end. Fetch or write it again."
+            ) from error
+
+    def _head(self, names: Sequence[str]) -> pa.RecordBatch:
+        """The first rows of some columns."""
+        try:
+            return next(self._file.iter_batches(HEAD_ROWS, columns=list(names), use_threads=False))
+        except (OSError, pa.ArrowException) as error:
+            raise self._damaged(error, 1) from error
+
+    def _is_beyond_exact(self, name: str) -> bool:
+        """Whether the statistics of the first row group tell of whole numbers that a double rounds."""
+        group = self._file.metadata.row_group(0)
+        known = [chunk.statistics for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema == name]
+        ends = [end for found in known if found and found.has_min_max for end in (found.min, found.max)]
+        return any(isinstance(end, int) and abs(end) >= columns.LARGEST_EXACT for end in ends)
+
+    def _fingerprint(self) -> str:
+        """Of columns and the beginning of the values."""
+        with open(self.name, "rb") as file:
+            names = json.dumps([[field.name, str(field.type)] for field in self._file.schema_arrow])
+            return hashlib.sha256(names.encode() + file.read(BEGINNING)).hexdigest()
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the file."""
+        return self._raw.size
+
+    @property
+    def consumed(self) -> int:
+        """The same share of the bytes as of the rows."""
+        return int((self._raw.size or 0) * self._position.row // self._file.metadata.num_rows)
+
+    def share(self, position: Position) -> float | None:
+        """The rows that are done, of all."""
+        return float(position.row / self._file.metadata.num_rows)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+        self._raw.close()
+
+    def batches(self) -> Iterator[Batch]:
+        """The rows that are left."""
+        groups, passed = self._rest()
+        stored = self._file.iter_batches(self._batch_rows, row_groups=groups, columns=self.schema.names, use_threads=False)
+        while True:
+            try:
+                rows = next(stored, None)
+            except (OSError, pa.ArrowException) as error:
+                raise self._damaged(error, self._position.row + 1) from error
+            if rows is None:
+                return
+            beyond = rows[passed:]
+            passed = max(0, passed - len(rows))
+            if len(beyond):
+                yield from self._batch(beyond)
+
+    def _damaged(self, error: Exception, row: int) -> TableError:
+        return TableError(f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it again.")
+
+    def _rest(self) -> tuple[list[int], int]:
+        """Row groups from the one of the position on, and how many of its rows are done."""
+        metadata = self._file.metadata
+        done = self._position.row
+        for group in range(metadata.num_row_groups):
+            if done < metadata.row_group(group).num_rows:
+                return list(range(group, metadata.num_row_groups)), done
+            done -= metadata.row_group(group).num_rows
+        return [], 0
+
+
+def changed(name: str) -> TableError:
+    """The input is not the one that was being read."""
+    return TableError(
+        f"{name} is not the input that this state was saved with: it begins differently or is shorter.\n"
+        "Give the same input, or begin anew with --force."
+    )

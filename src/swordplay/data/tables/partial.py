@@ -1,0 +1,176 @@
+"""A file that grows beside its final name and takes that name when it is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from io import FileIO
+from typing import Any, BinaryIO
+
+from swordplay.data.tables.errors import TableError, unwritable
+
+try:
+    import fcntl
+except ImportError:  # Windows: there nobody else can remove or rename an open file
+    fcntl = None  # type: ignore[assignment]
+
+UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Open no link; wait for nobody at a pipe. Windows has neither."""
+PIECE = 1 << 20
+"""Bytes that are read at a time."""
+
+
+class Partial:
+    """A file of bytes such as ``PATH.partial``, locked for as long as it is open.
+
+    Parameters
+    ----------
+    path
+        The final name.
+    offset, fingerprint
+        What is kept of a file that is there already; what lies beyond is cut off.
+    suffix
+        What is added to the final name.
+    """
+
+    def __init__(self, path: str, offset: int = 0, fingerprint: str = "", suffix: str = ".partial") -> None:
+        self.path, self.partial = path, path + suffix
+        self.offset = offset
+        self._keep = offset > 0
+        if offset and not os.path.lexists(self.partial):
+            raise not_ours(path)
+        with reported(path):
+            self._file = os.fdopen(self._opened(), "r+b", buffering=0)
+            try:
+                self._lock()
+                self._digest = digest_of(self._file, offset)
+                if offset and self.fingerprint() != fingerprint:
+                    raise not_ours(self.partial)
+                self._file.truncate(offset)
+                self._file.seek(offset)
+            except BaseException:
+                self._file.close()
+                raise
+
+    def _opened(self) -> int:
+        """A new file, or the one that is there if it is nothing but our own: not through a link, which may lead anywhere."""
+        try:
+            return os.open(self.partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | UNFOLLOWED, 0o666)
+        except FileExistsError:
+            pass
+        try:
+            descriptor = os.open(self.partial, os.O_RDWR | UNFOLLOWED)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO) or os.path.islink(self.partial):
+                raise self._planted() from error
+            raise
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            os.close(descriptor)
+            raise self._planted()
+        return descriptor
+
+    def _planted(self) -> TableError:
+        return TableError(
+            f"{self.partial} is a link or no file at all, and what it leads to would be overwritten.\n"
+            "Find out who made it and remove it, or choose another output."
+        )
+
+    def _lock(self) -> None:
+        if fcntl is not None:
+            try:
+                fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise TableError(
+                    f"{self.partial} is being written by another run. Wait for it, or choose another output."
+                ) from error
+
+    def append(self, data: bytes | memoryview) -> None:
+        """Write all of it."""
+        with reported(self.path):
+            view = memoryview(data)
+            self._digest.update(view)
+            while len(view):
+                view = view[self._file.write(view) :]
+        self.offset += len(data)
+
+    def sync(self) -> None:
+        """Down to the disk, name included; from now on the file outlives us."""
+        with reported(self.path):
+            os.fsync(self._file.fileno())
+            if not self._keep:
+                sync_folder(self.partial)
+        self._keep = True
+
+    def fingerprint(self) -> str:
+        """Of all bytes that count."""
+        return str(self._digest.hexdigest())
+
+    def publish(self) -> None:
+        """Give the file its name, once everything is on the disk."""
+        with reported(self.path):
+            os.fsync(self._file.fileno())
+            os.replace(self.partial, self.path)
+            sync_folder(self.path)
+        self._file.close()
+
+    def discard(self) -> None:
+        """Remove the file."""
+        self._keep = False
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file, and remove it unless somebody can go on from it."""
+        if not self._file.closed:
+            if not self._keep:
+                with contextlib.suppress(OSError):
+                    os.unlink(self.partial)
+            self._file.close()
+
+
+def digest_of(file: BinaryIO | FileIO, offset: int) -> Any:
+    """Of so many bytes from the beginning, ready for more; of what there is if the file is shorter.
+
+    All of them are read: who goes on from a file must know that nobody has edited it. BLAKE2 takes a second for a gigabyte.
+    """
+    digest, place = hashlib.blake2b(digest_size=32), 0
+    while place < offset and (data := os.pread(file.fileno(), min(PIECE, offset - place), place)):
+        digest.update(data)
+        place += len(data)
+    return digest
+
+
+def fingerprint_of(file: BinaryIO | FileIO, offset: int) -> str:
+    """The same as a string."""
+    return str(digest_of(file, offset).hexdigest())
+
+
+@contextlib.contextmanager
+def reported(path: str) -> Iterator[None]:
+    """Say which file could not be written."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def not_ours(path: str) -> TableError:
+    """The file is not the one that the position belongs to."""
+    return TableError(
+        f"{path} is not the output that this state was saved with, or has been changed since.\n"
+        "Put it back, or begin anew with --force."
+    )
+
+
+def sync_folder(path: str) -> None:
+    """Bring the name of a file down to the disk; Windows does so by itself and opens no folder."""
+    if fcntl is not None:
+        descriptor = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,223 @@
+"""Open a table, whatever its format."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
+
+from swordplay.base.arguments import shown
+from swordplay.data.tables import delimited, ndjson
+from swordplay.data.tables.columns import Choice
+from swordplay.data.tables.errors import TableError, nearest
+from swordplay.data.tables.frames import Frame
+from swordplay.data.tables.memory import MemoryTable
+from swordplay.data.tables.parquet import ParquetTable, changed
+from swordplay.data.tables.readings import KINDS
+from swordplay.data.tables.source import Source
+from swordplay.data.tables.table import Position, Table
+from swordplay.data.tables.text import BEGINNING, HEAD_BYTES, LONGEST_RECORD, MARK, Format, Head, TextTable, endless
+from swordplay.data.tables.typed import BATCH_ROWS
+
+NEWLINES = (b"\n", b"\r")
+BLOCK = 1 << 22
+"""Bytes of text per batch: pyarrow is fastest at about this size, and memory stays small."""
+ENDINGS = {
+    "csv": (".csv", ".tsv", ".txt", ".dat"),
+    "ndjson": (".ndjson", ".jsonl", ".json"),
+    "parquet": (".parquet", ".pq"),
+}
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class TextFormat(NamedTuple):
+    """A format of text: how it is recognised, and how it comes back from a position."""
+
+    recognise: Callable[[Head, Choice], Format]
+    complete: Callable[[bytes], bool]
+    described: Callable[[str], Format]
+
+
+TEXT: dict[str, TextFormat] = {
+    "csv": TextFormat(delimited.recognise, delimited.complete, delimited.Delimited.described),
+    "ndjson": TextFormat(ndjson.recognise, ndjson.complete, ndjson.Lines.described),
+}
+
+
+def open_table(
+    source: str | os.PathLike[str] | Frame,
+    *,
+    format: str | None = None,
+    target: str | None = "y",
+    drop: Collection[str] = (),
+    keep: Collection[str] | None = None,
+    position: Position | None = None,
+    on_bad: str = "stop",
+    encoding: str = "utf-8",
+    types: Mapping[str, str] | None = None,
+    missing: Collection[str] = (),
+    header: bool | None = None,
+    block_size: int = BLOCK,
+) -> Table:
+    r"""Open a CSV, NDJSON or Parquet table for one pass over its rows.
+
+    Types are decided from the head (the first 10,000 rows and 4 MiB of a file; what there is of a pipe): each column is what
+    more than half of its values are, in the way of writing that fits most of them (see :func:`reading_of`). After that a value
+    that does not fit makes its row a bad one. Numbers are finite; empty fields, ``NA``, ``nan``, ``null`` and their like are
+    missing, which is not bad, and so are ``-``, ``--`` and ``.`` beside all but words. Columns of lists and the like are left
+    out. The schema's metadata tell how a column was read (``b"reading"``) and what was left out (``b"left out"``).
+
+    Parameters
+    ----------
+    source
+        Path, or ``"-"`` for standard input. Pipes are read as their lines arrive. Or a table in memory (:func:`frame`).
+    format
+        ``"csv"``, ``"ndjson"`` or ``"parquet"``; recognised from the content and the name where it is not given.
+    target
+        A column that must be there; None for no such demand.
+    drop
+        Columns to leave out altogether.
+    keep
+        The only columns to read beside the target; all unless given.
+    position
+        Where an earlier reading got to (:class:`Batch`); the same source has to be given, and may have grown.
+    on_bad
+        ``"stop"`` at the first bad row, after the rows before it were handed out, or ``"skip"`` it and say so in the batch.
+    encoding
+        Of text: any that Python knows.
+    types
+        What columns are, by name, where it is not to be recognised: ``"number"``, ``"decimal-comma"``, ``"decimal-point"``,
+        ``"truth"``, ``"word"`` or ``"category"``, ``"date"``, ``"day-first"``, ``"month-first"``, ``"year-first"``, ``"time"``,
+        ``"skip"``.
+    missing
+        Further texts that stand for nothing.
+    header
+        Whether CSV begins with the names of its columns; recognised unless given.
+    block_size
+        Bytes of text per batch, about; of Parquet, a batch has as many rows as that much text might have.
+
+    Raises
+    ------
+    TableError
+        Here or while reading: one or two lines with file, line, column and remedy.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "demo.csv")
+    >>> _ = path.write_text("x,y\n1,true\n,false\n")
+    >>> with open_table(path, target="y") as table:
+    ...     [batch.rows.to_pylist() for batch in table.batches()]
+    [[{'x': 1.0, 'y': True}, {'x': None, 'y': False}]]
+    """
+    if on_bad not in ("stop", "skip"):
+        raise ValueError(f"on_bad must be 'stop' or 'skip', got {shown(on_bad)}.")
+    if format not in (None, *ENDINGS):
+        raise ValueError(f"format must be one of {', '.join(ENDINGS)}, got {shown(format)}.")
+    if position is not None and format not in (None, position.format):
+        raise TableError(f"format is {format!r}, but the saved state read {position.format!r}. Give the same format.")
+    for name, kind in (types or {}).items():
+        if kind not in KINDS:
+            raise TableError(
+                f"types gives {name!r} the kind {shown(kind)}.{nearest(kind, KINDS)} There are: {', '.join(KINDS)}."
+            )
+    choice = Choice(target, drop, keep, types or {}, tuple(missing), header)
+    batch_rows = max(1, block_size * BATCH_ROWS // BLOCK)
+    if isinstance(source, Frame):
+        return MemoryTable(source.rows, source.name, choice, position, skip=on_bad == "skip", batch_rows=batch_rows)
+    text = Source(os.fspath(source), encoding)
+    try:
+        format = position.format if position else format or recognised(text)
+        skip = on_bad == "skip"
+        if format == "parquet":
+            return ParquetTable(text, choice, position, skip=skip, batch_rows=batch_rows)
+        options: dict[str, Any] = {"skip": skip, "block_size": block_size}
+        return _begun(text, format, choice, options) if position is None else _resumed(text, position, options)
+    except BaseException:
+        text.close()
+        raise
+
+
+def recognised(source: Source) -> str:
+    """The format, by content where it is unmistakable and else by name."""
+    if not source.magic:
+        raise TableError(f"{source.name} is empty. Give a file with a header and rows.")
+    if source.magic.startswith(b"PAR1"):
+        return "parquet"
+    if stranger := source.stranger():
+        raise stranger
+    name = source.name.lower().removesuffix(".gz").removesuffix(".zst")
+    named = next((format for format, endings in ENDINGS.items() if name.endswith(endings)), None)
+    if named is None:
+        return "ndjson" if source.magic.removeprefix(MARK).lstrip().startswith(b"{") else "csv"
+    return named
+
+
+def _begun(source: Source, format: str, choice: Choice, options: dict[str, Any]) -> TextTable:
+    """A table from its beginning."""
+    head = _head(source, TEXT[format].complete)
+    chosen = TEXT[format].recognise(head, choice)
+    beginning = head.data[: head.size]
+    source.unread(head.data[head.size :])
+    fingerprint = hashlib.sha256(beginning[:BEGINNING]).hexdigest()
+    position = Position(format, chosen.describe(), head.size, 0, head.lines, 0, fingerprint)
+    table = TextTable(source, chosen, position, beginning[:BEGINNING], **options)
+    table.remarks.extend(head.remarks)
+    return table
+
+
+def _resumed(source: Source, position: Position, options: dict[str, Any]) -> TextTable:
+    """A table from where an earlier reading got to."""
+    beginning = b""
+    while (left := min(position.offset, BEGINNING) - len(beginning)) > 0 and (data := source.read(left)):
+        beginning += data[:left]
+        source.unread(data[left:])
+    before_last = max(0, position.offset - len(beginning) - 1)
+    if hashlib.sha256(beginning).hexdigest() != position.fingerprint or source.skip(before_last) != before_last:
+        raise changed(source.name)
+    last = _byte(source) if position.offset > len(beginning) else beginning[-1:]
+    if not last:
+        raise changed(source.name)
+    if last not in NEWLINES:
+        _require_whole(source, position)
+    return TextTable(source, TEXT[position.format].described(position.layout), position, beginning, **options)
+
+
+def _byte(source: Source) -> bytes:
+    """The next byte; none at the end."""
+    data = source.read(1)
+    source.unread(data[1:])
+    return data[:1]
+
+
+def _require_whole(source: Source, position: Position) -> None:
+    """Refuse to go on after a row that had no end when it was read, and has become longer since."""
+    following = _byte(source)
+    source.unread(following)
+    if following and following not in NEWLINES:
+        raise TableError(
+            f"{source.name}, row {position.row}: the row was incomplete when it was read (the file ended in it), and has grown "
+            "since.\nBegin anew with --force."
+        )
+
+
+def _head(source: Source, complete: Callable[[bytes], bool]) -> Head:
+    """The beginning of a text: of a file always the same, of a pipe what has come once there is a row."""
+    data = b""
+    while more := source.read(max(HEAD_BYTES - len(data), BLOCK // 4)):
+        data += more
+        if (source.live or len(data) >= HEAD_BYTES) and complete(data):
+            break
+        if len(data) > LONGEST_RECORD:
+            raise endless(source.name, 0)
+    head = Head(source.name, data, ended=not more)
+    if not data.strip(MARK + b" \t\r\n"):
+        raise TableError(f"{source.name} is empty. Give a file with a header and rows.")
+    if source.encoding == "utf-8" and source.magic.startswith(UTF16):
+        raise TableError(f"{source.name} is UTF-16 text. Give --encoding utf-16.")
+    if b"\0" in data[:BEGINNING]:
+        raise TableError(
+            f"{source.name} is not text: it holds zero bytes. Give CSV, NDJSON or Parquet, or the right --encoding."
+        )
+    return head

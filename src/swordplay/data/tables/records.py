@@ -1,0 +1,41 @@
+"""Where the records and lines of a text end."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def newlines(block: bytes) -> NDArray[np.int64]:
+    """Where lines end: line feeds, and carriage returns without one; the offsets of their last bytes."""
+    data = np.frombuffer(block, np.uint8)
+    feeds = data == ord("\n")
+    if b"\r" in block:
+        feeds |= (data == ord("\r")) & ~np.append(feeds[1:], False)
+    return np.flatnonzero(feeds)
+
+
+def count_lines(block: bytes) -> int:
+    """How many lines end in a block."""
+    feeds = block.count(b"\n")
+    return feeds if b"\r" not in block else feeds + block.count(b"\r") - block.count(b"\r\n")
+
+
+def boundaries(block: bytes, delimiter: str) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+    """Ends and numbers of fields of the complete records of a block, and whether it ends within quotes."""
+    ends = newlines(block) + 1
+    if b'"' in block:
+        from swordplay.data.tables.quotes import scan  # numba takes its time, and most tables of numbers have no quotes
+
+        fields = np.empty_like(ends)
+        count, quoted = scan(np.frombuffer(block, np.uint8), ord(delimiter), ends, fields)
+        return ends[:count], fields[:count], quoted
+    delimiters = np.flatnonzero(np.frombuffer(block, np.uint8) == ord(delimiter))
+    return ends, np.diff(np.searchsorted(delimiters, ends), prepend=0) + 1, False
+
+
+def pieces(block: bytes, ends: NDArray[np.int64], blank: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Starts and ends of the records that hold something, each without the ``blank`` bytes that it begins with."""
+    first = [0, *ends[:-1]][: len(ends)]
+    starts = np.array([end - len(block[start:end].lstrip(blank)) for start, end in zip(first, ends, strict=True)], np.int64)
+    return starts[starts < ends], ends[starts < ends]

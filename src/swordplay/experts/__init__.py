@@ -1,8 +1,0 @@
-"""Experts: all step sizes of a pool move at once, one row of an ``(N, d)`` array each."""
-
-from swordplay.experts.expert import Experts, ExpertState, Move
-from swordplay.experts.oegd import OEGDExperts
-from swordplay.experts.ogd import OGDExperts
-from swordplay.experts.steps import AdaGradNorm, Constant, Steps
-
-__all__ = ["AdaGradNorm", "Constant", "ExpertState", "Experts", "Move", "OEGDExperts", "OGDExperts", "Steps"]

@@ -1,0 +1,8 @@
+"""Experts: all step sizes of a pool move at once, one row of an ``(N, d)`` array each."""
+
+from swordplay.parts.experts.expert import Experts, ExpertState, Move
+from swordplay.parts.experts.oegd import OEGDExperts
+from swordplay.parts.experts.ogd import OGDExperts
+from swordplay.parts.experts.steps import AdaGradNorm, Constant, Steps
+
+__all__ = ["AdaGradNorm", "Constant", "ExpertState", "Experts", "Move", "OEGDExperts", "OGDExperts", "Steps"]

@@ -1,0 +1,80 @@
+"""How long the steps of a pool of experts are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, final
+
+import numpy as np
+
+from swordplay.base import arguments
+from swordplay.base.types import Vector
+
+
+class Steps(Protocol):
+    """Step sizes as a function of what each expert has met so far."""
+
+    def count(self) -> int:
+        """How many experts start."""
+        ...
+
+    def sizes(self, energy: Vector) -> Vector:
+        """Step sizes for the summed squared surprises of each expert, shape ``(N,)``; inf where nothing was met."""
+        ...
+
+
+@final
+class Constant:
+    """One step size per expert, for ever.
+
+    Parameters
+    ----------
+    step_sizes
+        The pool, shape ``(N,)``, positive.
+    """
+
+    def __init__(self, step_sizes: Any) -> None:
+        self.step_sizes = arguments.positives("step_sizes", step_sizes).copy()
+        self.step_sizes.flags.writeable = False
+
+    def count(self) -> int:
+        """The length of the pool."""
+        return len(self.step_sizes)
+
+    def sizes(self, energy: Vector) -> Vector:
+        """The pool, whatever was met."""
+        return self.step_sizes
+
+
+@final
+class AdaGradNorm:
+    r"""Steps that measure the gradients themselves: no bound G, no smoothness L, no horizon.
+
+    .. math:: \eta_i = \frac{c_i D}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i = \tfrac12 2^i
+
+    Parameters
+    ----------
+    diameter
+        D of the domain.
+
+    References
+    ----------
+    Streeter and McMahan (2010), "Less regret via online conditioning".
+    """
+
+    def __init__(self, diameter: float) -> None:
+        self.diameter = arguments.positive("diameter", diameter)
+
+    def settings(self) -> Mapping[str, Any]:
+        """The diameter that the steps are made of."""
+        return {"diameter": self.diameter}
+
+    def count(self) -> int:
+        """One; more are forked off as the rounds go by."""
+        return 1
+
+    def sizes(self, energy: Vector) -> Vector:
+        """c_i D over the root of the energy, inf where the energy is 0."""
+        multipliers = 0.5 * 2.0 ** np.arange(len(energy))
+        with np.errstate(divide="ignore"):
+            return np.asarray(multipliers * self.diameter / np.sqrt(energy))

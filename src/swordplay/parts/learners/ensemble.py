@@ -1,0 +1,174 @@
+"""The machine behind every meta-expert learner: experts move, a Hedge weighs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from swordplay.base.types import Domain, Gradient, Matrix, Vector
+from swordplay.parts.experts import Experts, ExpertState, Move
+from swordplay.parts.learners import certificate
+from swordplay.parts.learners.learner import SLACK, StatefulLearner, frozen
+from swordplay.parts.metas import HedgeState, Optimism, OptimismState, OptimisticHedge, Parts
+
+
+class EnsembleState(NamedTuple):
+    """All parts of a meta-expert learner."""
+
+    rounds: int
+    experts: tuple[ExpertState, ...]
+    """One entry per kind of experts."""
+    hedge: HedgeState
+    optimism: OptimismState
+    certificate: certificate.CertificateState
+
+
+class Ensemble(StatefulLearner[EnsembleState]):
+    r"""Many step sizes at once, weighed by an optimistic Hedge.
+
+    .. math:: x_t = \sum_i p_{t,i}\, x_{t,i}, \qquad \ell_{t,i} = \langle \nabla f_t(x_t), x_{t,i} \rangle
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    experts
+        Kinds of experts; their points are stacked in this order.
+    prior
+        Weights before the first round, shape ``(N,)``.
+    hedge
+        The meta.
+    optimism
+        The rule that guesses the coming gradient.
+    """
+
+    shared: ClassVar[bool] = False
+    """Whether all experts descend along the gradient at the decision."""
+    grows: ClassVar[bool] = False
+    """Whether experts are forked as rounds go by."""
+
+    def __init__(
+        self, domain: Domain, experts: Sequence[Experts], prior: Vector, hedge: OptimisticHedge, optimism: Optimism
+    ) -> None:
+        self._experts = tuple(experts)
+        self._prior = prior
+        self._hedge = hedge
+        self._optimism = optimism
+        super().__init__(domain)
+
+    @property
+    def parts(self) -> Parts:
+        """What this learner is made of."""
+        hedge = self._hedge
+        return Parts(
+            self.domain, self._experts, self._prior, hedge.rate, hedge.setting, self._optimism, self.shared, grows=self.grows
+        )
+
+    @property
+    def weights(self) -> Vector:
+        """p_t of the coming round, shape ``(N,)``: positive, with a sum of 1."""
+        return frozen(self._state.hedge.weights)
+
+    @property
+    def points(self) -> Matrix:
+        """x_{t,i} of the coming round, shape ``(N, d)``."""
+        return frozen(stacked(self._state.experts))
+
+    @property
+    def step_sizes(self) -> Vector:
+        """Step size of each expert, shape ``(N,)``."""
+        return frozen(self._concatenated_steps(self._state))
+
+    @property
+    def effective_step_size(self) -> float:
+        """Weighted geometric mean of the step sizes: how fast the world seems to move."""
+        return float(np.exp(self.weights @ np.log(self.step_sizes)))
+
+    @property
+    def trust(self) -> float:
+        """Share of the replayed gradient that the meta's guess is made of, in [0, 1]."""
+        return self._state.optimism.trust
+
+    def _start(self) -> EnsembleState:
+        return EnsembleState(
+            rounds=0,
+            experts=tuple(kind.start() for kind in self._experts),
+            hedge=self._hedge.start(self._prior),
+            optimism=self._optimism.start(self.domain.dim),
+            certificate=certificate.start(len(self._prior)),
+        )
+
+    def _step(self, state_: EnsembleState, gradient: Gradient) -> EnsembleState:
+        points = stacked(state_.experts)
+        decision = self._decide(state_)
+        observed = gradient(decision)  # g_t
+        losses = points @ observed  # l_t
+
+        moved, moves = self._move(state_, gradient, observed)
+        missed = observed - state_.optimism.guess
+        now = state_._replace(
+            rounds=state_.rounds + 1,
+            experts=moved,
+            hedge=self._hedge.learn(state_.hedge, losses, float(missed @ missed)),
+            certificate=certificate.step(state_.certificate, decision @ observed - losses, moves),
+        )
+        now = self._grow(now)
+
+        ahead = stacked(now.experts)  # x_{t+1,i}
+        optimism = self._optimism.step(state_.optimism, observed, gradient, now.hedge.weights, ahead)
+        return now._replace(optimism=optimism, hedge=self._hedge.weigh(now.hedge, ahead @ optimism.guess))
+
+    def _require_sane(self, new: EnsembleState) -> None:
+        super()._require_sane(new)
+        weights = new.hedge.weights
+        if not ((weights > 0).all() and abs(weights.sum() - 1.0) <= SLACK):
+            raise ValueError(
+                "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: load an earlier one."
+            )
+        prior = self._template({"hedge.weights": weights}).hedge.log_prior
+        if not np.allclose(new.hedge.log_prior, prior, rtol=SLACK):
+            raise ValueError("state['hedge.log_prior'] is not that of this learner. The state is damaged: load an earlier one.")
+        points, guess = stacked(new.experts), new.optimism.guess
+        slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
+        if not np.allclose(new.hedge.guesses, points @ guess, atol=slack):
+            raise ValueError("state['hedge.guesses'] are not those of its optimism. The state is damaged: load an earlier one.")
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with."""
+        return {
+            **super().settings(),
+            "step_sizes": self._concatenated_steps(self._start()),
+            "prior": self._prior,
+            "experts": self._experts,
+            "meta": self._hedge,
+            "optimism": self._optimism,
+        }
+
+    def _decide(self, state_: EnsembleState) -> Vector:
+        return np.asarray(state_.hedge.weights @ stacked(state_.experts))
+
+    def _move(self, state_: EnsembleState, gradient: Gradient, observed: Vector) -> tuple[tuple[ExpertState, ...], Move]:
+        """Every kind of experts along its gradient field."""
+        field = self._field(gradient, observed)
+        moved, moves = zip(
+            *(kind.step(was, field) for kind, was in zip(self._experts, state_.experts, strict=True)), strict=True
+        )
+        return moved, Move(*(np.concatenate(parts) for parts in zip(*moves, strict=True)))
+
+    def _field(self, gradient: Gradient, observed: Vector) -> Gradient:
+        """What the experts descend along: the loss's gradients at their own points, or the one that all share."""
+        return (lambda points: np.broadcast_to(observed, points.shape)) if self.shared else gradient
+
+    def _grow(self, state_: EnsembleState) -> EnsembleState:
+        """Room for more experts; most learners keep the ones they have."""
+        return state_
+
+    def _concatenated_steps(self, state_: EnsembleState) -> Vector:
+        return np.concatenate([kind.step_sizes(was) for kind, was in zip(self._experts, state_.experts, strict=True)])
+
+
+def stacked(experts: Sequence[ExpertState]) -> Matrix:
+    """The points of all kinds of experts, shape ``(N, d)``."""
+    return experts[0].points if len(experts) == 1 else np.concatenate([kind.points for kind in experts])

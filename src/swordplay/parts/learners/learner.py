@@ -1,0 +1,233 @@
+"""What every learner shares: a state that is replaced whole, and its way in and out."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from swordplay.base import arguments, checkpoint, settings, state
+from swordplay.base.types import Array, Domain, Gradient, Loss, State, Vector
+from swordplay.parts.experts import ExpertState
+from swordplay.parts.learners import certificate, sanity
+
+SLACK = 1e-9
+"""How far outside the domain a saved point may lie, relatively: rounding of whoever wrote it."""
+REMEDY = "Make the learner with the settings it was saved with."
+
+
+class LearnerState(Protocol):
+    """The entries that every learner's state has."""
+
+    @property
+    def experts(self) -> Sequence[ExpertState]:
+        """The states of each kind of experts."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """How many losses were observed."""
+        ...
+
+    @property
+    def certificate(self) -> certificate.CertificateState:
+        """The sums of the certificate."""
+        ...
+
+
+class Keeper(Protocol):
+    """Somebody who goes on playing for a learner and has its state, such as the compiled engine."""
+
+    @property
+    def rounds(self) -> int:
+        """How many losses were observed."""
+        ...
+
+    def state(self) -> State:
+        """The learner's state, as ``Learner.state`` would give it, without the settings."""
+        ...
+
+    def release(self) -> None:
+        """Stop playing for the learner, which goes on with another."""
+        ...
+
+
+S = TypeVar("S", bound=LearnerState)
+
+
+class StatefulLearner(ABC, Generic[S]):
+    """A learner whose round is a function from state to state.
+
+    A subclass says how to start, how to step, and where the decision lies in a state. The state is made when it is first
+    asked for: a learner that only the engine plays never has to write out its points.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        """X, where the decisions live."""
+        self.keeper: Keeper | None = None
+        """Who has the state at present, if not the learner itself."""
+        self._own: S | None = None
+        self._decision: Vector | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.domain!r}, rounds={self.rounds})"
+
+    @property
+    def decision(self) -> Vector:
+        """x_t of the coming round, shape ``(d,)``."""
+        current = self._state
+        if self._decision is None:
+            self._decision = frozen(self._decide(current))
+        return self._decision
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nobody has asked for the state or loaded one yet: it is that of a fresh start."""
+        return self._own is None and self.keeper is None
+
+    @property
+    def rounds(self) -> int:
+        """How many losses were observed."""
+        if self.keeper is not None:
+            return self.keeper.rounds
+        return 0 if self._own is None else self._own.rounds
+
+    def observe(self, loss: Loss) -> None:
+        """Learn from a loss: the whole round happens or, on an error, nothing does."""
+        self._take(self._step(self._state, arguments.gradient_of(loss)))
+
+    def certificate(self, path_length: float) -> float:
+        """An upper bound on the regret so far against every comparator sequence of at most this path length."""
+        path = arguments.nonnegative("path_length", path_length)
+        return certificate.value(self._state.certificate, self.domain.diameter, path)
+
+    def state(self) -> State:
+        """All that the next round needs and all that the learner was made with, as named arrays and numbers."""
+        return state.flatten(self._state) | settings.write(self._made_with)
+
+    def load_state(self, state_: Mapping[str, Any]) -> None:
+        """Go on from a saved state, bit by bit as the learner that saved it.
+
+        Raises
+        ------
+        ValueError
+            If the state is damaged, or was saved by a learner with other settings; nothing changes.
+        """
+        if not isinstance(state_, Mapping):
+            raise TypeError(f"state must be the dictionary that state() returned, got {type(state_).__name__}.")
+        saved, made_with = settings.split(state_)
+        if differ := settings.differences(made_with, self._made_with):
+            raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
+        new = state.restore(self._template(saved), saved)
+        self._require_sane(new)
+        self._take(new)
+
+    def _require_sane(self, new: S) -> None:
+        """Refuse a state that no game leads to."""
+        sanity.require_ranges(new)
+        slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
+        for kind in new.experts:
+            inside = np.isfinite(kind.points).all() and np.isfinite(kind.base).all()
+            if not (inside and self.domain.contains(np.vstack([kind.points, kind.base]), atol=slack).all()):
+                raise ValueError("state has points outside the domain. Make the learner with the domain it was saved with.")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint: the state and the settings in a file, whole or not at all."""
+        checkpoint.save(path, self.state(), kind=type(self).__name__)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Go on from a checkpoint that a learner made with the same settings saved.
+
+        A method and no constructor: a file cannot hold your domain, your pool or your rate, so you make the learner and the
+        file is compared with it.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is not a whole checkpoint of this kind of learner, or was saved with other settings; nothing changes.
+        """
+        saved = checkpoint.load(path, kind=type(self).__name__)
+        _, made_with = settings.split(saved)
+        if not made_with:
+            raise checkpoint.CheckpointError(
+                f"{os.fspath(path)} does not say what its learner was made with. Save it with learner.save."
+            )
+        if differ := settings.differences(made_with, self._made_with):
+            raise checkpoint.CheckpointError(f"{os.fspath(path)} was saved with other settings: {differ}. {REMEDY}")
+        try:
+            self.load_state(saved)
+        except ValueError as error:
+            raise checkpoint.CheckpointError(f"the checkpoint {os.fspath(path)!r} cannot be used: {error}") from error
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with: everything that a saved state and the learner that loads it must have in common.
+
+        The centre and the diameter of the domain and the first step sizes are said here for every learner; the parts add
+        what these three do not say.
+        """
+        return {
+            "learner": type(self).__qualname__,
+            "center": self.domain.center,
+            "diameter": self.domain.diameter,
+            "domain": self.domain,
+        }
+
+    @cached_property
+    def _made_with(self) -> State:
+        return settings.flatten(self.settings())
+
+    def hand_over(self, keeper: Keeper) -> None:
+        """Leave the state with a keeper until somebody asks the learner for it."""
+        self._release()
+        self._own, self._decision, self.keeper = None, None, keeper
+
+    def __copy__(self) -> Self:
+        """A learner of its own: a keeper plays for one learner only."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__, _own=None if self.untouched else self._state, keeper=None)
+        return twin
+
+    def _release(self) -> None:
+        if self.keeper is not None:
+            self.keeper.release()
+
+    @property
+    def _state(self) -> S:
+        if self._own is None or self._own.rounds != self.rounds:
+            saved = None if self.keeper is None else self.keeper.state()
+            self._own = self._start() if saved is None else state.restore(self._template(saved), saved)
+            self._decision = None
+        return self._own
+
+    def _take(self, new: S) -> None:
+        """Go on from a new state; whoever kept the old one lets go of it."""
+        self._release()
+        self._own, self._decision, self.keeper = new, None, None
+
+    def _template(self, saved: Mapping[str, Any]) -> S:
+        """A state of the shape that ``saved`` must have."""
+        return self._start()
+
+    @abstractmethod
+    def _start(self) -> S:
+        """The state before the first round."""
+
+    @abstractmethod
+    def _step(self, state_: S, gradient: Gradient) -> S:
+        """The state after a round with this gradient field."""
+
+    @abstractmethod
+    def _decide(self, state_: S) -> Vector:
+        """The decision that a state stands for; a new array."""
+
+
+def frozen(values: Array) -> Array:
+    """A view that cannot be written through."""
+    view = np.asarray(values).view()
+    view.flags.writeable = False
+    return view

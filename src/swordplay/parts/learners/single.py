@@ -1,0 +1,94 @@
+"""Learners with one step size: the experts on their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from swordplay.base import arguments
+from swordplay.base.types import Domain, Gradient, Setting, Vector
+from swordplay.parts.experts import Constant, Experts, ExpertState, OEGDExperts, OGDExperts
+from swordplay.parts.learners import certificate
+from swordplay.parts.learners.learner import StatefulLearner, frozen
+from swordplay.parts.metas import NullOptimism, Parts, uniform
+from swordplay.parts.rates import Fixed
+
+
+class SingleState(NamedTuple):
+    """One expert and its certificate."""
+
+    rounds: int
+    experts: tuple[ExpertState]
+    certificate: certificate.CertificateState
+
+
+class SingleExpert(StatefulLearner[SingleState]):
+    """A learner that is one expert."""
+
+    def __init__(self, domain: Domain, expert: Experts) -> None:
+        self._expert = expert
+        super().__init__(domain)
+
+    @property
+    def parts(self) -> Parts:
+        """What this learner is made of."""
+        nothing_to_weigh = Fixed(1.0)
+        setting = Setting(self.domain.diameter)
+        return Parts(self.domain, (self._expert,), uniform(1), nothing_to_weigh, setting, NullOptimism(), weighed=False)
+
+    @property
+    def step_sizes(self) -> Vector:
+        """The one step size, shape ``(1,)``."""
+        return frozen(self._expert.step_sizes(self._state.experts[0]))
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with."""
+        steps = self._expert.step_sizes(self._expert.start())
+        return {**super().settings(), "step_sizes": steps, "experts": (self._expert,)}
+
+    def _start(self) -> SingleState:
+        return SingleState(0, (self._expert.start(),), certificate.start(experts=1))
+
+    def _step(self, state_: SingleState, gradient: Gradient) -> SingleState:
+        moved, move = self._expert.step(state_.experts[0], gradient)
+        sums = certificate.step(state_.certificate, np.zeros(1), move)
+        return SingleState(state_.rounds + 1, (moved,), sums)
+
+    def _decide(self, state_: SingleState) -> Vector:
+        return np.array(state_.experts[0].points[0])
+
+
+@final
+class OGD(SingleExpert):
+    """Online gradient descent with a step size that you choose.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    step_size
+        How far to go along the negative gradient, greater than 0.
+    """
+
+    def __init__(self, domain: Domain, step_size: float) -> None:
+        steps = Constant([arguments.positive("step_size", step_size)])
+        super().__init__(domain, OGDExperts(arguments.domain(domain), steps))
+
+
+@final
+class OEGD(SingleExpert):
+    """Online extra-gradient descent with a step size that you choose.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+    step_size
+        How far to go along the negative gradient, greater than 0.
+    """
+
+    def __init__(self, domain: Domain, step_size: float) -> None:
+        steps = Constant([arguments.positive("step_size", step_size)])
+        super().__init__(domain, OEGDExperts(arguments.domain(domain), steps))

@@ -1,0 +1,93 @@
+"""Sword with nothing to set: the one to use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+
+from swordplay.base import arguments
+from swordplay.base.types import Domain, Setting, Vector
+from swordplay.parts import rates
+from swordplay.parts.experts import AdaGradNorm, OEGDExperts, OGDExperts
+from swordplay.parts.learners import certificate
+from swordplay.parts.learners.ensemble import Ensemble, EnsembleState
+from swordplay.parts.metas import LearnedOptimism, OptimisticHedge, telescoping_with_tail
+
+FLOOR = 1e-4
+"""Of the rate: leaders that differ by less than this, relative to the largest surprise, are as good as tied."""
+
+MOST_MULTIPLIERS = 32
+"""More than 4^31 rounds cannot be played; a saved state with more experts is damaged."""
+
+
+@final
+class Sword(Ensemble):
+    r"""Track any moving target, given only where decisions live.
+
+    Both kinds of experts of Sword_best, with steps that measure the gradients themselves
+    (:math:`\eta = c D / \sqrt{\sum q_s}`), a rate that all but follows the leader until the losses say
+    otherwise, and optimism that follows the better of its two guesses. A pool that has become too short for the
+    rounds played forks its fastest expert and doubles the copy's multiplier c.
+
+    No decision changes when all losses are multiplied by one number, or when the domain and the losses are moved
+    together. :meth:`certificate` is its guarantee.
+
+    Parameters
+    ----------
+    domain
+        Where decisions live.
+
+    Examples
+    --------
+    >>> from swordplay import Ball, SquaredLoss
+    >>> learner = Sword(Ball(dim=1))
+    >>> for _ in range(50):
+    ...     learner.observe(SquaredLoss([1.0], target=0.5))
+    >>> round(float(learner.decision[0]), 3)
+    0.5
+    """
+
+    grows = True
+
+    def __init__(self, domain: Domain) -> None:
+        steps = AdaGradNorm(arguments.domain(domain).diameter)
+        super().__init__(
+            domain,
+            experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
+            prior=_prior(1),
+            hedge=OptimisticHedge(rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter)),
+            optimism=LearnedOptimism(math.inf),
+        )
+
+    def _grow(self, state_: EnsembleState) -> EnsembleState:
+        """Fork while the fastest multiplier is too slow for a comparator that moved in every round."""
+        experts = len(state_.experts[0].points)
+        # The best multiplier is of order sqrt(1 + 2 P_T / D), and P_T <= D t.
+        if 1 + 2 * state_.rounds <= 4 ** (experts - 1):
+            return state_
+        kind = np.append(np.arange(experts), experts - 1)
+        parents = np.concatenate([kind, experts + kind])
+        return self._grow(
+            state_._replace(
+                experts=tuple(kind.fork(was) for kind, was in zip(self._experts, state_.experts, strict=True)),
+                hedge=self._hedge.fork(state_.hedge, parents, _prior(experts + 1)),
+                certificate=certificate.fork(state_.certificate, parents),
+            )
+        )
+
+    def _template(self, saved: Mapping[str, Any]) -> EnsembleState:
+        """Saved after more rounds than this learner played, a state has more experts."""
+        wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MOST_MULTIPLIERS)
+        state_ = self._start()
+        while len(state_.hedge.weights) < wanted:
+            rounds = (4 ** (len(state_.experts[0].points) - 1) + 1) // 2
+            state_ = self._grow(state_._replace(rounds=rounds))
+        return state_
+
+
+def _prior(experts: int) -> Vector:
+    """Half for each kind, small multipliers first."""
+    return np.tile(telescoping_with_tail(experts) / 2, 2)

@@ -1,0 +1,216 @@
+"""Losses of a linear prediction, from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swordplay.base import arguments
+from swordplay.base.types import Array, Domain, Matrix, Vector
+from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
+
+LossName = Literal["squared", "logistic", "huber"]
+
+CHUNK_NUMBERS = 1 << 22
+"""Entries of a sparse table that are written out at a time."""
+
+_FAMILIES: dict[str, type[LinearLoss]] = {"squared": SquaredLoss, "logistic": LogisticLoss, "huber": HuberLoss}
+
+
+class LinearStream:
+    r"""A table as a stream: row t is the loss :math:`f_t(x) = \varphi(\langle a_t, x \rangle, y_t)`.
+
+    Parameters
+    ----------
+    features
+        :math:`a_t` as rows, shape ``(T, d)``: a dense array (any order, any real dtype) or a scipy sparse matrix.
+    targets
+        :math:`y_t`, shape ``(T,)``.
+    loss
+        ``"squared"``, ``"logistic"`` (targets 0 or 1) or ``"huber"``.
+    threshold
+        Where the Huber loss turns linear.
+    on_bad
+        What to do with a row that is not finite, or whose target is no label: ``"raise"`` names the first one and its
+        column, ``"skip"`` leaves them out and lists them in :attr:`skipped`.
+
+    Examples
+    --------
+    >>> stream = LinearStream([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
+    >>> [float(loss.value([0.0, 0.0])) for loss in stream]
+    [0.5, 0.5]
+    """
+
+    def __init__(
+        self,
+        features: Any,
+        targets: Any,
+        loss: LossName = "squared",
+        *,
+        threshold: float = 1.0,
+        on_bad: Literal["raise", "skip"] = "raise",
+    ) -> None:
+        if loss not in _FAMILIES:
+            raise ValueError(f"loss must be one of {sorted(_FAMILIES)}, got {arguments.shown(loss)}.")
+        if on_bad not in ("raise", "skip"):
+            raise ValueError(f"on_bad must be 'raise' or 'skip', got {arguments.shown(on_bad)}.")
+        self.loss: LossName = loss
+        self.threshold = arguments.positive("threshold", threshold)
+        self._settings = {"threshold": self.threshold} if loss == "huber" else {}
+        self.sparse = hasattr(features, "tocsr")
+        """Whether ``features`` is a scipy CSR matrix."""
+        self.features: Any = _real_csr(features) if self.sparse else _real_table(features)
+        if self.features.dtype.kind not in "fiub":
+            raise TypeError(f"features must hold real numbers, got dtype {self.features.dtype}. Convert it to float first.")
+        self.targets: Vector = _real_column(targets)
+        rows, self.dim = _two(self.features.shape)
+        if rows != len(self.targets):
+            raise ValueError(f"targets must have one entry per row of features ({rows}), got {len(self.targets)}.")
+        if self.dim == 0:
+            raise ValueError("features must have at least one column, got none.")
+        bad = self._bad_rows()
+        self.skipped: Any = np.flatnonzero(bad) if on_bad == "skip" else np.empty(0, dtype=np.int64)
+        """Numbers of the rows that were left out because something in them is not finite (or not a label)."""
+        if on_bad == "skip" and bad.any():
+            self.features, self.targets = self.features[~bad], self.targets[~bad]
+        elif bad.any():
+            raise ValueError(self._complaint(int(bad.argmax())))
+
+    def __repr__(self) -> str:
+        return f"LinearStream(rounds={len(self)}, dim={self.dim}, loss={self.loss!r})"
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __iter__(self) -> Iterator[LinearLoss]:
+        make = self.family.trusted
+        for t, target in enumerate(self.targets.tolist()):
+            yield make(self._row(t), target, **self._settings)
+
+    def __getitem__(self, rows: slice) -> LinearStream:
+        """Some of the rounds, in order."""
+        if not isinstance(rows, slice):
+            raise TypeError(f"rows must be a slice such as stream[100:200], got {arguments.shown(rows)}.")
+        return LinearStream(self.features[rows], self.targets[rows], self.loss, threshold=self.threshold)
+
+    @property
+    def family(self) -> type[LinearLoss]:
+        """The class of the losses."""
+        return _FAMILIES[self.loss]
+
+    @property
+    def smoothness(self) -> float:
+        """Smallest L that serves every round."""
+        return self.family.curvature * float(self._squared_norms().max(initial=0.0))
+
+    def gradient_bound(self, domain: Domain) -> float:
+        r"""Smallest G that serves every round: :math:`\max_t \|a_t\| \max_{x \in X} |\varphi'(\langle a_t, x \rangle, y_t)|`.
+
+        Exact: a convex φ has its steepest slopes at the ends of the range of predictions, which the domain's
+        support function gives.
+        """
+        low, high = np.empty(len(self)), np.empty(len(self))
+        step = max(1, CHUNK_NUMBERS // self.dim)  # sparse rows are written out a few at a time
+        for first in range(0, len(self), step):
+            rows = self.features[first : first + step]
+            dense = np.asarray(rows.toarray() if self.sparse else rows, dtype=np.float64)
+            low[first : first + step], high[first : first + step] = -domain.support(-dense), domain.support(dense)
+        steepest = np.maximum(np.abs(self._each("slope", low)), np.abs(self._each("slope", high)))
+        return float((steepest * np.sqrt(self._squared_norms())).max(initial=0.0))
+
+    def values(self, decisions: Matrix) -> Vector:
+        """f_t(x_t) for decisions of shape ``(T, d)``, or one decision ``(d,)`` for all rounds."""
+        decisions = arguments.array("decisions", decisions)
+        if decisions.shape not in ((self.dim,), (len(self), self.dim)):
+            raise ValueError(f"decisions must have shape ({len(self)}, {self.dim}) or ({self.dim},), got {decisions.shape}.")
+        if decisions.ndim == 1:
+            predictions = np.asarray(self.features @ decisions)
+        elif self.sparse:
+            predictions = np.asarray(self.features.multiply(decisions).sum(axis=1)).ravel()
+        else:
+            predictions = np.einsum("ij,ij->i", self.features, decisions)
+        return self.values_of(predictions)
+
+    def values_of(self, predictions: Array) -> Vector:
+        """φ(z_t, y_t) for predictions z_t of shape ``(T,)``, however they were made."""
+        return self._each("phi", predictions)
+
+    def _each(self, what: Literal["phi", "slope"], predictions: Array) -> Vector:
+        """φ or its slope, each round with its own target."""
+        # The losses are elementwise in prediction and target, so one loss with all targets is all losses at once.
+        every = self.family.trusted(np.ones(1), self.targets, **self._settings)  # type: ignore[arg-type]
+        function: Callable[[Array], Array] = getattr(every, what)
+        return function(predictions)
+
+    def _row(self, t: int) -> Vector:
+        row = self.features[[t]].toarray()[0] if self.sparse else self.features[t]
+        clean = np.asarray(row, dtype=np.float64).view()
+        clean.flags.writeable = False  # the table is the user's
+        return clean
+
+    def _squared_norms(self) -> Vector:
+        if self.sparse:
+            rows = self.features.astype(np.float64)
+            return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+        return np.asarray(np.einsum("ij,ij->i", self.features, self.features, dtype=np.float64))
+
+    def _bad_rows(self) -> NDArray[np.bool_]:
+        """Which rows cannot be played."""
+        bad = ~np.isfinite(self.targets)
+        if self.loss == "logistic":
+            bad |= ~np.isin(self.targets, (0.0, 1.0))
+        if not self.sparse:
+            return np.asarray(bad | ~np.isfinite(self.features).all(axis=1))
+        entries = np.repeat(np.arange(len(bad)), np.diff(self.features.indptr))
+        bad[entries[~np.isfinite(self.features.data)]] = True
+        return np.asarray(bad)
+
+    def _complaint(self, row: int) -> str:
+        """What is wrong with a row."""
+        entries = self._row(row)
+        if not np.isfinite(entries).all():
+            column = int((~np.isfinite(entries)).argmax())
+            what = f"features must be finite, got {entries[column]} in row {row}, column {column}"
+        elif not np.isfinite(self.targets[row]):
+            what = f"targets must be finite, got {self.targets[row]} in row {row}"
+        else:
+            what = f"targets must be 0 or 1 for the logistic loss, got {self.targets[row]} in row {row}"
+        return f"{what}. Repair the row, or leave such rows out with on_bad='skip'."
+
+
+def _real_csr(value: Any) -> Any:
+    """A CSR matrix of floats whose indices lie inside it; scipy itself does not look, and the engine must not stumble."""
+    arguments.require_inside("features", value)
+    rows = value.tocsr()
+    if rows.dtype.kind not in "fiub":
+        raise TypeError(f"features must hold real numbers, got dtype {rows.dtype}. Convert it to float first.")
+    arguments.require_inside("features", rows)
+    return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
+
+
+def _real_table(value: Any) -> Any:
+    """A two-dimensional array of real numbers in its own order, and in single precision if it came so: no copy."""
+    raw = arguments.unmasked("features", value)
+    if raw.dtype.kind not in "fiub":
+        raise TypeError(f"features must hold real numbers, got dtype {raw.dtype}. Convert it to float first.")
+    return raw if raw.dtype == np.float32 else np.asarray(raw, dtype=np.float64)
+
+
+def _real_column(value: Any) -> Vector:
+    """A one-dimensional array of doubles."""
+    raw = arguments.unmasked("targets", value)
+    if raw.dtype.kind not in "fiub":
+        raise TypeError(f"targets must hold real numbers, got dtype {raw.dtype}. Convert it to float first.")
+    if raw.ndim != 1:
+        raise ValueError(f"targets must have 1 dimension(s), got shape {raw.shape}. Give one number per row.")
+    return np.asarray(raw, dtype=np.float64)
+
+
+def _two(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns of a table."""
+    if len(shape) != 2:
+        raise ValueError(f"features must have shape (T, d), got {shape}. Give one row per round.")
+    return shape[0], shape[1]

@@ -1,0 +1,185 @@
+"""The repeated game, and the record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from swordplay.base import arguments
+from swordplay.base.types import Learner, Loss, Vector
+from swordplay.engine import Assembled, NotCompilable, twin
+from swordplay.parts.streams import LinearStream
+from swordplay.theory.regret.ledger import Ledger
+
+Kept = Literal["losses", "decisions", "weights"]
+KEEPABLE = ("losses", "decisions", "weights")
+KEPT_NUMBERS = 1 << 24
+"""Decisions are kept without being asked for up to so many numbers (128 MB)."""
+
+
+class Round(NamedTuple):
+    """One round as it was played."""
+
+    number: int
+    """t, from 1."""
+    decision: Vector
+    """x_t, said before the loss was known."""
+    loss: Loss
+    """f_t."""
+    value: float
+    """f_t(x_t)."""
+
+
+def rounds(learner: Learner, stream: Iterable[Loss]) -> Iterator[Round]:
+    """Play round by round: decide, be told the loss, learn. Constant memory, for streams without an end.
+
+    A round is yielded after the learner has learned from it.
+    """
+    arguments.learner(learner)
+    for number, loss in enumerate(arguments.stream(stream), start=1):
+        if not callable(getattr(loss, "value", None)):
+            raise arguments.not_a_loss(loss)
+        decision = learner.decision
+        value = float(loss.value(decision))
+        if not np.isfinite(value):
+            raise ValueError(f"loss.value must be finite, got {value} at the decision of round {number}. Check that row.")
+        learner.observe(loss)
+        yield Round(number, decision, loss, value)
+
+
+def play(
+    learner: Learner,
+    stream: Iterable[Loss],
+    engine: Literal["auto", "python", "compiled"] = "auto",
+    *,
+    keep: Collection[Kept] | None = None,
+    max_rounds: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Ledger:
+    """Let a learner play a stream, and write down what happened.
+
+    Parameters
+    ----------
+    learner
+        Goes on from where it is: playing two halves is playing the whole.
+    stream
+        Losses in their order in time: a list, a :class:`LinearStream`, an endless generator.
+    engine
+        ``"python"`` for the readable loop, ``"compiled"`` for the engine, ``"auto"`` for the engine where it can: a
+        ``LinearStream`` and a learner made of parts that the engine knows.
+    keep
+        What to write down each round, of ``"losses"``, ``"decisions"`` and ``"weights"``; the total is always kept.
+        Unless given: losses, and the decisions of a dense stream if they are not too many. With ``keep=()`` memory does
+        not grow.
+    max_rounds
+        Stop after so many rounds, for streams without an end.
+    progress
+        Called every so often with the number of rounds played.
+
+    Examples
+    --------
+    >>> import swordplay as sp
+    >>> stream = sp.streams.paper.alternating(100)
+    >>> ledger = sp.play(sp.Sword(stream.domain), stream)
+    >>> round(ledger.regret(stream.comparators), 2)
+    2.53
+    """
+    if engine not in ("auto", "python", "compiled"):
+        raise ValueError(f"engine must be 'auto', 'python' or 'compiled', got {arguments.shown(engine)}.")
+    if keep is not None and (unknown := sorted(set(keep) - set(KEEPABLE))):
+        raise ValueError(f"keep must be among {list(KEEPABLE)}, got {unknown}.")
+    learner, stream = arguments.learner(learner), arguments.stream(stream)
+    limit = None if max_rounds is None else arguments.whole("max_rounds", max_rounds)
+    wanted = _usual(stream) if keep is None else keep
+    if engine != "python":
+        try:
+            return _compiled(learner, stream, wanted, limit, progress)
+        except NotCompilable as reason:
+            if engine == "compiled":
+                raise NotCompilable(f"{reason} Use engine='python'.") from None
+    return _readable(learner, stream, wanted, limit, progress)
+
+
+def _usual(stream: Iterable[Loss]) -> tuple[Kept, ...]:
+    """What is kept if nobody says so."""
+    if isinstance(stream, LinearStream) and (stream.sparse or len(stream) * stream.dim > KEPT_NUMBERS):
+        return ("losses",)
+    return ("losses", "decisions")
+
+
+def _compiled(
+    learner: Any,
+    stream: Iterable[Loss],
+    keep: Collection[Kept],
+    limit: int | None,
+    progress: Callable[[int], None] | None,
+) -> Ledger:
+    if not isinstance(stream, LinearStream):
+        raise NotCompilable("the engine plays a LinearStream; this stream is something else.")
+    if isinstance(learner, Assembled) and stream.dim != (dim := learner.parts.domain.dim):
+        raise ValueError(f"stream has {stream.dim} feature(s), but the learner's domain has {dim}. Make them agree.")
+    part = stream if limit is None or limit >= len(stream) else stream[:limit]
+    if "weights" in keep:
+        _weights(learner)  # says so in words where a learner has none
+    compiled = twin(learner, stream.loss, threshold=stream.threshold)
+    played = compiled.play(
+        part.features,
+        part.targets,
+        checked=True,
+        keep_decisions="decisions" in keep,
+        keep_weights="weights" in keep,
+        progress=progress,
+    )
+    return Ledger(
+        rounds=len(part),
+        total_loss=float(played.losses.sum()),
+        losses=played.losses if "losses" in keep else None,
+        decisions=played.decisions,
+        weights=played.weights,
+        stream=stream,
+    )
+
+
+def _readable(
+    learner: Learner,
+    stream: Iterable[Loss],
+    keep: Collection[Kept],
+    limit: int | None,
+    progress: Callable[[int], None] | None,
+) -> Ledger:
+    total, count = 0.0, 0
+    losses: list[float] = []
+    decisions: list[Vector] = []
+    weights: list[Vector] = []
+    keeps_losses, keeps_decisions, keeps_weights = (kind in keep for kind in KEEPABLE)
+    before = _weights(learner) if keeps_weights else None
+    for number, decision, _, value in rounds(learner, islice(stream, limit)):
+        total, count = total + value, number
+        if keeps_losses:
+            losses.append(value)
+        if keeps_decisions:
+            decisions.append(decision)
+        if before is not None:
+            weights.append(before)
+            before = _weights(learner)
+        if progress is not None:
+            progress(number)
+    return Ledger(
+        rounds=count,
+        total_loss=total,
+        losses=np.array(losses) if keeps_losses else None,
+        decisions=np.array(decisions).reshape(count, len(learner.decision)) if keeps_decisions else None,
+        weights=weights if keeps_weights else None,
+        stream=stream,
+    )
+
+
+def _weights(learner: Any) -> Vector:
+    try:
+        weights: Vector = learner.weights
+    except AttributeError:
+        raise ValueError(f"keep asks for weights, but a {type(learner).__name__} has none. Leave 'weights' out.") from None
+    return weights

@@ -1,0 +1,177 @@
+"""What holds the comparators: the price of moving, the boundary of the domain, the caps on Huber's slopes.
+
+In a Newton step each part adds to the Hessian of its rounds (or, for moves, says how far they yield), adds to the right-hand
+side, and answers the comparators' step with one of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+import numpy as np
+
+from swordplay.base.types import Array, Matrix, Vector
+from swordplay.theory.regret.hindsight.cones import ConePoints, inner
+from swordplay.theory.regret.hindsight.pairs import ConePairs, NumberPairs
+from swordplay.theory.regret.hindsight.rounds import ResidualRounds
+
+
+@final
+class Moves(ConePairs):
+    r"""The price of moving, λ times the length: cone points :math:`(\tau_t, u_t - u_{t-1})` and :math:`(\lambda, -z_t)`.
+
+    All rounds start at one point.
+    """
+
+    def __init__(self, penalty: float, moves: int, dim: int, mu: float) -> None:
+        nowhere = np.zeros((moves, dim))
+        super().__init__(ConePoints(np.full(moves, mu / penalty), nowhere), ConePoints(np.full(moves, penalty), nowhere))
+
+    @property
+    def forces(self) -> Matrix:
+        """z, shape ``(T - 1, n)``, always shorter than λ: what the two ends of a move pull each other with."""
+        return -self.dual.tail
+
+    @property
+    def compliance(self) -> tuple[Vector, Matrix]:
+        r"""How far a move yields to a force: :math:`c_t I + p_t p_t^\top`, as c and p."""
+        eta = self.scaling.size
+        return eta**2, (math.sqrt(2.0) * eta)[:, None] * self.scaling.w.tail
+
+    def look(self, points: Matrix) -> None:
+        """How far the comparators' moves have strayed from those kept here, by rounding."""
+        self._strayed = np.diff(points, axis=0) - self.primal.tail
+
+    def aim(self, mu: float) -> Matrix:
+        """The moves that are wanted on top of what the forces make; shape ``(T - 1, n)``."""
+        scaling = self.scaling
+        self._goal = self.primal.opposite if self._steps is None else scaling.up(scaling.corrected(mu, self._steps[1]))
+        return self._goal.tail - self._strayed
+
+    def follow(self, forces: Matrix) -> float:
+        """Answer a step of the forces; the longest share of it that can be taken."""
+        answer = self.scaling.twice_up(forces)
+        primal = ConePoints(self._goal.head + answer.head, self._goal.tail + answer.tail)
+        return self._plan(primal, ConePoints(np.zeros(len(forces)), -forces))
+
+
+@final
+class Rim(ConePairs):
+    r"""A ball around the origin, where all rounds start: cone points :math:`(r, u_t)` and :math:`(\kappa_t, -y_t)`."""
+
+    def __init__(self, radius: float, rounds: int, dim: int, mu: float) -> None:
+        nowhere = np.zeros((rounds, dim))
+        super().__init__(ConePoints(np.full(rounds, radius), nowhere), ConePoints(np.full(rounds, mu / radius), nowhere))
+
+    @property
+    def push(self) -> Matrix:
+        """y, shape ``(T, n)``: outwards, as a constraint's gradient."""
+        return -self.dual.tail
+
+    @property
+    def stiffness(self) -> tuple[Vector, Matrix]:
+        r"""Its Hessians :math:`\rho_t I + q_t q_t^\top`, as ρ and q."""
+        eta = self.scaling.size
+        return 1.0 / eta**2, (math.sqrt(2.0) / eta)[:, None] * self.scaling.w.tail
+
+    def aim(self, mu: float) -> Matrix:
+        """What it adds to the right-hand side."""
+        scaling = self.scaling
+        self._goal = self.dual.opposite if self._steps is None else scaling.down(scaling.corrected(mu, self._steps[1]))
+        return self._goal.tail
+
+    def follow(self, step: Matrix) -> float:
+        """Answer a step of the comparators; the longest share of it that can be taken."""
+        answer = self.scaling.twice_down(step)
+        dual = ConePoints(self._goal.head - answer.head, self._goal.tail - answer.tail)
+        return self._plan(ConePoints(np.zeros(len(step)), step), dual)
+
+
+@final
+class Walls(NumberPairs):
+    r"""Half-spaces around the origin, where all rounds start: slacks :math:`g - G u_t` and pressures, shape ``(T, m)``."""
+
+    def __init__(self, normals: Matrix, distances: Vector, rounds: int, mu: float) -> None:
+        self._normals = normals
+        slacks = np.tile(distances, (rounds, 1))
+        super().__init__(slacks, mu / slacks)
+
+    @property
+    def push(self) -> Matrix:
+        """Pressures along the normals, shape ``(T, n)``."""
+        return self.pressures @ self._normals
+
+    @property
+    def stiffness(self) -> Matrix:
+        r"""k of the Hessians :math:`\sum_i k_{ti} G_i G_i^\top`, shape ``(T, m)``."""
+        return self.pressures / self.slacks
+
+    def aim(self, mu: float) -> Matrix:
+        """What they add to the right-hand side."""
+        self._goal = self._missing(mu)
+        return -self._goal @ self._normals
+
+    def follow(self, step: Matrix) -> float:
+        """Answer a step of the comparators; the longest share of it that can be taken."""
+        return self._plan(-step @ self._normals.T, self._goal)
+
+
+@final
+class Caps(NumberPairs):
+    r"""Huber's slopes, :math:`|\varpi_t| \le \omega_t \delta_t`: slacks :math:`\omega\delta \mp \varpi`, multipliers ν.
+
+    .. math:: \omega h_\delta(r) = \max_{|\varpi| \le \omega\delta} \varpi r - \frac{\varpi^2}{2\omega}, \qquad
+        r = \varpi/\omega + \nu_+ - \nu_-
+
+    The slope is a variable of its own, so that a residual crosses the threshold without the Hessian jumping.
+    """
+
+    def __init__(self, rounds: ResidualRounds, points: Matrix, mu: float) -> None:
+        self._rounds = rounds
+        self._where = np.flatnonzero(np.isfinite(rounds.thresholds))
+        self._weights = rounds.weights[self._where]
+        slacks = np.repeat((self._weights * rounds.thresholds[self._where])[:, None], 2, axis=1)
+        super().__init__(slacks, mu / slacks)
+        self.look(points)
+
+    def look(self, points: Matrix) -> None:
+        """Residuals and slopes here; where nothing caps a slope, it is that of the residual."""
+        self._residuals = self._rounds.residuals(points)
+        self._slopes = self._rounds.weights * self._residuals
+        self._slopes[self._where] = 0.5 * (self.slacks[:, 1] - self.slacks[:, 0])
+
+    @property
+    def gradients(self) -> Matrix:
+        """The slopes along the features, shape ``(T, n)``."""
+        return self._slopes[:, None] * self._rounds.features
+
+    @property
+    def intercepts(self) -> Vector:
+        """At the origin, of the lines under the losses that have these slopes, shape ``(T,)``."""
+        return self._slopes * (self._rounds.shifts - self._slopes / (2.0 * self._rounds.weights))
+
+    @property
+    def curvature(self) -> tuple[Vector, Array]:
+        """As that of the rounds."""
+        n = self._rounds.features.shape[1]
+        return self._bends, np.empty((0, n, n))
+
+    def aim(self, mu: float) -> Matrix:
+        """What they add to the right-hand side."""
+        self._goal = self._missing(mu)
+        ahead, off = self.pressures + self._goal, self._residuals - self._slopes / self._rounds.weights
+        self._lead = np.zeros(len(off))
+        self._lead[self._where] = off[self._where] - ahead[:, 0] + ahead[:, 1]
+        return -(self._bends * self._lead)[:, None] * self._rounds.features
+
+    def follow(self, step: Matrix) -> float:
+        """Answer a step of the comparators; the longest share of it that can be taken."""
+        slopes = (self._bends * (inner(self._rounds.features, step) + self._lead))[self._where]
+        return self._plan(slopes[:, None] * np.array([-1.0, 1.0]), self._goal)
+
+    @property
+    def _bends(self) -> Vector:
+        bends = self._rounds.weights.copy()
+        bends[self._where] = 1.0 / (1.0 / self._weights + (self.pressures / self.slacks).sum(axis=1))
+        return bends

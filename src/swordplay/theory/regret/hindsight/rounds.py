@@ -1,0 +1,260 @@
+"""The losses of a stream side by side, as functions of a domain's own coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from swordplay.base import arguments
+from swordplay.base.types import Array, Loss, Matrix, Vector
+from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss, WeightedLoss
+from swordplay.parts.streams import LinearStream
+from swordplay.theory.regret.affine_change import Quadratic, as_quadratic
+from swordplay.theory.regret.hindsight.frame import Frame
+from swordplay.theory.regret.objectives import require_dim
+
+NUDGE = 1e-4
+"""Of the way to the boundary: how far apart the gradients are asked for that make a stranger's Hessian."""
+
+
+class Rounds(Protocol):
+    r"""T convex losses :math:`f_t(w)` of coordinates w, shape ``(n,)`` each."""
+
+    @property
+    def features(self) -> Matrix:
+        """Directions along which the losses bend, shape ``(T, n)``; zero where :meth:`curvature` says it all."""
+        ...
+
+    @property
+    def capped(self) -> ResidualRounds | None:
+        """The rounds themselves where some are Huber's, whose slopes are capped; else None."""
+        ...
+
+    @property
+    def affine(self) -> bool:
+        """Whether the gradients are affine, so that a Newton step is exact."""
+        ...
+
+    def values(self, points: Matrix) -> Vector:
+        """f_t at coordinates of shape ``(T, n)``; shape ``(T,)``."""
+        ...
+
+    def gradients(self, points: Matrix) -> Matrix:
+        """Gradients there, shape ``(T, n)``."""
+        ...
+
+    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
+        r"""The Hessians :math:`h_t a_t a_t^\top + M_t`: h, shape ``(T,)``, and M, shape ``(T, n, n)`` or ``(0, n, n)``."""
+        ...
+
+
+@dataclass(frozen=True)
+class ResidualRounds:
+    r"""Squared and Huber losses :math:`\omega_t h_{\delta_t}(\langle a_t, w \rangle + s_t)`; squared where δ is infinite."""
+
+    features: Matrix
+    shifts: Vector
+    weights: Vector
+    thresholds: Vector
+
+    @property
+    def capped(self) -> ResidualRounds | None:
+        """Itself, if any threshold is finite."""
+        return self if np.isfinite(self.thresholds).any() else None
+
+    affine = True  # between caps, which an interior-point method keeps apart
+
+    def residuals(self, points: Matrix) -> Vector:
+        """How far the predictions are off, shape ``(T,)``."""
+        return np.asarray(np.einsum("ij,ij->i", self.features, points) + self.shifts)
+
+    def values(self, points: Matrix) -> Vector:
+        """ω c (r - c/2) with the clipped residual c."""
+        r = self.residuals(points)
+        clipped = np.clip(r, -self.thresholds, self.thresholds)
+        return np.asarray(self.weights * clipped * (r - 0.5 * clipped))
+
+    def gradients(self, points: Matrix) -> Matrix:
+        """ω times the clipped residual, along the features."""
+        clipped = np.clip(self.residuals(points), -self.thresholds, self.thresholds)
+        return (self.weights * clipped)[:, None] * self.features
+
+    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
+        """ω where the residual is not clipped."""
+        near = np.abs(self.residuals(points)) <= self.thresholds
+        return np.where(near, self.weights, 0.0), _no_matrices(self.features)
+
+
+@dataclass(frozen=True)
+class LogisticRounds:
+    r"""Logistic losses :math:`\omega_t \log(1 + e^{m_t})` of :math:`m_t = \langle a_t, w \rangle + s_t`, signs included."""
+
+    features: Matrix
+    shifts: Vector
+    weights: Vector
+    capped = None
+    affine = False
+
+    def values(self, points: Matrix) -> Vector:
+        """Exact for margins of any size."""
+        return np.asarray(self.weights * np.logaddexp(0.0, self._margins(points)))
+
+    def gradients(self, points: Matrix) -> Matrix:
+        """ω / (1 + exp(-m)), along the features."""
+        return (self.weights * self._shares(points))[:, None] * self.features
+
+    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
+        """ω p (1 - p)."""
+        p = self._shares(points)
+        return self.weights * p * (1.0 - p), _no_matrices(self.features)
+
+    def _margins(self, points: Matrix) -> Vector:
+        return np.asarray(np.einsum("ij,ij->i", self.features, points) + self.shifts)
+
+    def _shares(self, points: Matrix) -> Vector:
+        return np.asarray(np.exp(-np.logaddexp(0.0, -self._margins(points))))
+
+
+@dataclass(frozen=True)
+class QuadraticRounds:
+    """Quadratics w'Mw/2 - b'w + c with M of shape ``(T, n, n)``."""
+
+    matrices: Array
+    vectors: Matrix
+    constants: Vector
+    capped = None
+    affine = True
+
+    @property
+    def features(self) -> Matrix:
+        """None: the matrices say it all."""
+        return np.zeros_like(self.vectors)
+
+    def values(self, points: Matrix) -> Vector:
+        """From value and gradient alike: (M w - 2 b)'w / 2 + c."""
+        return np.asarray(0.5 * np.einsum("ij,ij->i", self.gradients(points) - self.vectors, points) + self.constants)
+
+    def gradients(self, points: Matrix) -> Matrix:
+        """M w - b."""
+        return np.asarray((self.matrices @ points[:, :, None])[..., 0] - self.vectors)
+
+    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
+        """M."""
+        return np.zeros(len(self.vectors)), self.matrices
+
+
+@dataclass(frozen=True)
+class StrangeRounds:
+    """Any smooth losses: values and gradients are asked for one by one, Hessians made of differences of gradients."""
+
+    losses: Sequence[Loss]
+    frame: Frame
+    features: Matrix = field(init=False)
+    capped = None
+    affine = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", np.zeros((len(self.losses), self.frame.dim)))
+
+    def values(self, points: Matrix) -> Vector:
+        """Loss by loss."""
+        pairs = zip(self.losses, self.frame.outward(points), strict=True)
+        return np.array([_finite_value(loss, x) for loss, x in pairs])
+
+    def gradients(self, points: Matrix) -> Matrix:
+        """Loss by loss, in the coordinates of the frame."""
+        pairs = zip(self.losses, self.frame.outward(points), strict=True)
+        return np.array([arguments.gradient_of(loss)(x) for loss, x in pairs]) @ self.frame.basis
+
+    def curvature(self, points: Matrix) -> tuple[Vector, Array]:
+        """Central differences a little inwards, so that no loss is asked outside the domain; made positive."""
+        nudge, n = NUDGE * self.frame.depth, self.frame.dim
+        around = np.concatenate([nudge * np.eye(n), -nudge * np.eye(n)])
+        matrices = np.empty((len(self.losses), n, n))
+        for t, (loss, w) in enumerate(zip(self.losses, (1.0 - NUDGE) * points, strict=True)):
+            asked = arguments.gradient_of(loss)(self.frame.outward(w + around)) @ self.frame.basis
+            matrices[t] = (asked[:n] - asked[n:]) / (2.0 * nudge)
+        return np.zeros(len(self.losses)), positive(matrices)
+
+
+def positive(matrices: Array) -> Array:
+    """The nearest symmetric matrices without negative eigenvalues."""
+    values, vectors = np.linalg.eigh(0.5 * (matrices + np.swapaxes(matrices, 1, 2)))
+    return np.asarray((vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+
+
+def rounds_of(stream: Iterable[Loss], frame: Frame) -> Rounds:
+    """The losses of a finite stream in a domain's coordinates; the most telling form that fits them all."""
+    if isinstance(stream, LinearStream):
+        require_dim(stream.dim, frame.domain)
+        rows = stream.features.toarray() if stream.sparse else stream.features
+        threshold = stream.threshold if stream.loss == "huber" else np.inf
+        plenty = np.ones(len(stream))
+        return _of_arrays(stream.family, np.asarray(rows, dtype=np.float64), stream.targets, plenty, threshold * plenty, frame)
+    losses = list(stream)
+    bare = [_unweighted(loss) for loss in losses]
+    for family in ((SquaredLoss, HuberLoss), (LogisticLoss,)):
+        if losses and all(isinstance(loss, family) for loss, _ in bare):
+            return _of_rows(family[0], bare, frame)
+    forms = [(as_quadratic(loss), weight) for loss, weight in bare]
+    if losses and all(form is not None for form, _ in forms):
+        return _of_quadratics(forms, frame)
+    for loss in losses:
+        arguments.gradient_of(loss)
+    return StrangeRounds(losses, frame)
+
+
+def _of_rows(family: type[LinearLoss], bare: Sequence[tuple[Any, float]], frame: Frame) -> Rounds:
+    for loss, _ in bare:
+        require_dim(loss.dim, frame.domain)
+    features = np.array([loss.features for loss, _ in bare])
+    targets, weights = np.array([loss.target for loss, _ in bare]), np.array([weight for _, weight in bare])
+    thresholds = np.array([loss.threshold if isinstance(loss, HuberLoss) else np.inf for loss, _ in bare])
+    return _of_arrays(family, features, targets, weights, thresholds, frame)
+
+
+def _of_arrays(
+    family: type[LinearLoss], features: Matrix, targets: Vector, weights: Vector, thresholds: Vector, frame: Frame
+) -> Rounds:
+    at_center = features @ frame.domain.center
+    features = np.ascontiguousarray(features @ frame.basis)
+    if family is LogisticLoss:
+        signs = 1.0 - 2.0 * targets
+        return LogisticRounds(signs[:, None] * features, signs * at_center, weights)
+    return ResidualRounds(features, at_center - targets, weights, thresholds)
+
+
+def _of_quadratics(forms: Sequence[tuple[Any, float]], frame: Frame) -> QuadraticRounds:
+    quadratics: list[tuple[Quadratic, float]] = list(forms)
+    for form, _ in quadratics:
+        require_dim(len(form.vector), frame.domain)
+    weights = np.array([weight for _, weight in quadratics])
+    M = weights[:, None, None] * np.array([form.matrix for form, _ in quadratics])
+    b = weights[:, None] * np.array([form.vector for form, _ in quadratics])
+    c = weights * np.array([form.constant for form, _ in quadratics])
+    center, basis = frame.domain.center, frame.basis
+    pull = M @ center
+    constants = c - b @ center + 0.5 * (pull @ center)
+    return QuadraticRounds(np.ascontiguousarray(basis.T @ M @ basis), (b - pull) @ basis, constants)
+
+
+def _unweighted(loss: Loss) -> tuple[Loss, float]:
+    """The loss under any number of weights, and their product."""
+    if not isinstance(loss, WeightedLoss):
+        return loss, 1.0
+    inside, weight = _unweighted(loss.loss)
+    return inside, loss.weight * weight
+
+
+def _finite_value(loss: Loss, point: Vector) -> float:
+    value = float(loss.value(point))
+    if not np.isfinite(value):
+        raise ValueError(f"loss.value must be finite, got {value} at {arguments.shown(point.tolist())}. Check that loss.")
+    return value
+
+
+def _no_matrices(features: Matrix) -> Array:
+    return np.empty((0, features.shape[1], features.shape[1]))

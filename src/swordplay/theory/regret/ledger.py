@@ -1,0 +1,123 @@
+"""The record of a game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from swordplay.base.types import Loss, Matrix, Vector
+from swordplay.parts.streams import LinearStream
+from swordplay.theory.regret.curve import Certified, RegretCurve, regret_curve
+from swordplay.theory.regret.hindsight.problem import Progress
+from swordplay.theory.regret.quantities import comparator_loss
+
+
+class Ledger:
+    r"""What happened in a game, one line a round.
+
+    Attributes
+    ----------
+    rounds
+        T, how many were played.
+    total_loss
+        :math:`F^x_T = \sum_t f_t(x_t)`.
+    losses
+        f_t(x_t), shape ``(T,)``, or None if they were not kept.
+    decisions
+        x_t, shape ``(T, d)``, or None if they were not kept.
+    weights
+        p_t of each round, or None if they were not kept; their number may grow.
+    """
+
+    def __init__(
+        self,
+        rounds: int,
+        total_loss: float,
+        losses: Vector | None,
+        decisions: Matrix | None,
+        weights: Sequence[Vector] | None,
+        stream: Iterable[Loss],
+    ) -> None:
+        self.rounds = rounds
+        self.total_loss = total_loss
+        self.losses = losses
+        self.decisions = decisions
+        self.weights = weights
+        # An iterator is spent once it was played: only what can be looped over again can answer for comparators.
+        self._stream = None if isinstance(stream, Iterator) else stream
+
+    def __repr__(self) -> str:
+        return f"Ledger(rounds={self.rounds}, total_loss={self.total_loss:.6g})"
+
+    @property
+    def stream(self) -> Iterable[Loss]:
+        """The stream that was played, where it can be looped over again."""
+        if self._stream is None:
+            raise ValueError(
+                "the stream was an iterator and is spent. Play list(stream), or compute the comparators' loss yourself."
+            )
+        return self._stream
+
+    def regret(self, comparators: Any) -> float:
+        """Total loss less that of the comparators.
+
+        Parameters
+        ----------
+        comparators
+            u_t, shape ``(T, d)`` for dynamic regret, or one point ``(d,)`` for static regret against it.
+        """
+        return self.total_loss - comparator_loss(self.stream, comparators, rounds=self.rounds)
+
+    def regret_curve(
+        self,
+        learner: Certified,
+        *,
+        bound: Callable[[float, float], float] | None = None,
+        path_lengths: Any = None,
+        points: int = 12,
+        tolerance: float | None = None,
+        seconds: float | None = None,
+        progress: Progress | None = None,
+    ) -> RegretCurve:
+        """Regret against the best sequences of every path length, beside the learner's certificate and a theorem's bound.
+
+        Parameters
+        ----------
+        learner
+            The one that played, as it was after the last round: its domain is where comparators live.
+        bound
+            A theorem as a function of path length and comparator loss, as ``lambda P, F: bounds.ader(path_length=P, ...)``.
+        path_lengths
+            Where to evaluate the curve; at the computed points of the frontier unless given.
+        points, tolerance, seconds, progress
+            As in :func:`swordplay.hindsight.frontier`.
+
+        Examples
+        --------
+        >>> import swordplay as sp
+        >>> world = sp.streams.drift.jumps(200, dim=1, every=50, noise=0.1, seed=0)
+        >>> learner = sp.Sword(world.domain)
+        >>> curve = sp.play(learner, world).regret_curve(learner)
+        >>> bool((curve.regrets + curve.gaps <= curve.certificate).all())
+        True
+        """
+        if learner.rounds != self.rounds:
+            raise ValueError(
+                f"learner has observed {learner.rounds} round(s), but the ledger tells of {self.rounds}: its certificate is "
+                "not of this run. Give the learner that played it, fresh at its start and untouched since."
+            )
+        stream = self.stream
+        played = stream[: self.rounds] if isinstance(stream, LinearStream) else islice(stream, self.rounds)
+        return regret_curve(
+            self.total_loss,
+            played,
+            learner.domain,
+            learner.certificate,
+            bound=bound,
+            path_lengths=path_lengths,
+            points=points,
+            tolerance=tolerance,
+            seconds=seconds,
+            progress=progress,
+        )
