@@ -83,11 +83,13 @@ def _header(path: str) -> Header:
 
 
 def _told(kind: str, state: Mapping[str, Any]) -> dict[str, Any]:
+    from swordplay.engine import is_state
+
     if kind == "track" and "tracker.settings" in state:
         return _of_track(state)
     if any(name.startswith("parameter.") for name in state):
         return _of_estimator(state)
-    if {"coords", "rows", "live"} <= state.keys():
+    if is_state(state):
         return {"what": "an engine's own arrays", **_of_engine(state)}
     if "rounds" in state and any(name.startswith("experts.") for name in state):
         return _of_learner(state)
@@ -152,9 +154,9 @@ def _of_models(state: Mapping[str, Any]) -> dict[str, Any]:
     """Rounds and step sizes of one model, or of the model of each class."""
     from swordplay.application.tracking import nested
 
-    if "engine.live" in state:
-        return _of_engine(nested.take("engine", state))
-    each = [_of_engine(nested.take(f"{k}.engine", state)) for k in range(len(state)) if f"{k}.engine.live" in state]
+    if engine := nested.take("engine", state):
+        return _of_engine(engine)
+    each = [_of_engine(engine) for k in range(len(state)) if (engine := nested.take(f"{k}.engine", state))]
     if not each:
         return {"entries": _entries(state)}
     return (
@@ -165,18 +167,10 @@ def _of_models(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_engine(state: Mapping[str, Any]) -> dict[str, Any]:
-    import numpy as np
+    from swordplay.engine import describe
 
-    from swordplay.engine import layout
-    from swordplay.engine.layout import LIVE
-
-    experts = int(state["live"][LIVE.experts])
-    steps, weights = (state["rows"][row, :experts] for row in (layout.STEP, layout.WEIGHT))
-    return {
-        "rounds": int(state["live"][LIVE.rounds]),
-        "experts": experts,
-        "effective step size": f"{np.exp(weights @ np.log(steps)):.3g}",
-    }
+    facts = describe(state)
+    return facts | {"effective step size": f"{facts['effective step size']:.3g}"}
 
 
 def _of_learner(state: Mapping[str, Any]) -> dict[str, Any]:
