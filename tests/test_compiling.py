@@ -49,15 +49,15 @@ def test_a_kernel_depends_on_every_file_that_its_own_imports(file):
 def test_the_kernels_are_where_they_were_looked_for():
     names = {str(file.relative_to(PACKAGE)) for file in WITH_KERNELS}
     assert {"engine/rounds.py", "engine/ladder.py", "spark/kernel.py", "data/tables/quotes.py"} <= names
-    assert "regret/hindsight/chain_kernels.py" in names
-    for file in set(FILES) - {PACKAGE / "compiling.py"}:
+    assert "theory/regret/hindsight/chain_kernels.py" in names
+    for file in set(FILES) - {PACKAGE / "base" / "compiling.py"}:
         assert "numba.njit" not in file.read_text(encoding="utf-8"), f"{file} compiles by itself"
 
 
 def test_constants_from_other_rooms_count_and_rooms_that_nothing_is_taken_from_do_not():
     found = {str(file.relative_to(PACKAGE)) for file in compiling.sources(PACKAGE / "engine" / "rounds.py")}
-    assert {"rates.py", "metas/optimism.py", "metas/hedge.py", "engine/layout.py", "compiling.py"} <= found
-    assert not {"__init__.py", "game.py", "learners/sword.py", "engine/driver.py"} & found
+    assert {"parts/rates.py", "parts/metas/optimism.py", "parts/metas/hedge.py", "engine/layout.py", "base/compiling.py"} <= found
+    assert not {"__init__.py", "theory/game.py", "parts/learners/sword.py", "engine/driver.py"} & found
 
 
 def test_imports_are_absolute_so_that_they_can_be_followed():
