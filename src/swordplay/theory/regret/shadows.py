@@ -1,0 +1,68 @@
+"""What changes between two rows see of a domain: its shadow in the plane of the two."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay.base.types import Array, Vector
+from swordplay.parts.domains import Box, Simplex
+from swordplay.theory.regret.rows import Rows
+
+
+class Plane(NamedTuple):
+    r"""Coordinates in which :math:`a = (\text{length}, 0)` and :math:`\delta = (\text{along}, -\text{across})`."""
+
+    length: Vector
+    along: Vector
+    across: Vector
+
+    def squared_norms(self, e: Array, v: Array) -> Array:
+        r""":math:`\|e a + v \delta\|^2` for e and v of shape ``(..., B)``."""
+        return np.asarray(np.square(e * self.length + v * self.along) + np.square(v * self.across))
+
+
+@singledispatch
+def shadow(domain: Any, rows: Rows) -> tuple[Array, Array]:
+    r"""Images (e, v) of the domain's extreme points, shape ``(V, B)`` each, for the changes between B + 1 rows.
+
+    .. math:: e = \langle \delta, x \rangle + y_{t-1} - y_t, \qquad v = \langle a_{t-1}, x \rangle - y_{t-1}
+    """
+    raise NotImplementedError(type(domain))
+
+
+@shadow.register
+def _(domain: Simplex, rows: Rows) -> tuple[Array, Array]:
+    rows = rows.dense()
+    steps = np.diff(rows.features, axis=0)
+    return domain.total * steps.T - np.diff(rows.targets), domain.total * rows.features[:-1].T - rows.targets[:-1]
+
+
+@shadow.register
+def _(domain: Box, rows: Rows) -> tuple[Array, Array]:
+    # A box has 2^d corners, but its shadow in a plane is a zonogon of 2d: walk along the shadows of the axes in the
+    # order of their angles, and back on the other side.
+    rows = rows.dense()
+    steps, before = np.diff(rows.features, axis=0), rows.features[:-1]
+    half = (domain.upper - domain.lower) / 2
+    e_center, v_center = steps @ domain.center - np.diff(rows.targets), before @ domain.center - rows.targets[:-1]
+    e_axes, v_axes = (steps * half).T, (before * half).T
+    down = (v_axes < 0) | ((v_axes == 0) & (e_axes < 0))
+    e_axes, v_axes = np.where(down, -e_axes, e_axes), np.where(down, -v_axes, v_axes)
+    order = np.argsort(np.arctan2(_unit(v_axes), _unit(e_axes)), axis=0)
+    e_path, v_path = _walk(np.take_along_axis(e_axes, order, axis=0)), _walk(np.take_along_axis(v_axes, order, axis=0))
+    return np.concatenate([e_center + e_path, e_center - e_path]), np.concatenate([v_center + v_path, v_center - v_path])
+
+
+def _walk(axes: Array) -> Array:
+    """From -sum of all axes, the first d corners along one side of the zonogon."""
+    travelled = np.cumsum(axes, axis=0)
+    return np.asarray(2.0 * (travelled - axes) - travelled[-1])
+
+
+def _unit(axes: Array) -> Array:
+    """Scaled so that tiny components still tell angles apart; the order of angles does not change."""
+    largest = np.abs(axes).max(axis=0)
+    return np.asarray(axes / np.where(largest > 0, largest, 1.0))
