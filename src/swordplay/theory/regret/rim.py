@@ -224,24 +224,39 @@ def _heights(rim: Rim, s: Vector, slopes: Slopes, plane: Plane, arcs: bool) -> V
 
 
 def _bending(rim: Rim, slopes: Slopes, plane: Plane, arcs: bool) -> Vector:
-    """A bound on |g''| over each piece, by the chain rule; everything is in proportion to the step of the rows."""
+    """A bound on |g''| over each piece, by the chain rule: the smaller of two.
+
+    That of e a + v δ is in proportion to the step of the rows, however short; that of u a - v b knows which of the two rows
+    has a slope that stands still.
+    """
     half = 0.5 * (rim.end - rim.start)
     zeta, step = rim.at(rim.start + half, arcs)
-    fast = np.hypot(rim.q, rim.r) if arcs else np.abs(rim.q)
-    (z1, d1), (z2, d2) = fast, fast if arcs else np.zeros_like(fast)
-    reach, most = (z1 + d1) * half, np.abs(step) + d1 * half
-    bend = slopes.bends(rim.change, zeta, step, reach, most)
-    e, v = (np.abs(part) for part in slopes.pair(rim.change, zeta, step))
-    v1 = bend.before * z1
-    v2 = bend.before_third * z1**2 + bend.before * z2
+    (z1, d1), n1 = (_speed(rim.q, rim.r, arcs), _speed(rim.q[0] + rim.q[1], rim.r[0] + rim.r[1], arcs))
+    z2, d2, n2 = (z1, d1, n1) if arcs else (np.zeros_like(z1),) * 3
+    bend = slopes.bends(rim.change, zeta, step, np.maximum(z1, n1) * half, np.abs(step) + d1 * half)
+    e, v = slopes.pair(rim.change, zeta, step)
+    v_way = (np.abs(v), bend.before * z1, bend.before_third * z1**2 + bend.before * z2)
+    u_way = (np.abs(e + v), bend.now * n1, bend.now_third * n1**2 + bend.now * n2)
     e1 = bend.now * d1 + bend.apart * z1
-    e2 = bend.now * d2 + bend.apart * z2 + bend.now_third * d1 * (2 * z1 + d1) + bend.apart_third * z1**2
-    e, v = e + e1 * half, v + v1 * half
+    e2 = bend.now * d2 + bend.apart * z2 + bend.now_third * d1 * (n1 + z1) + bend.apart_third * z1**2
+    e_way = (np.abs(e), e1, e2)
     length, along, across = (part[rim.change] for part in plane)
-    along = np.abs(along)
-    first, first1, first2 = (x * length + y * along for x, y in ((e, v), (e1, v1), (e2, v2)))
-    second, second1, second2 = v * across, v1 * across, v2 * across
-    return np.asarray(2.0 * (first1**2 + first * first2 + second1**2 + second * second2))
+    by_steps = _squared((e_way, length), (v_way, np.abs(along)), half=half) + _squared((v_way, across), half=half)
+    by_rows = _squared((u_way, length), (v_way, np.hypot(length - along, across)), half=half)
+    return np.minimum(by_steps, by_rows)
+
+
+def _squared(*terms: tuple[tuple[Vector, Vector, Vector], Vector], half: Vector) -> Vector:
+    """A bound on the second derivative of a squared sum; of each term its size in the middle and two derivatives."""
+    size = sum((at + first * half) * factor for (at, first, _), factor in terms)
+    first = sum(way[1] * factor for way, factor in terms)
+    second = sum(way[2] * factor for way, factor in terms)
+    return np.asarray(2.0 * (np.square(first) + size * second))
+
+
+def _speed(q: Array, r: Array, arcs: bool) -> Array:
+    """The fastest that a point of the rim moves along an axis."""
+    return np.hypot(q, r) if arcs else np.abs(q)
 
 
 def _sigmoid(z: Array) -> Array:
