@@ -198,7 +198,7 @@ def test_no_sample_exceeds_the_answer(loss, dim, drift):
 def test_no_single_term_is_too_small(loss, drift):
     rng = np.random.default_rng(len(loss))
     features = 1.0 + drift * rng.normal(size=(800, 2))
-    targets = rng.integers(0, 2, 800) if loss == "logistic" else drift * rng.normal(size=3000)
+    targets = rng.integers(0, 2, 800) if loss == "logistic" else drift * rng.normal(size=800)
     stream = sp.LinearStream(features, targets, loss)
     change = LinearChange(Rows.of_stream(stream))
     for domain in (Segment([-0.5, 1.0], [2.0, -0.3]), Segment([0.2, 0.1], [0.3, 0.4]), sp.Ball(2, 0.3)):
