@@ -16,6 +16,7 @@ from swordplay.parts.learners.baseline import Baseline
 from swordplay.parts.learners.learner import frozen
 from swordplay.parts.metas.meta import normalised
 from swordplay.parts.metas.sleeping import CoinBetting, Life, Multiplicative, Normal, Sleeping
+from swordplay.parts.rates import TIE
 
 
 class CoverState(NamedTuple):
@@ -69,7 +70,9 @@ class _Cover(Baseline):
         awake = self._awake(state_)
         at = state_.points[awake]
         lost = values(np.vstack([self._decide(state_), at]))
-        regrets = np.clip((lost[0] - lost[1:]) / self.range, -1.0, 1.0)
+        # Experts that stand where the decision is owe nothing: rounding must not decide whom the meta bets on.
+        saved = np.where(np.abs(lost[0] - lost[1:]) > TIE * (abs(lost[0]) + np.abs(lost[1:])), lost[0] - lost[1:], 0.0)
+        regrets = np.clip(saved / self.range, -1.0, 1.0)
         gradients = gradient(at)
         energy = state_.energy.copy()
         energy[awake] += squared_norms(gradients)

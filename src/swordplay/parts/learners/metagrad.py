@@ -94,7 +94,7 @@ class MetaGrad(Baseline):
     def _step(self, state_: MetaGradState, gradient: Gradient) -> MetaGradState:
         mean = self._weigh(state_) @ state_.points  # y_t
         decision = self.domain.project(mean)
-        g = bent(gradient(decision), mean - decision)
+        g = bent(gradient(decision), mean - decision, self.domain)
         eta = self.rates[:, None]
         ahead = state_.points - mean  # w_i - y_t
         if self.diagonal:

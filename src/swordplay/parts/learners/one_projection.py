@@ -13,6 +13,9 @@ from swordplay.parts.domains import Ball
 from swordplay.parts.domains.enclosures import enclosing_ball
 from swordplay.parts.learners.wrapper import Wrapper, stateful
 
+ON_THE_DOMAIN = 1e-12
+"""Distance that counts as none, relative to the numbers that points are made of."""
+
 
 @final
 class OneProjection(Wrapper):
@@ -57,13 +60,23 @@ class OneProjection(Wrapper):
         return np.array(self.domain.project(self.inner.decision))
 
     def _gradient(self, loss: Loss) -> Vector:
-        return bent(arguments.gradient_of(loss)(self.decision), self.inner.decision - self.decision)
+        return bent(arguments.gradient_of(loss)(self.decision), self.inner.decision - self.decision, self.domain)
 
 
-def bent(gradient: Vector, outward: Vector) -> Vector:
-    """A gradient without its part along ``outward`` where following it would lead further away from the domain."""
+def bent(gradient: Vector, outward: Vector, domain: Domain) -> Vector:
+    """A gradient without its part along ``outward`` where following it would lead further away from the domain.
+
+    Parameters
+    ----------
+    gradient
+        g, shape ``(d,)``.
+    outward
+        y - Proj_X(y), shape ``(d,)``.
+    domain
+        X. What is as near to it as rounding lies in it: such a small difference has no direction.
+    """
     size = float(np.linalg.norm(outward))
-    if size == 0:
+    if size <= ON_THE_DOMAIN * (domain.diameter + float(np.linalg.norm(domain.center))):
         return gradient
     direction = outward / size
     along = float(gradient @ direction)
