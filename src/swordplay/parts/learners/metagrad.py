@@ -17,7 +17,7 @@ from swordplay.parts.learners.one_projection import bent
 from swordplay.parts.metas import telescoping
 from swordplay.parts.metas.meta import normalised
 
-HALVINGS = 100
+HALVINGS = 60
 """Of the interval in which the multiplier of a projection lies: down to rounding."""
 
 
@@ -140,13 +140,18 @@ class MetaGrad(Baseline):
 
 def _nearest(offsets: Matrix, precision: Matrix, radius: float) -> Matrix:
     """argmin of (z - w)' P (z - w) over norm(z) <= radius, for each row w and diagonal P: z = P w/(P + m), m >= 0."""
-    low, high = np.zeros(len(offsets)), precision.max(axis=1) * np.maximum(np.linalg.norm(offsets, axis=1) / radius, 1.0)
+    outside = np.linalg.norm(offsets, axis=1) > radius
+    if not outside.any():
+        return offsets
+    w, P = offsets[outside], precision[outside]
+    low, high = np.zeros(len(w)), P.max(axis=1) * np.linalg.norm(w, axis=1) / radius
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        outside = np.linalg.norm(precision * offsets / (precision + middle[:, None]), axis=1) > radius
-        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-    within = np.linalg.norm(offsets, axis=1) <= radius
-    return np.asarray(np.where(within[:, None], offsets, precision * offsets / (precision + high[:, None])))
+        too_long = np.linalg.norm(P * w / (P + middle[:, None]), axis=1) > radius
+        low, high = np.where(too_long, middle, low), np.where(too_long, high, middle)
+    nearest = offsets.copy()
+    nearest[outside] = P * w / (P + high[:, None])
+    return nearest
 
 
 def metagrad_rates(diameter: float, gradient_bound: float, horizon: int) -> Vector:
