@@ -140,7 +140,29 @@ def covers(seed: int) -> float:
     return used
 
 
-GAMES = {"OMGD": omgd, "RestartedOGD": restarted, "MetaGrad": metagrad, "covers": covers}
+def aligator(seed: int) -> float:
+    """Share of the bound used up by Aligator on the worst interval of the cover, for targets in the domain."""
+    rng = np.random.default_rng(seed)
+    T, width = int(rng.integers(1, 130)), 10 ** rng.uniform(-1, 1)
+    domain = sp.Box([3.0], [3.0 + width])
+    block = int(rng.integers(1, T + 1))
+    targets = 3.0 + width * np.round(rng.random(T // block + 1)[np.arange(T) // block])  # at either end
+    if seed % 2:
+        targets = np.clip(targets + width * rng.normal(size=T), 3.0, 3.0 + width)
+    said = np.array([r.decision[0] for r in sp.rounds(sp.Aligator(domain), [sp.SquaredLoss([1.0], y) for y in targets])])
+    paid, used = (said - targets) ** 2, -np.inf
+    for level in range(T.bit_length()):
+        for first in range(2**level, T + 1, 2**level):
+            own = targets[first - 1 : min(first - 1 + 2**level, T)]
+            means = np.append(domain.center, np.cumsum(own)[:-1] / np.arange(1, len(own)))
+            last = first - 1 + len(own)
+            regret, bound = paid[first - 1 : last].sum() - ((means - own) ** 2).sum(), bounds.aligator(width=width, last=last)
+            assert regret <= bound * (1 + THEOREM), (seed, first, last)
+            used = max(used, regret / bound)
+    return used
+
+
+GAMES = {"Aligator": aligator, "OMGD": omgd, "RestartedOGD": restarted, "MetaGrad": metagrad, "covers": covers}
 every_kind = pytest.mark.parametrize("name", GAMES)
 
 

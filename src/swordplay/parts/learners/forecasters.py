@@ -185,7 +185,7 @@ class Aligator(Baseline):
     Baby, Zhao, Wang (2021), "An optimal reduction of TV-denoising to adaptive online learning".
     """
 
-    guarantee = "of order T^(1/3) C^(2/3)"
+    guarantee = "sp.bounds.aligator, on every interval of the cover"
 
     def __init__(self, domain: Domain) -> None:
         box = enclosing_box(arguments.domain(domain))

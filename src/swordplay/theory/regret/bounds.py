@@ -12,6 +12,7 @@ import math
 from typing import Literal
 
 from swordplay.base import arguments
+from swordplay.theory.regret.cover_bounds import aligator as aligator
 from swordplay.theory.regret.cover_bounds import cbce as cbce
 from swordplay.theory.regret.cover_bounds import sacs as sacs
 from swordplay.theory.regret.cover_bounds import saol as saol

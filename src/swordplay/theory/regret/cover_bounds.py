@@ -79,6 +79,22 @@ def sacs(*, diameter: float, gradient_bound: float, first: int, last: int) -> fl
     return _summed(diameter, gradient_bound, first, last, _chain, piece)
 
 
+def aligator(*, width: float, last: int) -> float:
+    r"""Aligator on any interval of the cover that ends with round ``last``, against the running mean of that interval.
+
+    .. math:: \sum_{t \in J} (x_t - y_t)^2 - (\bar y_{J,t} - y_t)^2 \le 2 b^2 \ln(2 s)
+
+    for targets no further than ``width``, b, from any decision: within b the squared error is exp-concave at the rate
+    :math:`1/(2 b^2)`, all weights together never grow, and by round s fewer than 2 s intervals have begun. The squared error of
+    order :math:`T^{1/3} C^{2/3}` follows with constants that no stream of fewer than millions of rounds would notice.
+
+    References
+    ----------
+    Baby, Zhao, Wang (2021), Proposition 7.
+    """
+    return 2 * arguments.positive("width", width) ** 2 * math.log(2 * arguments.whole("last", last))
+
+
 Pieces = Callable[[int, int], Iterator[tuple[int, int]]]
 """From first and last round to first rounds of pieces and their numbers of rounds."""
 
