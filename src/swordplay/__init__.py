@@ -17,7 +17,7 @@ from swordplay.base.types import Domain, Learner, Loss, Stream
 from swordplay.parts import metas, pools, rates, streams
 from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordSmall, SwordVar
-from swordplay.parts.losses import FunctionLoss, HuberLoss, LogisticLoss, QuadraticLoss, SquaredLoss, WeightedLoss
+from swordplay.parts.losses import FunctionLoss, HuberLoss, LogisticLoss, PinballLoss, QuadraticLoss, SquaredLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream, PlantedStream
 from swordplay.theory.game import Round, play, rounds
 from swordplay.theory.regret import (
@@ -52,6 +52,7 @@ __all__ = [
     "LinearStream",
     "LogisticLoss",
     "Loss",
+    "PinballLoss",
     "PlantedStream",
     "QuadraticLoss",
     "Quantity",
