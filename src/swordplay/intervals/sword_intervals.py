@@ -78,6 +78,11 @@ class SwordIntervals(Guarded):
         return 0 if self._memory is None else int(self._memory.live[layout.ROWS])
 
     @property
+    def columns(self) -> int | None:
+        """How many columns every row has; None before the first is learned."""
+        return None if self._memory is None else self._memory.columns
+
+    @property
     def balances(self) -> Vector:
         """For each level, misses so far beyond those that it allows; shape ``(levels,)``."""
         return np.zeros(len(self._alphas)) if self._memory is None else self._memory.balances[self._places]
@@ -100,7 +105,7 @@ class SwordIntervals(Guarded):
             Numbers; arrays of shape ``(levels,)`` where there are several levels.
         """
         forecast = inputs.number("prediction", prediction)
-        bounds = self._give(np.array([forecast]), inputs.row(features, self._columns))[0]
+        bounds = self._give(np.array([forecast]), inputs.row(features, self.columns))[0]
         self._given.put(forecast, bounds)
         lower, upper = bounds[self._places].T
         return (lower, upper) if isinstance(self.level, tuple) else (float(lower[0]), float(upper[0]))
@@ -119,7 +124,7 @@ class SwordIntervals(Guarded):
             and has not been learned yet, and where there is none, the one that would be given now.
         """
         forecast, truth = inputs.number("prediction", prediction), inputs.number("target", target)
-        rows = inputs.row(features, self._columns)
+        rows = inputs.row(features, self.columns)
         bounds = None if given is None else inputs.judged(given, self._places)
         memory = self._known(rows.shape[1])
         if given is None:
@@ -148,7 +153,7 @@ class SwordIntervals(Guarded):
         forecasts, truths = inputs.numbers("predictions", predictions), inputs.numbers("targets", targets)
         if len(truths) != len(forecasts):
             raise ValueError(f"targets must have one entry per prediction ({len(forecasts)}), got {len(truths)}.")
-        rows = inputs.rows(features, len(forecasts), self._columns)
+        rows = inputs.rows(features, len(forecasts), self.columns)
         bounds = np.empty((len(forecasts), len(self._alphas), 2))
         if len(forecasts):
             self._play(layout.BOTH, self._known(rows.shape[1]), rows, forecasts, truths, bounds)
@@ -168,7 +173,7 @@ class SwordIntervals(Guarded):
             As in :meth:`interval_then_learn`.
         """
         forecasts = inputs.numbers("predictions", predictions)
-        return self._told(self._give(forecasts, inputs.rows(features, len(forecasts), self._columns)))
+        return self._told(self._give(forecasts, inputs.rows(features, len(forecasts), self.columns)))
 
     def widen(self, columns: int) -> None:
         """Make room for columns that appear late, behind the others."""
@@ -228,11 +233,6 @@ class SwordIntervals(Guarded):
 
     def _kept(self) -> dict[str, Any]:
         return vars(self) | {"_scratch": None}
-
-    @property
-    def _columns(self) -> int | None:
-        """How many columns every row has; None before the first is learned."""
-        return None if self._memory is None else self._memory.columns
 
     def _known(self, columns: int) -> Memory:
         """The arrays to learn into, made with the first row."""
