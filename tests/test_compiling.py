@@ -56,7 +56,13 @@ def test_the_kernels_are_where_they_were_looked_for():
 
 def test_constants_from_other_rooms_count_and_rooms_that_nothing_is_taken_from_do_not():
     found = {str(file.relative_to(PACKAGE)) for file in compiling.sources(PACKAGE / "engine" / "rounds.py")}
-    assert {"parts/rates.py", "parts/metas/optimism.py", "parts/metas/hedge.py", "engine/layout.py", "base/compiling.py"} <= found
+    assert {
+        "parts/rates.py",
+        "parts/metas/optimism.py",
+        "parts/metas/hedge.py",
+        "engine/layout.py",
+        "base/compiling.py",
+    } <= found
     assert not {"__init__.py", "theory/game.py", "parts/learners/sword.py", "engine/driver.py"} & found
 
 
