@@ -113,9 +113,9 @@ def test_a_changed_constant_reaches_the_machine_code_on_disk(tmp_path):
     package = copied(tmp_path)
     (package / "probe.py").write_text(KERNEL, encoding="utf-8")
     assert fresh(package, ASK) == [2e-12, 0]
-    changed(package / "game.py", "The repeated game,", "The game, repeated,")  # nothing of it can be frozen
+    changed(package / "theory" / "game.py", "The repeated game,", "The game, repeated,")  # nothing of it can be frozen
     assert fresh(package, ASK) == [2e-12, 1]
-    changed(package / "rates.py", "TIE = 1e-12", "TIE = 1e-3")
+    changed(package / "parts" / "rates.py", "TIE = 1e-12", "TIE = 1e-3")
     assert fresh(package, ASK) == [2e-3, 0]
 
 
@@ -138,7 +138,7 @@ def test_the_engine_follows_the_readable_learner_when_a_constant_changes(tmp_pat
     package = copied(tmp_path)
     before, compiled = fresh(package, PLAY)
     assert compiled == pytest.approx(before, abs=1e-10)
-    changed(package / "rates.py", "TIE = 1e-12", "TIE = 0.9")  # nearly every pair of guesses ties now
+    changed(package / "parts" / "rates.py", "TIE = 1e-12", "TIE = 0.9")  # nearly every pair of guesses ties now
     changed(package / "metas" / "optimism.py", "TIED = 0.5", "TIED = 1.0")
     after, compiled = fresh(package, PLAY)
     assert after != pytest.approx(before, abs=1e-3)
