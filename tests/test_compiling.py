@@ -139,7 +139,7 @@ def test_the_engine_follows_the_readable_learner_when_a_constant_changes(tmp_pat
     before, compiled = fresh(package, PLAY)
     assert compiled == pytest.approx(before, abs=1e-10)
     changed(package / "parts" / "rates.py", "TIE = 1e-12", "TIE = 0.9")  # nearly every pair of guesses ties now
-    changed(package / "metas" / "optimism.py", "TIED = 0.5", "TIED = 1.0")
+    changed(package / "parts" / "metas" / "optimism.py", "TIED = 0.5", "TIED = 1.0")
     after, compiled = fresh(package, PLAY)
     assert after != pytest.approx(before, abs=1e-3)
     assert compiled == pytest.approx(after, abs=1e-10)
