@@ -33,7 +33,8 @@ from swordplay.data.encoding.columns import EMPTY, Encoder, how_read, plan
 from swordplay.data.encoding.sanity import require_encoder
 from swordplay.data.tables import Refusal
 from swordplay.estimators import summary
-from swordplay.estimators.model import LinearModel, LossName
+from swordplay.estimators.head import Head
+from swordplay.estimators.model import LossName
 
 MOST_VALUES, LONGEST_VALUE = 12, 40
 """Columns of a row that are shown, and characters of each."""
@@ -277,7 +278,7 @@ class Tracker:
         """Numbers of rows as they are read, as numbers in the input."""
         return numbers if self.numbering is None else self.numbering[numbers - 1]
 
-    def _models(self) -> list[LinearModel]:
+    def _models(self) -> list[Head]:
         return list(self.contestants.models.values())
 
     # ------------------------------------------------------------------ what there is to tell
