@@ -107,7 +107,7 @@ class Heads:
         make = functools.partial(head.make, loss=loss, radius=radius, memory=memory)
         self.stack = Stack(make, self.columns.width)
         self.told: Matrix = np.empty((0, 2))
-        """The class that each head predicts, 1 unless the owner says otherwise, and 1 if it predicts what is *not* of this class."""
+        """The class that each head predicts, 1 unless its owner writes another, and 1 if it predicts what is *not* of it."""
         self._setting = _setting(loss, radius, self.columns, self.target)
         self._bench: Bench | None = None
 

@@ -79,6 +79,11 @@ class LinearModel:
         return self.heads.recent
 
     @property
+    def loss(self) -> LossName:
+        """Of its predictions."""
+        return self.heads.loss
+
+    @property
     def radius(self) -> float:
         """Of the ball where the coefficients of the scaled columns live."""
         return self.heads.radius
