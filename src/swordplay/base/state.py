@@ -113,12 +113,12 @@ def split(whole: Mapping[str, Any]) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for key, value in whole.items():
         name, dot, rest = key.partition(".")
-        if not dot:
-            parts[name] = value
-        elif isinstance(parts.setdefault(name, {}), dict):
-            parts[name][rest] = value
+        if name in parts and not (dot and isinstance(parts[name], dict)):
+            raise ValueError(f"state has {name!r} as well as parts of it. {DAMAGED}")
+        if dot:
+            parts.setdefault(name, {})[rest] = value
         else:
-            raise ValueError(f"state has {name!r} as well as {key!r}. {DAMAGED}")
+            parts[name] = value
     return parts
 
 
