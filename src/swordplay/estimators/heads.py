@@ -18,7 +18,8 @@ import numpy as np
 from swordplay.base import state
 from swordplay.base.state import Range
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS, patiently
+from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS
+from swordplay.engine.patience import patiently
 from swordplay.engine.stack import Room, Stack
 from swordplay.estimators import head
 from swordplay.estimators.head import Head
