@@ -66,7 +66,9 @@ class Comparison(NamedTuple):
     """The result of :func:`compare`: how every learner did on one table. The command prints it and the report draws it."""
 
     rows: int
-    columns: int
+    """How many there are,"""
+    width: int
+    """and how many columns of numbers they have."""
     measure: str
     """``"RMSE"`` or ``"error rate"``."""
     radius: float
@@ -123,7 +125,7 @@ def compare(
     ranked = sorted(plays, key=lambda one: one.error)
     return Comparison(
         rows=len(place.rows),
-        columns=place.rows.shape[1],
+        width=place.rows.shape[1],
         measure="error rate" if place.classes else "RMSE",
         radius=place.domain.radius,
         benchmarks=benchmarks,
