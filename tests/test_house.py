@@ -31,13 +31,11 @@ LONG_FILES = {
     "estimators/model.py",
     "estimators/river.py",
     "estimators/sklearn.py",
-    "theory/regret/hindsight/rounds.py",
 }
 """Still above the limit: being shortened. A file that is short again leaves the list, and none joins it."""
 LONG_FUNCTIONS = {
     "engine/meta.py: judge",
     "spark/kernel.py: play_keys",
-    "theory/regret/hindsight/frontier.py: frontier",
 }
 MANY_ARGUMENTS: set[str] = set()
 
