@@ -9,6 +9,7 @@ from swordplay.base import arguments
 from swordplay.base.types import Domain, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
+from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.ensemble import Ensemble
 from swordplay.parts.metas import NullOptimism, OptimisticHedge, telescoping
 
@@ -39,6 +40,7 @@ class Ader(Ensemble):
 
     shared = True  # the surrogate loss <g_t, x> has the same gradient everywhere
 
+    @arguments.representable
     def __init__(
         self,
         domain: Domain,
@@ -60,3 +62,4 @@ class Ader(Ensemble):
             hedge=OptimisticHedge(rate, Setting(D, G)),
             optimism=NullOptimism(),
         )
+        self.told = Told(int(T), G)

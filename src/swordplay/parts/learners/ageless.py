@@ -11,6 +11,7 @@ from swordplay.base import arguments
 from swordplay.base.types import Domain, Setting
 from swordplay.parts import rates
 from swordplay.parts.experts import Constant, OEGDExperts, OGDExperts
+from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.ensemble import Ensemble
 from swordplay.parts.metas import LearnedOptimism, OptimisticHedge, uniform
 
@@ -43,6 +44,7 @@ class SwordAgeless(Ensemble):
         M, in rounds.
     """
 
+    @arguments.representable
     def __init__(self, domain: Domain, *, smoothness: float, pool: Any = None, memory: float = MEMORY) -> None:
         L = arguments.positive("smoothness", smoothness)
         steps = Constant(2.0 ** -np.arange(DEPTH) / L if pool is None else arguments.positives("pool", pool))
@@ -54,3 +56,4 @@ class SwordAgeless(Ensemble):
             hedge=OptimisticHedge(rate, Setting(domain.diameter)),
             optimism=LearnedOptimism(math.inf),
         )
+        self.told = Told(smoothness=L)

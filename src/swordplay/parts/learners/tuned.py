@@ -10,6 +10,7 @@ from swordplay.base import arguments
 from swordplay.base.types import Domain, Setting, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
+from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.ensemble import Ensemble
 from swordplay.parts.metas import (
     LearnedOptimism,
@@ -29,12 +30,13 @@ class _Tuned(Ensemble):
         domain: Domain,
         experts: Sequence[Experts],
         pool_sizes: int,
-        gradient_bound: float,
+        told: Told,
         learning_rate: rates.Rate,
         optimism: Optimism,
     ) -> None:
-        hedge = OptimisticHedge(learning_rate, Setting(domain.diameter, gradient_bound))
+        hedge = OptimisticHedge(learning_rate, Setting(domain.diameter, told.gradient_bound))
         super().__init__(domain, experts, uniform(pool_sizes), hedge, optimism)
+        self.told = told
 
 
 def _given(domain: Any, horizon: int, gradient_bound: float, smoothness: float) -> tuple[Domain, float, float, Vector]:
@@ -76,6 +78,7 @@ class SwordVar(_Tuned):
     Zhao et al. (2020), Sword_var, Theorem 3. ``bounds.sword_var`` is its bound with every constant.
     """
 
+    @arguments.representable
     def __init__(
         self,
         domain: Domain,
@@ -89,7 +92,9 @@ class SwordVar(_Tuned):
         domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
         rate = arguments.rate("learning_rate", learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2)))
-        super().__init__(domain, [OEGDExperts(domain, steps)], steps.count(), G, rate, VariationOptimism())
+        super().__init__(
+            domain, [OEGDExperts(domain, steps)], steps.count(), Told(int(horizon), G, L), rate, VariationOptimism()
+        )
 
 
 @final
@@ -119,6 +124,7 @@ class SwordSmall(_Tuned):
     Zhao et al. (2020), Sword_small, Theorem 5. ``bounds.sword_small`` is its bound with every constant.
     """
 
+    @arguments.representable
     def __init__(
         self,
         domain: Domain,
@@ -129,13 +135,15 @@ class SwordSmall(_Tuned):
         pool: Any = None,
         learning_rate: rates.Rate | None = None,
     ) -> None:
-        domain, G, _, safe = _given(domain, horizon, gradient_bound, smoothness)
+        domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
         # Without a guess the losses range over D G at the most, half of what a wrong guess can bring.
         rate = arguments.rate(
             "learning_rate", learning_rate, rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
         )
-        super().__init__(domain, [OGDExperts(domain, steps)], steps.count(), G, rate, NullOptimism())
+        super().__init__(
+            domain, [OGDExperts(domain, steps)], steps.count(), Told(int(horizon), G, L, True), rate, NullOptimism()
+        )
 
 
 @final
@@ -167,6 +175,7 @@ class SwordBest(_Tuned):
     Zhao et al. (2020), Sword_best, Theorem 7. ``bounds.sword_best`` is its bound with every constant.
     """
 
+    @arguments.representable
     def __init__(
         self,
         domain: Domain,
@@ -189,7 +198,7 @@ class SwordBest(_Tuned):
             domain,
             [OEGDExperts(domain, variation), OGDExperts(domain, small_loss)],
             variation.count() + small_loss.count(),
-            G,
+            Told(int(horizon), G, L, True),
             arguments.rate("learning_rate", learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2))),
             LearnedOptimism(kappa),
         )

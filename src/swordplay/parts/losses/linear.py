@@ -76,3 +76,8 @@ class LinearLoss(ABC):
     @abstractmethod
     def slope(self, prediction: Array) -> Array:
         """Derivative of φ in z, at predictions z of any shape."""
+
+    @classmethod
+    @abstractmethod
+    def steepness(cls, values: Array, **settings: float) -> Array:
+        """Magnitude of the slope of φ where φ has these values, any shape."""

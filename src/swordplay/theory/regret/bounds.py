@@ -4,6 +4,9 @@ Each function returns an upper bound on dynamic regret. ``tuning="safe"`` (the d
 every constant for the library's default pools and rates; ``tuning="paper"`` is what the paper's own pools and fixed
 rates give with the paper's lemmas. In the formulas D is the diameter, G the gradient bound, L the smoothness,
 :math:`A = D^2 + 2 D P_T`, and :math:`\lambda = \ln N` with N the number of experts.
+
+A bound is worth no more than its assumptions. Give ``assumptions=learner.assumptions`` and it is refused where the learner has
+seen that one of them does not hold: a longer gradient than G, a loss less smooth than L, more rounds than T, a negative loss.
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ import math
 from typing import Literal
 
 from swordplay.base import arguments
+from swordplay.parts.learners.assumptions import Assumptions
 
 Tuning = Literal["safe", "paper"]
 
 
+@arguments.representable
 def ogd(
     *,
     diameter: float,
@@ -58,6 +63,7 @@ def ogd(
     return min(forms)
 
 
+@arguments.representable
 def oegd(
     *,
     diameter: float,
@@ -87,6 +93,7 @@ def oegd(
     return A / (2 * eta) + eta * V / (2 * (1 - (eta * L) ** 2)) + eta * G**2 / 2 if eta * L < 1 else math.inf
 
 
+@arguments.representable
 def sword_var(
     *,
     diameter: float,
@@ -96,6 +103,7 @@ def sword_var(
     variation: float,
     experts: int,
     tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""Sword_var.
 
@@ -111,6 +119,7 @@ def sword_var(
     ----------
     Zhao et al. (2020), Theorem 3.
     """
+    _require(assumptions, "bounds.sword_var")
     A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     V = arguments.nonnegative("variation", variation)
@@ -119,6 +128,7 @@ def sword_var(
     return _safe_variation_experts(A, G, L, V) + 2 * D * math.sqrt(lam * (V + 2 * G**2)) + 2 * L * D**2 * lam
 
 
+@arguments.representable
 def sword_small(
     *,
     diameter: float,
@@ -128,6 +138,7 @@ def sword_small(
     comparator_loss: float,
     experts: int,
     tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""Sword_small, for losses that are nowhere negative.
 
@@ -141,6 +152,7 @@ def sword_small(
     ----------
     Zhao et al. (2020), Theorem 5; its self-bounding lemma is Lemma 4.
     """
+    _require(assumptions, "bounds.sword_small")
     A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     F = arguments.nonnegative("comparator_loss", comparator_loss)
@@ -149,6 +161,7 @@ def sword_small(
     return _self_bounded(_safe_small_loss_experts(A, L, F) + D * G * math.sqrt(lam), 2 * L * D**2 * lam, F)
 
 
+@arguments.representable
 def sword_best(
     *,
     diameter: float,
@@ -159,6 +172,7 @@ def sword_best(
     comparator_loss: float,
     experts: int,
     tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""Sword_best: the smaller of two forms, for losses that are nowhere negative.
 
@@ -173,6 +187,7 @@ def sword_best(
     ----------
     Zhao et al. (2020), Theorem 7.
     """
+    _require(assumptions, "bounds.sword_best")
     A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     V, F = arguments.nonnegative("variation", variation), arguments.nonnegative("comparator_loss", comparator_loss)
@@ -187,7 +202,10 @@ def sword_best(
     return min(by_variation, _self_bounded(constant, 4 * L * D**2 * lam, F))
 
 
-def ader(*, diameter: float, gradient_bound: float, path_length: float, horizon: int) -> float:
+@arguments.representable
+def ader(
+    *, diameter: float, gradient_bound: float, path_length: float, horizon: int, assumptions: Assumptions | None = None
+) -> float:
     r"""Ader, against every comparator.
 
     .. math:: \tfrac{3G}{4} \sqrt{2 T (7 D^2 + 4 D P_T)} + \tfrac{G D \sqrt{2T}}{2} \big[1 + 2 \ln(k + 1)\big], \qquad
@@ -197,11 +215,18 @@ def ader(*, diameter: float, gradient_bound: float, path_length: float, horizon:
     ----------
     Zhang, Lu, Zhou (2018), Theorem 4 of "Adaptive online learning in dynamic environments".
     """
+    _require(assumptions, "bounds.ader")
     D, G = arguments.positive("diameter", diameter), arguments.positive("gradient_bound", gradient_bound)
     P, T = arguments.nonnegative("path_length", path_length), arguments.whole("horizon", horizon)
     k = math.floor(0.5 * math.log2(1 + 4 * P / (7 * D))) + 1
     meta = G * D * math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))
     return 0.75 * G * math.sqrt(2 * T * (7 * D**2 + 4 * D * P)) + meta
+
+
+def _require(assumptions: Assumptions | None, what: str) -> None:
+    """Refuse a bound whose learner has seen that its assumptions do not hold."""
+    if assumptions is not None:
+        assumptions.require(what)
 
 
 def _spread(diameter: float, path_length: float) -> float:
