@@ -12,12 +12,40 @@ seen that one of them does not hold: a longer gradient than G, a loss less smoot
 from __future__ import annotations
 
 import math
-from typing import Literal
+import warnings
 
 from swordplay.base import arguments
+from swordplay.parts import pools
 from swordplay.parts.learners.assumptions import Assumptions
+from swordplay.theory.regret.meta_bounds import (
+    LEARNING,
+    Tuning,
+    best_step_oegd,
+    best_step_ogd,
+    is_paper,
+    meta_best,
+    meta_small,
+    meta_var,
+    optimistic_hedge,
+    paper_meta,
+    safe_meta,
+)
 
-Tuning = Literal["safe", "paper"]
+__all__ = [
+    "Tuning",
+    "ader",
+    "best_step_oegd",
+    "best_step_ogd",
+    "meta_best",
+    "meta_small",
+    "meta_var",
+    "oegd",
+    "ogd",
+    "optimistic_hedge",
+    "sword_best",
+    "sword_small",
+    "sword_var",
+]
 
 
 @arguments.representable
@@ -88,7 +116,7 @@ def oegd(
     A = _spread(diameter, path_length)
     eta, V = arguments.positive("step_size", step_size), arguments.nonnegative("variation", variation)
     L, G = arguments.nonnegative("smoothness", smoothness), arguments.nonnegative("gradient_bound", gradient_bound)
-    if _is_paper(tuning):
+    if is_paper(tuning):
         return A / (2 * eta) + eta * V + G * diameter if eta * L <= 0.25 else math.inf
     return A / (2 * eta) + eta * V / (2 * (1 - (eta * L) ** 2)) + eta * G**2 / 2 if eta * L < 1 else math.inf
 
@@ -123,9 +151,9 @@ def sword_var(
     A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     V = arguments.nonnegative("variation", variation)
-    if _is_paper(tuning):
-        return _paper_variation_experts(A, D, G, L, V) + _paper_meta(D, G, L, lam, 2 * V)
-    return _safe_variation_experts(A, G, L, V) + 2 * D * math.sqrt(lam * (V + 2 * G**2)) + 2 * L * D**2 * lam
+    if is_paper(tuning):
+        return _paper_variation_experts(A, D, G, L, V) + paper_meta(D, G, L, lam, 2 * V)
+    return _safe_variation_experts(A, G, L, V) + safe_meta(D, L, lam, V + 2 * G**2)
 
 
 @arguments.representable
@@ -137,6 +165,7 @@ def sword_small(
     path_length: float,
     comparator_loss: float,
     experts: int,
+    horizon: int | None = None,
     tuning: Tuning = "safe",
     assumptions: Assumptions | None = None,
 ) -> float:
@@ -146,7 +175,9 @@ def sword_small(
         a = 2 L D^2 \lambda, \quad c = E_s + D G \sqrt\lambda, \quad E_s = 3 \sqrt{L A F_T} + 2 L A
 
     The paper's has the same form, with :math:`a = 16 L D^2 (2 + \lambda)`: its meta regret is
-    :math:`2 D \sqrt{(2 + \lambda) \bar F_T}` and :math:`\bar F_T \le 4 L F^x_T` by its self-bounding lemma.
+    :math:`2 D \sqrt{(2 + \lambda) \bar F_T}` and :math:`\bar F_T \le 4 L F^x_T` by its self-bounding lemma. Its pool presumes
+    :math:`F_T \le G D T`, which losses with their minimum outside the domain break: give ``horizon`` and the bound is that of
+    the pool's smallest step there; without it you are warned.
 
     References
     ----------
@@ -156,8 +187,9 @@ def sword_small(
     A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     F = arguments.nonnegative("comparator_loss", comparator_loss)
-    if _is_paper(tuning):
-        return _self_bounded(_paper_small_loss_experts(A, L, F), 16 * L * D**2 * (2 + lam), F)
+    if is_paper(tuning):
+        experts_part = _paper_small_loss_experts("sword_small", A, D, G, L, F, horizon)
+        return _self_bounded(experts_part, 16 * L * D**2 * (2 + lam), F)
     return _self_bounded(_safe_small_loss_experts(A, L, F) + D * G * math.sqrt(lam), 2 * L * D**2 * lam, F)
 
 
@@ -171,6 +203,7 @@ def sword_best(
     variation: float,
     comparator_loss: float,
     experts: int,
+    horizon: int | None = None,
     tuning: Tuning = "safe",
     assumptions: Assumptions | None = None,
 ) -> float:
@@ -191,13 +224,14 @@ def sword_best(
     A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     V, F = arguments.nonnegative("variation", variation), arguments.nonnegative("comparator_loss", comparator_loss)
-    if _is_paper(tuning):
-        by_variation = _paper_variation_experts(A, D, G, L, V) + _paper_meta(D, G, L, lam, 2 * V + math.log(2))
+    if is_paper(tuning):
+        by_variation = _paper_variation_experts(A, D, G, L, V) + paper_meta(D, G, L, lam, 2 * V + math.log(2))
         meta = 2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D * math.sqrt((2 + lam) * math.log(2))
-        by_loss = _self_bounded(_paper_small_loss_experts(A, L, F) + meta, 16 * L * D**2 * (2 + lam), F)
+        experts_part = _paper_small_loss_experts("sword_best", A, D, G, L, F, horizon)
+        by_loss = _self_bounded(experts_part + meta, 16 * L * D**2 * (2 + lam), F)
         return min(by_variation, by_loss)
-    learning = (2 + 4 * math.log(2)) * G**2  # what telling the two guesses apart costs
-    by_variation = _safe_variation_experts(A, G, L, V) + 2 * D * math.sqrt(lam * (V + learning)) + 2 * L * D**2 * lam
+    learning = LEARNING * G**2
+    by_variation = _safe_variation_experts(A, G, L, V) + safe_meta(D, L, lam, V + learning)
     constant = _safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D * math.sqrt(learning * lam)
     return min(by_variation, _self_bounded(constant, 4 * L * D**2 * lam, F))
 
@@ -235,12 +269,6 @@ def _spread(diameter: float, path_length: float) -> float:
     return D**2 + 2 * D * P
 
 
-def _is_paper(tuning: Tuning) -> bool:
-    if tuning not in ("safe", "paper"):
-        raise ValueError(f"tuning must be 'safe' or 'paper', got {arguments.shown(tuning)}.")
-    return tuning == "paper"
-
-
 def _safe_variation_experts(A: float, G: float, L: float, V: float) -> float:
     """E_v: the best expert of the safe pool, in terms of gradient variation."""
     return math.sqrt(1.5 * A * (V + 0.75 * G**2)) + L * A
@@ -256,16 +284,23 @@ def _paper_variation_experts(A: float, D: float, G: float, L: float, V: float) -
     return 1.5 * math.sqrt(2 * A * V) + 4 * L * A + G * D
 
 
-def _paper_small_loss_experts(A: float, L: float, F: float) -> float:
-    """A/(2 eta) + eta L F over 1 - eta L >= 1/2, within a factor of two of the best eta, or at the cap 1/(4L)."""
+def _paper_small_loss_experts(what: str, A: float, D: float, G: float, L: float, F: float, horizon: int | None) -> float:
+    """A/(2 eta) + eta L F over 1 - eta L >= 1/2, within a factor of two of the best eta, or at the cap 1/(4L).
+
+    The paper's pool starts at the step that is best for F_T = G D T and presumes that no comparator loses more. Losses whose
+    minimum lies outside the domain do; for those the smallest step of the pool is the best there is.
+    """
+    if horizon is None:
+        warnings.warn(
+            f"bounds.{what}(tuning='paper') presumes comparator_loss <= gradient_bound * diameter * horizon, as the paper "
+            "does, and is false without. Give horizon=T to have that seen to.",
+            UserWarning,
+            stacklevel=4,
+        )
+    elif G * D * arguments.whole("horizon", horizon) < F:
+        steps = pools.small_loss(diameter=D, gradient_bound=G, smoothness=L, horizon=horizon).tolist()
+        return float(min((A / (2 * eta) + eta * L * F) / (1 - eta * L) for eta in steps if eta * L < 1))
     return 3 * math.sqrt(2 * L * A * F) + 6 * L * A
-
-
-def _paper_meta(D: float, G: float, L: float, lam: float, total: float) -> float:
-    """(2 + lam)/eps + eps D^2 total at the paper's rate; the first round, which has no guess, adds eps D^2 G^2."""
-    cap = 1 / (math.sqrt(8) * D**2 * L)
-    eps = min(cap, math.sqrt((2 + lam) / (D**2 * total))) if total > 0 else cap
-    return (2 + lam) / eps + eps * D**2 * (total + G**2)
 
 
 def _self_bounded(c: float, a: float, F: float) -> float:
