@@ -159,7 +159,7 @@ class TestTheSlipOfSmallLosses:
         with pytest.warns(UserWarning, match="presumes comparator_loss <="):
             believed = bounds.sword_small(**known, tuning="paper")
         repaired = bounds.sword_small(**known, tuning="paper", horizon=self.T)
-        assert repaired > believed
+        assert regret > believed  # 3999 against 1166
         assert regret <= repaired
 
     def test_by_hand(self):

@@ -43,8 +43,3 @@ class HuberLoss(LinearLoss):
     def slope(self, prediction: Array) -> Array:
         """The residual, clipped at the threshold."""
         return np.asarray(np.clip(prediction - self.target, -self.threshold, self.threshold))
-
-    @classmethod
-    def steepness(cls, values: Array, **settings: float) -> Array:
-        """|r| from r^2 / 2, and the threshold beyond it."""
-        return np.minimum(np.sqrt(2.0 * values), settings["threshold"])

@@ -76,8 +76,3 @@ class LinearLoss(ABC):
     @abstractmethod
     def slope(self, prediction: Array) -> Array:
         """Derivative of φ in z, at predictions z of any shape."""
-
-    @classmethod
-    @abstractmethod
-    def steepness(cls, values: Array, **settings: float) -> Array:
-        """Magnitude of the slope of φ where φ has these values, any shape."""

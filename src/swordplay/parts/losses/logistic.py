@@ -48,11 +48,6 @@ class LogisticLoss(LinearLoss):
         """-s / (1 + exp(s z)), by way of the logarithm so that nothing overflows."""
         return np.asarray(-self._sign * np.exp(-np.logaddexp(0.0, self._sign * prediction)))
 
-    @classmethod
-    def steepness(cls, values: Array, **settings: float) -> Array:
-        """1 - exp(-φ): the share of the wrong label."""
-        return -np.expm1(-values)
-
     @property
     def _sign(self) -> float:
         return 2.0 * self.target - 1.0

@@ -33,8 +33,3 @@ class SquaredLoss(LinearLoss):
     def slope(self, prediction: Array) -> Array:
         """The residual z - y."""
         return np.asarray(prediction - self.target)
-
-    @classmethod
-    def steepness(cls, values: Array, **settings: float) -> Array:
-        """|r| from r^2 / 2."""
-        return np.sqrt(2.0 * values)

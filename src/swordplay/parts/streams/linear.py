@@ -19,6 +19,13 @@ CHUNK_NUMBERS = 1 << 22
 
 _FAMILIES: dict[str, type[LinearLoss]] = {"squared": SquaredLoss, "logistic": LogisticLoss, "huber": HuberLoss}
 
+_STEEPNESS: dict[str, Callable[[Vector, float], Vector]] = {
+    "squared": lambda values, threshold: np.sqrt(2.0 * values),  # |r| from r^2 / 2
+    "huber": lambda values, threshold: np.minimum(np.sqrt(2.0 * values), threshold),
+    "logistic": lambda values, threshold: -np.expm1(-values),  # the share of the wrong label
+}
+"""Magnitude of the slope of φ where φ has given values, by family; the second argument is Huber's threshold."""
+
 
 class LinearStream:
     r"""A table as a stream: row t is the loss :math:`f_t(x) = \varphi(\langle a_t, x \rangle, y_t)`.
@@ -123,7 +130,7 @@ class LinearStream:
 
     def steepest(self, losses: Vector) -> float:
         """Norm of the longest gradient at decisions that had these losses, shape ``(T,)``: the slope of φ follows from φ."""
-        slopes = self.family.steepness(np.asarray(losses, dtype=np.float64), **self._settings)
+        slopes = _STEEPNESS[self.loss](np.asarray(losses, dtype=np.float64), self.threshold)
         return float((slopes * np.sqrt(self._squared_norms())).max(initial=0.0))
 
     def values(self, decisions: Matrix) -> Vector:
