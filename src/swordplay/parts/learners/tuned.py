@@ -14,12 +14,14 @@ from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.ensemble import Ensemble
 from swordplay.parts.metas import (
     LearnedOptimism,
+    Meta,
     NullOptimism,
     Optimism,
     OptimisticHedge,
     VariationOptimism,
     uniform,
 )
+from swordplay.parts.metas.meta import chosen
 
 
 class _Tuned(Ensemble):
@@ -31,10 +33,13 @@ class _Tuned(Ensemble):
         experts: Sequence[Experts],
         pool_sizes: int,
         told: Told,
-        learning_rate: rates.Rate,
+        learning_rate: rates.Rate | None,
+        default_rate: rates.Rate,
         optimism: Optimism,
+        meta: Meta | None,
     ) -> None:
-        hedge = OptimisticHedge(learning_rate, Setting(domain.diameter, told.gradient_bound))
+        rate = arguments.rate("learning_rate", learning_rate, default_rate)
+        hedge = chosen(meta, learning_rate, OptimisticHedge(rate, Setting(domain.diameter, told.gradient_bound)))
         super().__init__(domain, experts, uniform(pool_sizes), hedge, optimism)
         self.told = told
 
@@ -72,6 +77,8 @@ class SwordVar(_Tuned):
         Step sizes; ``pools.safe`` unless given.
     learning_rate
         Rate of the meta; ``SelfConfident(cap=1/(L D^2))`` unless given.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
 
     References
     ----------
@@ -88,12 +95,20 @@ class SwordVar(_Tuned):
         smoothness: float,
         pool: Any = None,
         learning_rate: rates.Rate | None = None,
+        meta: Meta | None = None,
     ) -> None:
         domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
-        rate = arguments.rate("learning_rate", learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2)))
+        rate = rates.SelfConfident(cap=1 / (L * domain.diameter**2))
         super().__init__(
-            domain, [OEGDExperts(domain, steps)], steps.count(), Told(int(horizon), G, L), rate, VariationOptimism()
+            domain,
+            [OEGDExperts(domain, steps)],
+            steps.count(),
+            Told(int(horizon), G, L),
+            learning_rate,
+            rate,
+            VariationOptimism(),
+            meta,
         )
 
 
@@ -118,6 +133,8 @@ class SwordSmall(_Tuned):
         Step sizes; ``pools.safe`` unless given.
     learning_rate
         Rate of the meta; ``SelfConfident(offset=(D G / 2)^2, factor=1)`` unless given.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
 
     References
     ----------
@@ -134,15 +151,21 @@ class SwordSmall(_Tuned):
         smoothness: float,
         pool: Any = None,
         learning_rate: rates.Rate | None = None,
+        meta: Meta | None = None,
     ) -> None:
         domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
         # Without a guess the losses range over D G at the most, half of what a wrong guess can bring.
-        rate = arguments.rate(
-            "learning_rate", learning_rate, rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
-        )
+        rate = rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
         super().__init__(
-            domain, [OGDExperts(domain, steps)], steps.count(), Told(int(horizon), G, L, True), rate, NullOptimism()
+            domain,
+            [OGDExperts(domain, steps)],
+            steps.count(),
+            Told(int(horizon), G, L, True),
+            learning_rate,
+            rate,
+            NullOptimism(),
+            meta,
         )
 
 
@@ -169,6 +192,8 @@ class SwordBest(_Tuned):
     optimism_rate
         Rate at which the two guesses are told apart; :math:`1/(8 G^2)` unless given. The paper's 2 breaks its own
         claim for G > 1/4.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
 
     References
     ----------
@@ -187,6 +212,7 @@ class SwordBest(_Tuned):
         small_loss_pool: Any = None,
         learning_rate: rates.Rate | None = None,
         optimism_rate: float | None = None,
+        meta: Meta | None = None,
     ) -> None:
         domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         variation = _steps("variation_pool", variation_pool, safe)
@@ -199,6 +225,8 @@ class SwordBest(_Tuned):
             [OEGDExperts(domain, variation), OGDExperts(domain, small_loss)],
             variation.count() + small_loss.count(),
             Told(int(horizon), G, L, True),
-            arguments.rate("learning_rate", learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2))),
+            learning_rate,
+            rates.SelfConfident(cap=1 / (L * domain.diameter**2)),
             LearnedOptimism(kappa),
+            meta,
         )

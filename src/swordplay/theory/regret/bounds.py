@@ -17,7 +17,9 @@ import warnings
 from swordplay.base import arguments
 from swordplay.parts import pools
 from swordplay.parts.learners.assumptions import Assumptions
-from swordplay.theory.regret.meta_bounds import (
+from swordplay.theory.regret.field_bounds import sword_plus_plus
+from swordplay.theory.regret.meta_bounds import ada_normal_hedge, adapt_ml_prod, fixed_share, squint
+from swordplay.theory.regret.part_bounds import (
     LEARNING,
     Tuning,
     best_step_oegd,
@@ -33,16 +35,21 @@ from swordplay.theory.regret.meta_bounds import (
 
 __all__ = [
     "Tuning",
+    "ada_normal_hedge",
+    "adapt_ml_prod",
     "ader",
     "best_step_oegd",
     "best_step_ogd",
+    "fixed_share",
     "meta_best",
     "meta_small",
     "meta_var",
     "oegd",
     "ogd",
     "optimistic_hedge",
+    "squint",
     "sword_best",
+    "sword_plus_plus",
     "sword_small",
     "sword_var",
 ]
