@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from swordplay.base import state
 from swordplay.base.state import Range
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS, patiently
-from swordplay.engine.stack import Room, Stack
+from swordplay.engine.stack import Stack
 from swordplay.estimators import head
 from swordplay.estimators.head import Head
 from swordplay.estimators.scaler import Locator, Scaler
-from swordplay.estimators.tuning import CURVATURES, LARGEST, MEMORY, REACH, SMALLEST_NORM, THRESHOLDS, LossName
+from swordplay.estimators.scratch import Bench, Scratch, setting
+from swordplay.estimators.tuning import LARGEST, MEMORY, THRESHOLDS, LossName
 
 FEWEST_ROWS = 16
 """Rows of a compiled call at the least, however many heads and columns there are."""
@@ -31,34 +32,6 @@ NO_WEIGHTS: Vector = np.empty(0)
 """All rows count the same."""
 NOBODY = -1.0
 """The class that a head predicts which stands for several classes, none of which it has seen: no label is it."""
-
-
-class Scratch(NamedTuple):
-    """Arrays that a compiled call writes on its way from rows to predictions; those of one row are made once and kept."""
-
-    scaled: Matrix
-    norms: Vector
-    where: Matrix
-    schedule: Matrix
-    goals: Matrix
-    stack: Room
-    predictions: Matrix
-    losses: Vector
-    none: Matrix
-    """No decisions and no weights are kept."""
-
-
-class Bench(NamedTuple):
-    """What learning or predicting one row needs; made once: making it costs more than the arithmetic."""
-
-    raw: Matrix
-    target: Vector
-    scratch: Scratch
-    share: Vector
-    decisions: Matrix
-    aside: Vector
-    """The scaled row of a prediction."""
-    answer: Matrix
 
 
 @final
@@ -108,7 +81,7 @@ class Heads:
         self.stack = Stack(make, self.columns.width)
         self.told: Matrix = np.empty((0, 2))
         """The class that each head predicts, 1 unless its owner writes another, and 1 if it predicts what is *not* of it."""
-        self._setting = _setting(loss, radius, self.columns, self.target)
+        self._setting = setting(loss, radius, self.columns, self.target)
         self._bench: Bench | None = None
 
     def __len__(self) -> int:
@@ -176,7 +149,7 @@ class Heads:
                 np.require(NO_WEIGHTS if some is None else some[part], dtype=np.float64, requirements=["C", "W"])
                 for some in (targets, weights)
             )
-            scratch = self._scratch(len(raw))
+            scratch = Scratch.make(len(raw), self.columns.width, self.stack)
             done = self._play(raw, wanted, shares, scratch)
             answer[part] = scratch.predictions.T
             if done < len(raw):
@@ -204,7 +177,7 @@ class Heads:
 
     def predict_row(self, row: Vector) -> Vector:
         """The scores of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it, several times faster."""
-        bench = self._bench or self._prepare_bench()
+        bench = self._bench or self._prepared()
         lags = len(self.recent)
         bench.raw[0, lags:] = row
         if lags:
@@ -214,40 +187,17 @@ class Heads:
 
     def learn_row(self, row: Vector, target: float) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`learn`, several times faster."""
-        bench = self._bench or self._prepare_bench()
+        bench = self._bench or self._prepared()
         bench.raw[0, len(self.recent) :] = row
         bench.target[0] = target
         if not self._play(bench.raw, bench.target, NO_WEIGHTS, bench.scratch):
             raise ValueError("the row would overflow: its features or target are too large for the loss. Rescale or drop it.")
 
-    def _prepare_bench(self) -> Bench:
-        width = self.columns.width
-        self._bench = Bench(
-            raw=np.empty((1, self.columns.dim)),
-            target=np.empty(1),
-            scratch=self._scratch(1),
-            share=np.empty(self.stack.columns),
-            decisions=np.empty((len(self), width)),
-            aside=np.empty(width),
-            answer=np.empty((1, len(self))),
-        )
-        return self._bench
-
     # ------------------------------------------------------------------ compiled
 
-    def _scratch(self, count: int) -> Scratch:
-        heads, width = len(self), self.columns.width
-        return Scratch(
-            scaled=np.empty((count, width)),
-            norms=np.empty(count),
-            where=np.empty((count, 3)),
-            schedule=np.empty((count, 3)),
-            goals=np.empty((heads, count)),
-            stack=self.stack.arrays,
-            predictions=np.empty((heads, count)),
-            losses=np.empty(count),
-            none=np.empty((0, width)),
-        )
+    def _prepared(self) -> Bench:
+        self._bench = Bench.make(self.columns.dim, self.columns.width, self.stack)
+        return self._bench
 
     def _play(self, raw: Matrix, targets: Vector, weights: Vector, scratch: Scratch) -> int:
         """Predict and learn rows that have room for their lags; returns how many were learned by every head."""
@@ -321,15 +271,3 @@ class Heads:
         for place, saved in enumerate(heads):
             self.stack.replace(place, functools.partial(head.load, saved=saved, reach=reach))
         self.recent, self._bench = recent, None
-
-
-def _setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> Vector:
-    """What the compiled plan is told once (see ``engine.plan``)."""
-    from swordplay.engine.plan import SETTING
-
-    setting = np.zeros(len(SETTING))
-    setting[SETTING.logistic], setting[SETTING.unscaled] = loss == "logistic", not columns.follow
-    setting[SETTING.curvature], setting[SETTING.threshold] = CURVATURES[loss], THRESHOLDS[loss]
-    setting[SETTING.reach], setting[SETTING.smallest_norm], setting[SETTING.radius] = REACH, SMALLEST_NORM, radius
-    setting[SETTING.clip], setting[SETTING.clip_target] = columns.clip, target.clip
-    return setting
