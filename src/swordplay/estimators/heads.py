@@ -15,7 +15,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import state
+from swordplay.base import nested, state
 from swordplay.base.state import Range
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS, patiently
@@ -243,8 +243,8 @@ class Heads:
 
     def shared_state(self) -> State:
         """What all heads share: columns, last targets and, for a regression, the place of the target."""
-        flat = state.nest("columns", self.columns.state()) | {"recent": self.recent.copy()}
-        return flat if self.loss == "logistic" else flat | state.nest("target", self.target.state())
+        flat = nested.put("columns", self.columns.state()) | {"recent": self.recent.copy()}
+        return flat if self.loss == "logistic" else flat | nested.put("target", self.target.state())
 
     def load_state(self, shared: Mapping[str, Any], heads: Sequence[Mapping[str, Any]]) -> None:
         """Go on from a saved state, bit by bit as the heads that saved it.
@@ -256,7 +256,7 @@ class Heads:
         heads
             The compact state of the engine of each head, of which there are as many.
         """
-        recent, columns = np.array(shared.get("recent", ()), dtype=np.float64), state.part("columns", shared)
+        recent, columns = np.array(shared.get("recent", ()), dtype=np.float64), nested.part("columns", shared)
         if recent.shape != self.recent.shape:
             raise ValueError(
                 f"state['recent'] must have shape {self.recent.shape}, got {recent.shape}. Make the model with the same lags."
@@ -266,7 +266,7 @@ class Heads:
         state.require("recent", recent, Range(-LARGEST, LARGEST, missing=True))
         self.columns.load_state(columns)
         if self.loss != "logistic":
-            self.target.load_state(state.part("target", shared))
+            self.target.load_state(nested.part("target", shared))
         reach = None if self.loss == "logistic" else self.radius * self.target.widest
         for place, saved in enumerate(heads):
             self.stack.replace(place, functools.partial(head.load, saved=saved, reach=reach))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
-from swordplay.base import state
+from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine.driver import Engine
 from swordplay.estimators.head import Head
@@ -115,9 +115,9 @@ class LinearModel:
 
     def state(self) -> State:
         """All that the next row needs, as named arrays."""
-        return self.heads.shared_state() | state.nest("engine", self.head.engine.compact_state())
+        return self.heads.shared_state() | nested.put("engine", self.head.engine.compact_state())
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit as the model that saved it."""
-        parts = state.split(saved)
-        self.heads.load_state(parts, [state.part("engine", parts)])
+        parts = nested.split(saved)
+        self.heads.load_state(parts, [nested.part("engine", parts)])
