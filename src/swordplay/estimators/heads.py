@@ -23,7 +23,7 @@ from swordplay.engine.stack import Stack
 from swordplay.estimators import head
 from swordplay.estimators.head import Head
 from swordplay.estimators.scaler import Locator, Scaler
-from swordplay.estimators.scratch import Bench, Scratch, setting
+from swordplay.estimators.scratch import Bench, Beside, Scratch, setting
 from swordplay.estimators.tuning import LARGEST, MEMORY, THRESHOLDS, LossName
 
 FEWEST_ROWS = 16
@@ -125,7 +125,7 @@ class Heads:
         self._preview(raw, np.empty(self.stack.columns), np.empty((len(self), width)), np.empty(width), answer)
         return answer + self._center
 
-    def learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None) -> Matrix:
+    def learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None) -> Matrix:
         """Scores of rows, each made before its own target is learned; shape ``(T, H)``.
 
         Parameters
@@ -134,9 +134,11 @@ class Heads:
             Shapes ``(T, d)`` and ``(T,)``; NaN in a row stands for a missing entry.
         weights
             Positive weights of the losses, shape ``(T,)``.
+        beside
+            Somebody else who learns from the same scaled rows: called for some rows at a time, in their order.
         """
         if self.grows and rows.shape[1] > self.dim:
-            return self._grow(rows, targets, weights)
+            return self._grow(rows, targets, weights, beside)
         count, lags, answer = len(rows), len(self.recent), np.empty((len(rows), len(self)))
         size = max(FEWEST_ROWS, min(CHUNK, CHUNK_NUMBERS // self.columns.width) // len(self))
         for first in range(0, count, size):
@@ -157,9 +159,11 @@ class Heads:
                     f"row {first + done} would overflow: its features or target are too large for the loss. "
                     f"Rescale or drop it. The {first + done} row(s) before it are learned."
                 )
+            if beside is not None:
+                beside(scratch, wanted)
         return answer
 
-    def _grow(self, rows: Matrix, targets: Vector, weights: Vector | None) -> Matrix:
+    def _grow(self, rows: Matrix, targets: Vector, weights: Vector | None, beside: Beside | None) -> Matrix:
         """Let columns join on the way; one that is above 0 brings those before it along."""
         held = rows[:, self.dim :] > 0.0  # NaN is not
         first = np.where(held.any(axis=0), held.argmax(axis=0), len(rows))
@@ -170,7 +174,7 @@ class Heads:
             if width > self.dim:
                 self.widen(width)
             part = None if weights is None else weights[start:stop]
-            answers.append(self.learn(np.ascontiguousarray(rows[start:stop, :width]), targets[start:stop], part))
+            answers.append(self.learn(np.ascontiguousarray(rows[start:stop, :width]), targets[start:stop], part, beside))
         return np.concatenate(answers)
 
     # ------------------------------------------------------------------ single rows

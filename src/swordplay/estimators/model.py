@@ -11,6 +11,7 @@ from swordplay.engine.driver import Engine
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.estimators.scratch import Beside
 from swordplay.estimators.tuning import (
     CURVATURES,
     LARGEST,
@@ -101,9 +102,11 @@ class LinearModel:
         """The score of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it, several times faster."""
         return float(self.heads.predict_row(row)[0])
 
-    def predict_then_learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None) -> Vector:
+    def predict_then_learn(
+        self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None
+    ) -> Vector:
         """Scores of rows, each made before its own target is learned (see :meth:`Heads.learn`)."""
-        return self.heads.learn(rows, targets, weights)[:, 0]
+        return self.heads.learn(rows, targets, weights, beside)[:, 0]
 
     def learn_row(self, row: Vector, target: float) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`, several times faster."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -40,6 +41,10 @@ class Scratch(NamedTuple):
             losses=np.empty(count),
             none=np.empty((0, width)),
         )
+
+
+Beside = Callable[[Scratch, Vector], None]
+"""Somebody who learns from the same scaled rows as the heads: is handed what was written for some rows, and their targets."""
 
 
 class Bench(NamedTuple):
