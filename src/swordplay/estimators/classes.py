@@ -201,8 +201,8 @@ class OneModelPerClass:
     def predict_row(self, row: Vector) -> list[float]:
         """Probabilities of one row of shape ``(d,)``; nothing is learned."""
         if self.classes == 2:
-            return probabilities.of_two(float(self.teams[0].predict_row(row)[0]))
-        scores = self._put([team.predict_row(row)[None, :] for team in self.teams])
+            return probabilities.of_two(float(self.teams[0].predict_row(row)[0, 0]))
+        scores = self._put([team.predict_row(row) for team in self.teams])
         return self.probabilities(scores)[0].tolist()  # type: ignore[no-any-return]
 
     def learn_row(self, row: Vector, label: int) -> None:

@@ -115,15 +115,13 @@ class Heads:
 
     def predict(self, rows: Matrix) -> Matrix:
         """Scores of rows of shape ``(T, d)`` by what is known now, shape ``(T, H)``; nothing is learned."""
-        if self.grows:
-            rows = np.ascontiguousarray(rows[:, : self.dim])
-        raw = rows
+        raw = rows = _writable(rows[:, : self.dim] if self.grows else rows)
         if lags := len(self.recent):
             raw = np.empty((len(rows), self.columns.dim))
             raw[:, :lags], raw[:, lags:] = self.recent, rows
-        width, answer = self.columns.width, np.empty((len(rows), len(self)))
-        self._preview(raw, np.empty(self.stack.columns), np.empty((len(self), width)), np.empty(width), answer)
-        return answer + self._center
+        answer = np.empty((len(rows), len(self)))
+        self._asking(raw, answer)()
+        return answer if self.loss == "logistic" else answer + self.target.center
 
     def learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None) -> Matrix:
         """Scores of rows, each made before its own target is learned; shape ``(T, H)``.
@@ -143,16 +141,16 @@ class Heads:
         size = max(FEWEST_ROWS, min(CHUNK, CHUNK_NUMBERS // self.columns.width) // len(self))
         for first in range(0, count, size):
             part = slice(first, min(first + size, count))
-            raw = np.require(rows[part], dtype=np.float64, requirements=["C", "W"])
+            raw = _writable(rows[part])
             if lags:
                 raw = np.empty((len(raw), self.columns.dim))
                 raw[:, lags:] = rows[part]
-            wanted, shares = (
-                np.require(NO_WEIGHTS if some is None else some[part], dtype=np.float64, requirements=["C", "W"])
-                for some in (targets, weights)
-            )
+            wanted, shares = _writable(targets[part]), NO_WEIGHTS if weights is None else _writable(weights[part])
             scratch = Scratch.make(len(raw), self.columns.width, self.stack)
-            done = self._play(raw, wanted, shares, scratch)
+            if not self.columns.follow:
+                self._leave_unscaled(raw, wanted, scratch)
+            call = self._learning(raw, wanted, shares, scratch)
+            done = patiently(call.func, *call.args)
             answer[part] = scratch.predictions.T
             if done < len(raw):
                 raise ValueError(
@@ -179,63 +177,75 @@ class Heads:
 
     # ------------------------------------------------------------------ single rows
 
-    def predict_row(self, row: Vector) -> Vector:
-        """The scores of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it, several times faster."""
-        bench = self._bench or self._prepared()
+    def predict_row(self, row: Vector) -> Matrix:
+        """The scores of one row of shape ``(d,)``, shape ``(1, H)``: the same bits as :meth:`predict` gives it, but faster.
+
+        The array is the next call's, too.
+        """
+        bench = self._bench or self._prepare_bench()
         lags = len(self.recent)
         bench.raw[0, lags:] = row
         if lags:
             bench.raw[0, :lags] = self.recent
-        self._preview(bench.raw, bench.share, bench.decisions, bench.aside, bench.answer)
-        return np.asarray(bench.answer[0] + self._center)  # and no view
+        bench.ask()
+        if self.loss != "logistic":
+            bench.answer[0, 0] += self.target.center
+        return bench.answer
 
     def learn_row(self, row: Vector, target: float) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`learn`, several times faster."""
-        bench = self._bench or self._prepared()
+        bench = self._bench or self._prepare_bench()
         bench.raw[0, len(self.recent) :] = row
         bench.target[0] = target
-        if not self._play(bench.raw, bench.target, NO_WEIGHTS, bench.scratch):
+        if not self.columns.follow:
+            self._leave_unscaled(bench.raw, bench.target, bench.scratch)
+        if not bench.learn():
             raise ValueError("the row would overflow: its features or target are too large for the loss. Rescale or drop it.")
 
-    # ------------------------------------------------------------------ compiled
-
-    def _prepared(self) -> Bench:
-        self._bench = Bench.make(self.columns.dim, self.columns.width, self.stack)
+    def _prepare_bench(self) -> Bench:
+        raw, target, answer = np.empty((1, self.columns.dim)), np.empty(1), np.empty((1, len(self)))
+        scratch = Scratch.make(1, self.columns.width, self.stack)
+        learn, ask = self._learning(raw, target, NO_WEIGHTS, scratch), self._asking(raw, answer)
+        self._bench = Bench(raw, target, scratch, learn, ask, answer)
         return self._bench
 
-    def _play(self, raw: Matrix, targets: Vector, weights: Vector, scratch: Scratch) -> int:
-        """Predict and learn rows that have room for their lags; returns how many were learned by every head."""
+    # ------------------------------------------------------------------ compiled calls
+
+    def _learning(self, raw: Matrix, targets: Vector, weights: Vector, scratch: Scratch) -> functools.partial[int]:
+        """Predicts and learns rows that have room for their lags; returns how many were learned by every head."""
         from swordplay.engine import plan  # numba is imported with the first row
 
-        known = self.columns.arrays
-        if not self.columns.follow:
-            truths = targets if self.loss != "logistic" else ((targets == self.told[0, 0]) != self.told[0, 1]).astype(float)
-            plan.scale_with_lags(raw, truths, self.recent, known.centers, known.spreads, scratch.scaled)
-            np.einsum("ij,ij->i", scratch.scaled, scratch.scaled, out=scratch.norms)
         scaled, norms, where, schedule, goals, stack, *outputs = scratch
-        return int(
-            patiently(
-                plan.learn_rows,
-                *(raw, targets, weights, self.told, self._setting),
-                *known,
-                *self.target.arrays,
-                self.recent,
-                *(scaled, norms, where, schedule, goals),
-                *stack,
-                *outputs,
-            )
+        return functools.partial(
+            plan.learn_rows,
+            *(raw, targets, weights, self.told, self._setting),
+            *self.columns.arrays,
+            *self.target.arrays,
+            self.recent,
+            *(scaled, norms, where, schedule, goals),
+            *stack,
+            *outputs,
         )
 
-    def _preview(self, raw: Matrix, share: Vector, decisions: Matrix, aside: Vector, answer: Matrix) -> None:
+    def _leave_unscaled(self, raw: Matrix, targets: Vector, scratch: Scratch) -> None:
+        """Put rows and their lengths where the compiled call expects scaled ones."""
+        from swordplay.engine.plan import scale_with_lags
+
+        truths = targets if self.loss != "logistic" else ((targets == self.told[0, 0]) != self.told[0, 1]).astype(np.float64)
+        scale_with_lags(raw, truths, self.recent, *self.columns.places, scratch.scaled)
+        np.einsum("ij,ij->i", scratch.scaled, scratch.scaled, out=scratch.norms)
+
+    def _asking(self, raw: Matrix, answer: Matrix) -> functools.partial[None]:
+        """Predicts rows that have their lags."""
         from swordplay.engine.preview import predict_rows  # numba is imported with the first prediction
 
-        coords, rows, vectors, live, _ = self._bench.scratch.stack if self._bench else self.stack.arrays
-        centers, spreads = self.columns.places
-        predict_rows(coords, rows, vectors, live, raw, centers, spreads, self.columns.clip, share, decisions, aside, answer)
-
-    @property
-    def _center(self) -> float:
-        return 0.0 if self.loss == "logistic" else self.target.center
+        coords, rows, vectors, live, _ = self.stack.arrays
+        width, centers, spreads = self.columns.width, *self.columns.places
+        share, decisions, scaled = np.empty(self.stack.columns), np.empty((len(self), width)), np.empty(width)
+        known = (coords, rows, vectors, live)
+        return functools.partial(
+            predict_rows, *known, raw, centers, spreads, self.columns.clip, share, decisions, scaled, answer
+        )
 
     # ------------------------------------------------------------------ growing, saving
 
@@ -275,3 +285,8 @@ class Heads:
         for place, saved in enumerate(heads):
             self.stack.replace(place, functools.partial(head.load, saved=saved, reach=reach))
         self.recent, self._bench = recent, None
+
+
+def _writable(array: Any) -> Any:
+    """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
+    return np.require(array, dtype=np.float64, requirements=["C", "W"])

@@ -100,7 +100,7 @@ class LinearModel:
 
     def predict_row(self, row: Vector) -> float:
         """The score of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it, several times faster."""
-        return float(self.heads.predict_row(row)[0])
+        return float(self.heads.predict_row(row)[0, 0])
 
     def predict_then_learn(
         self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None

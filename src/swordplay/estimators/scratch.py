@@ -51,26 +51,15 @@ class Bench(NamedTuple):
     """What learning or predicting one row needs; made once: making it costs more than the arithmetic."""
 
     raw: Matrix
+    """Where the row is written, behind its lags."""
     target: Vector
     scratch: Scratch
-    share: Vector
-    decisions: Matrix
-    aside: Vector
-    """The scaled row of a prediction."""
+    learn: Callable[[], int]
+    """The compiled call that learns the row; returns 0 if it would overflow."""
+    ask: Callable[[], None]
+    """The compiled call that predicts it."""
     answer: Matrix
-
-    @classmethod
-    def make(cls, dim: int, width: int, stack: Stack) -> Self:
-        """For rows of so many columns, lags included, and of this width once scaled."""
-        return cls(
-            raw=np.empty((1, dim)),
-            target=np.empty(1),
-            scratch=Scratch.make(1, width, stack),
-            share=np.empty(stack.columns),
-            decisions=np.empty((len(stack), width)),
-            aside=np.empty(width),
-            answer=np.empty((1, len(stack))),
-        )
+    """Its scores, shape ``(1, H)``."""
 
 
 def setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> Vector:
