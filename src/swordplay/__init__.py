@@ -16,8 +16,31 @@ from swordplay.base.earlier import install as _install_earlier_names
 from swordplay.base.types import Domain, Learner, Loss, Stream
 from swordplay.parts import metas, pools, rates, streams
 from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordPlusPlus, SwordSmall, SwordVar
-from swordplay.parts.losses import FunctionLoss, HuberLoss, LogisticLoss, QuadraticLoss, SquaredLoss, WeightedLoss
+from swordplay.parts.learners import (
+    CBCE,
+    OEGD,
+    OGD,
+    OMGD,
+    PBGD,
+    SACS,
+    SAOL,
+    Ader,
+    AderTrueLosses,
+    Aligator,
+    Arrows,
+    MetaGrad,
+    MildOGD,
+    OneProjection,
+    OptimisticOGD,
+    RestartedOGD,
+    Sword,
+    SwordAgeless,
+    SwordBest,
+    SwordPlusPlus,
+    SwordSmall,
+    SwordVar,
+)
+from swordplay.parts.losses import FunctionLoss, HuberLoss, LogisticLoss, PinballLoss, QuadraticLoss, SquaredLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream, PlantedStream
 from swordplay.theory.game import Round, play, rounds
 from swordplay.theory.regret import (
@@ -39,9 +62,17 @@ __version__ = "0.1.0"
 _install_earlier_names()
 
 __all__ = [
+    "CBCE",
     "OEGD",
     "OGD",
+    "OMGD",
+    "PBGD",
+    "SACS",
+    "SAOL",
     "Ader",
+    "AderTrueLosses",
+    "Aligator",
+    "Arrows",
     "Ball",
     "Box",
     "Domain",
@@ -52,9 +83,15 @@ __all__ = [
     "LinearStream",
     "LogisticLoss",
     "Loss",
+    "MetaGrad",
+    "MildOGD",
+    "OneProjection",
+    "OptimisticOGD",
+    "PinballLoss",
     "PlantedStream",
     "QuadraticLoss",
     "Quantity",
+    "RestartedOGD",
     "Round",
     "Simplex",
     "SquaredLoss",

@@ -247,6 +247,33 @@ def gradient_of(loss: Any) -> Gradient:
     return ask
 
 
+def values_of(loss: Any) -> Gradient:
+    """The values of a loss at points of shape ``(..., d)``, refusing an answer of the wrong shape or one that is not finite."""
+    value = getattr(loss, "value", None)
+    if not callable(value):
+        raise not_a_loss(loss)
+
+    def ask(where: Array) -> Array:
+        view = where.view()
+        view.flags.writeable = False
+        raw = value(view)
+        try:
+            answer = np.array(raw, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"loss.value must return numbers, got {shown(raw)}. Return one value per point.") from None
+        if answer.shape != where.shape[:-1]:
+            raise ValueError(
+                f"loss.value returned shape {answer.shape} for points of shape {where.shape}. "
+                "It must return one value per point."
+            )
+        if not (np.abs(answer) <= LARGEST_GRADIENT).all():
+            require_finite("loss.value's answer", answer)
+            raise ValueError(f"loss.value's answer must not pass {LARGEST_GRADIENT:g}. Rescale the loss.")
+        return answer
+
+    return ask
+
+
 def rate(name: str, value: Any, default: Any) -> Any:
     """A learning-rate rule, or the default where none is given."""
     if value is None:

@@ -136,7 +136,7 @@ def learn_rows(
     schedule: Matrix,
     goals: Matrix,
     coords: Any,
-    rows: Any,
+    numbers: Any,
     vectors: Any,
     live: Matrix,
     config: Matrix,
@@ -180,7 +180,7 @@ def learn_rows(
     played = count
     for h in range(heads):
         outputs = (predictions[h], losses, none, none)
-        done = play_dense(coords[h][:dim], rows[h], vectors[h], live[h], config[h], scaled, goals[h], schedule, *outputs)
+        done = play_dense(coords[h][:dim], numbers[h], vectors[h], live[h], config[h], scaled, goals[h], schedule, *outputs)
         played = min(played, done)
     if not logistic:
         for t in range(count):

@@ -6,12 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from swordplay.base import nested
 from swordplay.base.checkpoint.facts import Facts, Names, entries
-from swordplay.engine import layout
-from swordplay.engine.layout import LIVE
+from swordplay.engine import describe, is_state
 from swordplay.estimators import class_files
 
 MOST_MODELS = 12
@@ -35,8 +32,8 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
 
 def models_described(state: Mapping[str, Any]) -> Facts:
     """Rounds and step sizes of one model, or of the model of each class."""
-    if "engine.live" in state:
-        return engine_described(nested.take("engine", state))
+    if engine := nested.take("engine", state):
+        return engine_described(engine)
     if "counts" not in state:
         return {"entries": entries(state)}
     found = class_files.read(state)
@@ -48,15 +45,10 @@ def models_described(state: Mapping[str, Any]) -> Facts:
 
 def engine_described(state: Mapping[str, Any]) -> Facts:
     """Rounds, experts and pace of an engine's own arrays."""
-    experts = int(state["live"][LIVE.experts])
-    steps, weights = (state["rows"][row, :experts] for row in (layout.STEP, layout.WEIGHT))
-    return {
-        "rounds": int(state["live"][LIVE.rounds]),
-        "experts": experts,
-        "effective step size": f"{np.exp(weights @ np.log(steps)):.3g}",
-    }
+    facts = describe(state)
+    return facts | {"effective step size": f"{facts['effective step size']:.3g}"}
 
 
 def engine_alone(kind: str, state: Mapping[str, Any]) -> Facts | None:
     """The same of a state that an engine saved by itself; None if it is another's."""
-    return {"what": "an engine's own arrays", **engine_described(state)} if {"coords", "rows", "live"} <= state.keys() else None
+    return {"what": "an engine's own arrays", **engine_described(state)} if is_state(state) else None

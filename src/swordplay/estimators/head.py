@@ -1,4 +1,4 @@
-"""What one learner behind an estimator knows: the only place of this room that looks into an engine."""
+"""One learner behind an estimator: how it is made and loaded, and what it knows."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.base.types import Vector
-from swordplay.engine import layout
 from swordplay.engine.driver import Engine
-from swordplay.engine.layout import CONFIG, LIVE
-from swordplay.engine.memory import CERTIFICATE
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.tuning import EARLIER_SHARPNESS, FLOOR, SHARPNESS, LossName
 from swordplay.parts.domains import Ball
@@ -36,10 +33,7 @@ def make(width: int, *, loss: LossName, radius: float, memory: float) -> Engine:
 
 def load(engine: Engine, saved: Mapping[str, Any], reach: float | None) -> None:
     """Go on from a saved state; one of an earlier sharpness keeps it. Points may lie as far out as ``reach``, if given."""
-    config = np.asarray(saved.get("config", ()))
-    if config.shape == engine.memory.config.shape and config[CONFIG.factor] == EARLIER_SHARPNESS:
-        engine.memory.config[CONFIG.factor] = EARLIER_SHARPNESS
-    engine.load_compact_state(saved, reach)
+    engine.load_compact_state(saved, reach, also={"factor": EARLIER_SHARPNESS})
 
 
 class Head(NamedTuple):
@@ -69,19 +63,17 @@ class Head(NamedTuple):
     @property
     def step_sizes(self) -> Vector:
         """Step size of each expert relative to a row's own smoothness, shape ``(N,)``."""
-        memory = self.engine.memory
-        return np.asarray(memory.rows[layout.STEP, memory.order])
+        return self.engine.step_sizes
 
     @property
-    def extra(self) -> Vector:
-        """1 for each expert that takes extra-gradient steps, 0 for the others; shape ``(N,)``."""
-        memory = self.engine.memory
-        return np.asarray(memory.rows[layout.EXTRA, memory.order])
+    def extra_gradient(self) -> Any:
+        """Which experts take extra-gradient steps, shape ``(N,)``."""
+        return self.engine.extra_gradient
 
     @property
     def trust(self) -> float:
         """How much the meta believes that the next gradient will be like the last one, from 0 to 1."""
-        return float(self.engine.memory.live[LIVE.trust])
+        return self.engine.trust
 
     @property
     def effective_step_size(self) -> float:
@@ -90,6 +82,4 @@ class Head(NamedTuple):
 
     def certificate(self, path_length: float = 0.0) -> float:
         """Bound on the regret so far, in losses of smoothness 1, against any coefficients that travel this far."""
-        memory = self.engine.memory
-        sums = CertificateState(*(memory.rows[row, memory.order] for row in CERTIFICATE.values()))
-        return certificate.value(sums, 2.0 * float(memory.config[CONFIG.size]), path_length)
+        return certificate.value(CertificateState(**self.engine.certificate_sums()), self.engine.diameter, path_length)

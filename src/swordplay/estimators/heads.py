@@ -18,7 +18,8 @@ import numpy as np
 from swordplay.base import nested, state
 from swordplay.base.state import Range
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS, patiently
+from swordplay.engine import patiently
+from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS
 from swordplay.engine.stack import Stack
 from swordplay.estimators import head
 from swordplay.estimators.head import Head

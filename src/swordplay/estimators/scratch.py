@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.stack import Room, Stack
+from swordplay.engine.stack import Stack
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.tuning import CURVATURES, REACH, SMALLEST_NORM, THRESHOLDS, LossName
 
@@ -21,7 +21,8 @@ class Scratch(NamedTuple):
     where: Matrix
     schedule: Matrix
     goals: Matrix
-    stack: Room
+    stack: Any
+    """The arrays of all heads."""
     predictions: Matrix
     losses: Vector
     none: Matrix

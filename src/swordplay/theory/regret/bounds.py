@@ -12,6 +12,15 @@ import math
 from typing import Literal
 
 from swordplay.base import arguments
+from swordplay.theory.regret.cover_bounds import aligator as aligator
+from swordplay.theory.regret.cover_bounds import cbce as cbce
+from swordplay.theory.regret.cover_bounds import sacs as sacs
+from swordplay.theory.regret.cover_bounds import saol as saol
+from swordplay.theory.regret.field_bounds import ader_true_losses as ader_true_losses
+from swordplay.theory.regret.field_bounds import metagrad as metagrad
+from swordplay.theory.regret.field_bounds import omgd as omgd
+from swordplay.theory.regret.field_bounds import optimistic_ogd as optimistic_ogd
+from swordplay.theory.regret.field_bounds import restarted_ogd as restarted_ogd
 from swordplay.theory.regret.field_bounds import sword_plus_plus as sword_plus_plus
 from swordplay.theory.regret.meta_bounds import ada_normal_hedge as ada_normal_hedge
 from swordplay.theory.regret.meta_bounds import adapt_ml_prod as adapt_ml_prod

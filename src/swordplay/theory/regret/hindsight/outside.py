@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from swordplay.base.types import Array, Matrix, Vector
-from swordplay.theory.regret.enclosures import enclosing_ball
+from swordplay.parts.domains.enclosures import enclosing_ball
 from swordplay.theory.regret.hindsight import interior
 from swordplay.theory.regret.hindsight.cones import inner
 from swordplay.theory.regret.hindsight.dual import Answer, lower_bound, objective

@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Domain, Loss, Matrix
-from swordplay.theory.regret.enclosures import enclosing_ball
+from swordplay.parts.domains.enclosures import enclosing_ball
 from swordplay.theory.regret.hindsight import coarse, interior, levels, outside
 from swordplay.theory.regret.hindsight.cones import inner
 from swordplay.theory.regret.hindsight.dual import Answer
