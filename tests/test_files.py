@@ -46,8 +46,9 @@ def test_what_a_killed_writer_left_is_swept_and_what_a_living_one_holds_is_not(t
 
 def test_a_folder_in_the_way_is_not_touched(tmp_path):
     (tmp_path / "a").mkdir()
-    with pytest.raises(IsADirectoryError, match="a folder has this name"):
+    with pytest.raises(IsADirectoryError) as failed:
         files.write_whole(tmp_path / "a", b"data")
+    assert (failed.value.strerror, failed.value.filename) == ("a folder has this name", str(tmp_path / "a"))
     assert os.listdir(tmp_path) == ["a"]
 
 

@@ -51,7 +51,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """
     target = os.path.realpath(path)
     if os.path.isdir(target):
-        raise IsADirectoryError("a folder has this name")
+        raise IsADirectoryError(errno.EISDIR, "a folder has this name", target)
     folder, name = os.path.split(target)
     stem = name[:LONGEST_STEM]
     _sweep(folder, stem)
