@@ -52,6 +52,21 @@ def test_a_folder_in_the_way_is_not_touched(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
+def test_a_folder_that_may_not_be_looked_into_takes_files_all_the_same(tmp_path, monkeypatch):
+    """Rights do not bind root, so the system is made to refuse."""
+
+    def refuse(path, *_):
+        raise PermissionError(13, "Permission denied", path)
+
+    opened = os.open
+    monkeypatch.setattr(os, "listdir", refuse)
+    monkeypatch.setattr(
+        os, "open", lambda path, flags, *more: (refuse if flags & os.O_DIRECTORY else opened)(path, flags, *more)
+    )
+    files.write_whole(tmp_path / "a.bin", b"data")
+    assert (tmp_path / "a.bin").read_bytes() == b"data"
+
+
 def test_a_failure_leaves_the_old_file_alone(tmp_path, monkeypatch):
     path = tmp_path / "a.bin"
     files.write_whole(path, b"old")

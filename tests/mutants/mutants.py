@@ -315,5 +315,9 @@ MUTANTS = [
         ("    os.fsync(file.fileno())\n", ""),
         ("    sync_folder(target)\n", ""),
     ),
-    *_in("theory/sweeps.py", (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",), ("            os.fsync(book.fileno())\n", "")),
+    *_in(
+        "theory/sweeps.py",
+        (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",),
+        ("            os.fsync(book.fileno())\n", ""),
+    ),
 ]
