@@ -88,7 +88,7 @@ MUTANTS = [
         ("2 * V + math.log(2))", "2 * V)"),
     ),
     *_in(
-        "theory/regret/bounds.py",
+        "theory/regret/single_bounds.py",
         (f"{IN_NUMBERS}::test_ogd", f"{IN_NUMBERS}::test_oegd"),
         ("eta * L * F) / (1 - eta * L)", "eta * L * F)"),
         ("eta * G**2 * T / 2", "eta * G**2 * T"),
@@ -98,7 +98,7 @@ MUTANTS = [
         ("return D**2 + 2 * D * P", "return D**2 + D * P"),
     ),
     *_in(
-        "theory/regret/bounds.py",
+        "theory/regret/single_bounds.py",
         (f"{IN_NUMBERS}::test_oegd_is_infinite_where_the_step_is_too_long",),
         ("if eta * L <= 0.25", "if eta * L <= 0.5"),
     ),
