@@ -275,7 +275,7 @@ MUTANTS = [
     ),
     *_in(
         "parts/metas/meta.py",
-        (f"{HEDGE}::test_no_weight_is_zero", HEDGE),
+        (f"{HEDGE}::test_bad_priors_are_refused", f"{HEDGE}::test_no_weight_is_zero"),
         ("PRIOR_SUM = 1e-9", "PRIOR_SUM = 1e-3"),
         ("SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)", "SMALLEST_WEIGHT = 1e-300"),
     ),
