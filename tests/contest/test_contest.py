@@ -128,6 +128,30 @@ def test_only_those_asked_for_take_part_beside_the_estimator(table):
         contest(field(*table), only=["Swort"])
 
 
+def test_all_brings_the_rest_of_the_field(table):
+    """Everybody unasked and the baselines of the literature; each says what the same learner says by hand."""
+    rows, targets = table[0][:120], table[1][:120]
+    place = field(rows, targets)
+    usual = {one.name for one in contest(place).standings}
+    found = contest(place, only=["all"])
+    others = {one.name for one in found.standings} - usual
+    assert usual < {one.name for one in found.standings}
+    classes = {"SwordPlusPlus", "AderTrueLosses", "OptimisticOGD", "SAOL", "CBCE", "SACS", "MetaGrad", "PBGD"}
+    swapped = {f"SwordBest+{name}" for name in ("fixed share", "AdaNormalHedge", "Adapt-ML-Prod", "Squint")}
+    assert others == {f"sp.{name}" for name in classes} | {"best sp.RestartedOGD"} | swapped
+    assert standing(found, "best sp.RestartedOGD").setting in ("10", "100")
+    assert [one.name for one in contest(place, only=["cbce"]).of("learner")] == ["sp.CBCE"]
+
+    (stream,) = place.streams
+    learner, said = sp.CBCE(place.domain, gradient_bound=place.gradient_bound), []
+    for row, loss in zip(stream.features, stream, strict=True):
+        said.append(row @ learner.decision)
+        learner.observe(loss)
+    predictions = np.array(said) * place.unit + place.centers
+    rmse = np.sqrt(np.mean((predictions - targets)[1:] ** 2))
+    assert standing(found, "sp.CBCE").error == pytest.approx(rmse, rel=ROUNDING)
+
+
 def test_progress_reaches_its_plan(table):
     calls = []
     contest(field(*table), only=["OGD", "Sword"], progress=lambda done, planned, label: calls.append((done, planned, label)))

@@ -49,7 +49,7 @@ def radius_of_ball(context: click.Context, option: click.Parameter, value: float
     "--learners",
     callback=options.names,
     metavar="A,B",
-    help="Who takes part beside the estimator, by the names in the table; everybody unless given.",
+    help="Who takes part beside the estimator, by the names in the table; all adds slow baselines of the literature.",
 )
 @click.option(
     "--hindsight/--no-hindsight",

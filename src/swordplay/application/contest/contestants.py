@@ -10,6 +10,8 @@ import numpy as np
 from swordplay.application.contest import baselines, rivals
 from swordplay.application.contest.estimator import estimator
 from swordplay.application.contest.field import Field, Said
+from swordplay.application.contest.others import others
+from swordplay.application.contest.others import player as readable_player
 from swordplay.base import arguments
 from swordplay.engine import twin
 from swordplay.parts.domains import Ball
@@ -33,10 +35,12 @@ class Contestant(NamedTuple):
     """Each plays the field; of several, the one with the least error counts."""
     labels: tuple[str, ...] = ()
     """What tells the entries apart, such as their step size."""
+    usual: bool = True
+    """Whether it takes part unasked."""
 
 
 def contestants(field: Field) -> Iterator[Contestant]:
-    """The estimator, the baselines, rivals from outside, and all learners of the package.
+    """The estimator, the baselines, rivals from outside, and all learners of the package, the usual ones first.
 
     Parameters
     ----------
@@ -65,6 +69,9 @@ def contestants(field: Field) -> Iterator[Contestant]:
             tuple(_descent(kind, step) for step in steps),
             tuple(f"{s:.2g}" for s in steps),
         )
+    for name, other in others(field).items():
+        entries = tuple(readable_player(make) for make in other.makes.values())
+        yield Contestant(name, "learner", other.told, entries, tuple(other.makes), usual=False)
 
 
 def descents(step_sizes: Iterable[float]) -> Iterator[Contestant]:

@@ -62,6 +62,11 @@ class _Cover(Baseline):
         """p_t of those that are awake in the coming round, shape ``(N,)``."""
         return frozen(self._weigh(self._state))
 
+    @property
+    def step_sizes(self) -> Vector:
+        """Step sizes of those that are awake in the coming round, shape ``(N,)``; inf where no gradient was met yet."""
+        return frozen(self._sizes(self._state.energy[self._awake(self._state)]))
+
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
         self._take(self._learn(self._state, arguments.gradient_of(loss), arguments.values_of(loss)))
@@ -76,11 +81,15 @@ class _Cover(Baseline):
         gradients = gradient(at)
         energy = state_.energy.copy()
         energy[awake] += squared_norms(gradients)
-        eta = np.array([self._steps.sizes(one[None])[0] for one in energy[awake]])
+        eta = self._sizes(energy[awake])
         points, memory = state_.points.copy(), state_.memory.copy()
         points[awake] = self.domain.project(at - strides(eta, gradients))
         memory[awake] = self._meta.learn(memory[awake], _life(state_.rounds + 1, awake), regrets)
         return self._begun(CoverState(state_.rounds + 1, points, energy, memory))
+
+    def _sizes(self, energy: Vector) -> Vector:
+        """D / (2 sqrt(energy)) each: the first step of the pool, for experts that have nothing in common."""
+        return np.array([self._steps.sizes(one[None])[0] for one in energy])
 
     def _begun(self, state_: CoverState) -> CoverState:
         """Those intervals begun that begin with the coming round."""
