@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import swordplay as sp
-from swordplay.application.contest import field as table_field
+from swordplay.application.comparison import field as table_field
 from swordplay.data import datasets
 from swordplay.theory.sweeps import sweep
 

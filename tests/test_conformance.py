@@ -34,6 +34,7 @@ LOSSES = {
     "QuadraticLoss": lambda d: sp.QuadraticLoss(np.diag(np.arange(float(d))), features(d), 2.0),
     "FunctionLoss": lambda d: sp.FunctionLoss(lambda x: np.exp(x / 300).sum(-1), lambda x: np.exp(x / 300) / 300),
     "FunctionLoss, one by one": lambda d: sp.FunctionLoss(lambda x: float(x @ x), lambda x: 2 * x, 2.0, batched=False),
+    "PinballLoss": lambda d: sp.PinballLoss(features(d), 0.4, level=0.9),
     "WeightedLoss": lambda d: sp.WeightedLoss(sp.HuberLoss(features(d), 0.4), weight=2.5),
     "a row of LinearStream": lambda d: next(iter(sp.LinearStream(features(d)[None], [0.3], "huber", threshold=0.1))),
 }

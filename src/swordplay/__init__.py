@@ -40,7 +40,7 @@ from swordplay.parts.learners import (
     SwordSmall,
     SwordVar,
 )
-from swordplay.parts.losses import FunctionLoss, HuberLoss, LogisticLoss, QuadraticLoss, SquaredLoss, WeightedLoss
+from swordplay.parts.losses import FunctionLoss, HuberLoss, LogisticLoss, PinballLoss, QuadraticLoss, SquaredLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream, PlantedStream
 from swordplay.theory.game import Round, play, rounds
 from swordplay.theory.regret import (
@@ -87,6 +87,7 @@ __all__ = [
     "MildOGD",
     "OneProjection",
     "OptimisticOGD",
+    "PinballLoss",
     "PlantedStream",
     "QuadraticLoss",
     "Quantity",

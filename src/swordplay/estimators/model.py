@@ -17,10 +17,7 @@ import numpy as np
 from swordplay.base import arguments
 from swordplay.base.state import Range, require
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.engine import layout
 from swordplay.engine.driver import Engine
-from swordplay.engine.layout import CONFIG
-from swordplay.engine.memory import CERTIFICATE
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.parts.domains import Ball
 from swordplay.parts.learners import SwordAgeless, certificate
@@ -155,8 +152,7 @@ class LinearModel:
     @property
     def step_sizes(self) -> Vector:
         """Step size of each expert relative to a row's own smoothness, shape ``(N,)``."""
-        memory = self.engine.memory
-        return np.asarray(memory.rows[layout.STEP, memory.order])
+        return self.engine.step_sizes
 
     @property
     def effective_step_size(self) -> float:
@@ -165,16 +161,14 @@ class LinearModel:
 
     def certificate(self, path_length: float = 0.0) -> float:
         """Bound on the regret so far, in losses of smoothness 1, against any coefficients that travel this far."""
-        memory = self.engine.memory
-        sums = CertificateState(*(memory.rows[row, memory.order] for row in CERTIFICATE.values()))
-        return certificate.value(sums, 2.0 * float(memory.config[CONFIG.size]), path_length)
+        return certificate.value(CertificateState(**self.engine.certificate_sums()), self.engine.diameter, path_length)
 
     def predict(self, rows: Matrix) -> Vector:
         """Scores of rows of shape ``(T, d)`` by what is known now; nothing is learned."""
         if self.grows:
             rows = np.ascontiguousarray(rows[:, : self._dim])
         answer = np.empty(len(rows))
-        width, experts = self.columns.width, self.engine.memory.rows.shape[1]
+        width, experts = self.columns.width, self.engine.columns
         self._preview(self._with_recent(rows), np.empty(experts), np.empty(width), np.empty(width), answer)
         return answer + self._center
 
@@ -254,10 +248,7 @@ class LinearModel:
 
     def _play(self, bench: Bench) -> None:
         """The round that ``engine.play`` would play for one row."""
-        from swordplay.engine.rounds import play_dense  # numba is imported with the first row
-
-        outputs = (bench.prediction, bench.lost, bench.none, bench.none)
-        if not play_dense(*self.engine.memory.arrays, bench.scaled, bench.target, bench.schedule, *outputs):
+        if not self.engine.play_row(bench.scaled, bench.target, bench.schedule, bench.prediction, bench.lost):
             raise ValueError("the row would overflow: its features or target are too large for the loss. Rescale or drop it.")
 
     def _preview(self, raw: Matrix, share: Vector, decision: Vector, aside: Vector, answer: Vector) -> None:
@@ -268,7 +259,7 @@ class LinearModel:
         predict_rows(coords, rows, vectors, live, raw, centers, spreads, self.columns.clip, share, decision, aside, answer)
 
     def _prepare_bench(self) -> Bench:
-        width, experts = self.columns.width, self.engine.memory.rows.shape[1]
+        width, experts = self.columns.width, self.engine.columns
         self._bench = Bench(
             raw=np.empty((1, self.columns.dim)),
             scaled=np.empty((1, width)),
@@ -307,8 +298,7 @@ class LinearModel:
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late, behind the others; their coefficients start at 0."""
         self.columns.widen(dim + len(self.recent))
-        self.engine.memory.widen(self.columns.width, last=int(self.columns.intercept))
-        self.engine.widen(self.columns.width)  # takes note; the room is there already
+        self.engine.widen(self.columns.width, last=int(self.columns.intercept))
         self._bench = None
 
     def state(self) -> State:
@@ -327,14 +317,11 @@ class LinearModel:
             )
         if self.grows and (dim := len(parts["columns"]["centers"]) - len(recent)) > self._dim:
             self.widen(dim)
-        config = np.asarray(parts["engine"].get("config", ()))
-        if config.shape == self.engine.memory.config.shape and config[CONFIG.factor] == EARLIER_SHARPNESS:
-            self.engine.memory.config[CONFIG.factor] = EARLIER_SHARPNESS
         require("recent", recent, Range(-LARGEST, LARGEST, missing=True))
         self.columns.load_state(parts["columns"])
         self.target.load_state(parts["target"])
         reach = None if self.loss == "logistic" else self.radius * self.target.widest
-        self.engine.load_compact_state(parts["engine"], reach)
+        self.engine.load_compact_state(parts["engine"], reach, also={"factor": EARLIER_SHARPNESS})
         self.recent = recent
 
     @property

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from swordplay.base.types import Vector
+from swordplay.base.types import Array, State, Vector
+from swordplay.estimators.bands import Bands
 from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play, real_targets, refuse_words
+from swordplay.intervals import SwordIntervals
 
 
 class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn has no types
     """Fit, learn and predict for models of one number; subclasses say how to make the model."""
+
+    @property
+    def _bands(self) -> Bands:
+        """Intervals, made with the model; for one that was pickled before there were any, now."""
+        return self.__dict__.setdefault("_own_bands", Bands())  # type: ignore[no-any-return]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn the rows once, in their order; :meth:`predict` then answers for rows to come.
@@ -68,9 +76,66 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         answer = model.predict if block is None else lambda part: block.scores(part)[:, 0]
         return np.asarray(in_chunks(answer, self._rows(X)))
 
+    def predict_interval(self, X: Any, level: Any = 0.9) -> Array:
+        """Intervals of rows by what is known now: lower and upper ends, shape ``(T, 2)``.
+
+        After :meth:`fit` for a block of rows to come, by the quantile of the last residuals; else for the next row, as
+        :meth:`predict_interval_then_learn` would give them. Infinite before enough is known.
+
+        Parameters
+        ----------
+        X
+            Rows, as in :meth:`predict`.
+        level
+            What share of the truths an interval is to hold, in (0, 1). Of several shares, ``(T, levels, 2)`` is returned.
+        """
+        predictions = self.predict(X)
+        if self._block is not None:
+            return self._bands.of_block(level, predictions)
+        return self._bands.intervals(level, predictions, self._rows(X))
+
+    def predict_interval_then_learn(self, X: Any, y: Any, level: Any = 0.9) -> tuple[Vector, Array]:
+        """Predictions of rows and their intervals, each made before its own target is learned.
+
+        On every window of n rows, whatever happens, a level of 0.9 has at most 0.1 n + 20 misses
+        (:class:`swordplay.intervals.SwordIntervals`). The model afterwards is that of :meth:`partial_fit`, bit by bit.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`partial_fit`.
+        level
+            As in :meth:`predict_interval`.
+
+        Returns
+        -------
+        predictions, intervals
+            Shapes ``(T,)`` and ``(T, 2)``.
+        """
+        SwordIntervals(level)  # refuses what is no level, before anything is learned
+        rows, targets, _ = self._prepared(X, y, None)
+        predictions = np.asarray(play(self.model_, rows, targets, None))
+        return predictions, self._bands.interval_then_learn(level, predictions, targets, rows)
+
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Vector:
         rows, targets, weights = self._prepared(X, y, sample_weight)
-        return np.asarray(play(self.model_, rows, targets, weights))
+        predictions = np.asarray(play(self.model_, rows, targets, weights))
+        if weights is None or weights.all():
+            self._bands.learn(predictions, targets, rows)
+        elif weights.any():
+            self._bands.learn(predictions[weights != 0], targets[weights != 0], rows[weights != 0])
+        return predictions
+
+    def _study(self, rows: Any, targets: Any) -> None:
+        self._bands.learn(np.asarray(play(self.model_, rows, targets, None)), targets, rows)
+
+    def _learned(self) -> tuple[Any, State] | None:
+        learned = super()._learned()
+        return learned and (learned[0], learned[1] | self._bands.state())
+
+    def _resume(self, saved: Mapping[str, Any]) -> Any:
+        self._own_bands = Bands.of_state(saved)
+        return super()._resume(saved)
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any, *, fresh: bool = False) -> tuple[Any, Vector, Vector | None]:
         """Rows, targets and weights, all of them checked, and a model to learn them."""
@@ -84,5 +149,6 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
             weights = loss_weights(sample_weight, len(targets))
             if fresh:
                 self.model_ = self._make()
+                self._own_bands = Bands()
             self._block = None
         return rows, targets, weights

@@ -12,11 +12,12 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from river import base
+from river import base, conf
 
-from swordplay.base.arguments import shown
+from swordplay.base.arguments import real, shown
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import raw_units
+from swordplay.estimators.bands import Bands
 from swordplay.estimators.class_rows import ClassRows
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.labels import Labels
@@ -177,12 +178,31 @@ class SwordRegressor(_Coat, base.MiniBatchRegressor):
         """
         values, target = self._rows.check(x), number("y", y)
         model = self._grown(x)
-        model.learn_row(self._row(x, values), target)
+        row = self._row(x, values)
+        if self._bands.by_level:
+            self._bands.learn(np.array([model.predict_row(row)]), np.array([target]), row[None])
+        model.learn_row(row, target)
 
-    def predict_one(self, x: Features) -> float:
-        """The prediction for one row, 0 before anything was learned. Features never learned from are left out."""
+    def predict_one(self, x: Features, with_interval: bool = False, level: float = 0.9) -> Any:
+        """The prediction for one row, 0 before anything was learned. Features never learned from are left out.
+
+        Parameters
+        ----------
+        x
+            Features by name: finite numbers.
+        with_interval
+            Whether to return an interval instead, as river's own ``conf.Interval``. Intervals are learned from the first time
+            that a level is asked for, so ask from the first row on; the first five are infinite.
+        level
+            What share of the truths an interval is to hold, in (0, 1).
+        """
         values = self._rows.check(x)
-        return 0.0 if self._model is None else self._model.predict_row(self._row(x, values))
+        row = self._row(x, values)
+        prediction = 0.0 if self._model is None else self._model.predict_row(row)
+        if not with_interval:
+            return prediction
+        bounds = self._bands.intervals(real("level", level), np.array([prediction]), row[None])
+        return conf.Interval(float(bounds[0, 0]), float(bounds[0, 1]))
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn rows in their order: the same model, bit by bit, as from :meth:`learn_one` row by row.
@@ -198,7 +218,9 @@ class SwordRegressor(_Coat, base.MiniBatchRegressor):
         rows = self._table(frame, self._rows.with_news(frame.columns))
         wanted = numeric_column("y", targets(y, len(rows)))
         if len(rows):
-            self._grown(frame.columns).predict_then_learn(rows, wanted)
+            predictions = self._grown(frame.columns).predict_then_learn(rows, wanted)
+            if self._bands.by_level:
+                self._bands.learn(predictions, wanted, rows)
 
     def predict_many(self, X: Any) -> Any:
         """Predictions for the rows of a frame, by what is known now; a series of the same make."""
@@ -220,6 +242,19 @@ class SwordRegressor(_Coat, base.MiniBatchRegressor):
     def intercept_(self) -> float:
         """Prediction where all features (and lags) are 0."""
         return raw_units.of_model(self._models()["y"])[1]
+
+    @property
+    def _bands(self) -> Bands:
+        """Intervals of the levels that were asked for; none in a model that was pickled before there were any."""
+        return self.__dict__.setdefault("_own_bands", Bands())  # type: ignore[no-any-return]
+
+    def _learned(self) -> tuple[Any, State] | None:
+        learned = super()._learned()
+        return learned and (learned[0], learned[1] | self._bands.state())
+
+    def _resume(self, saved: Mapping[str, Any]) -> Any:
+        self._own_bands = Bands.of_state(saved)
+        return super()._resume(saved)
 
     def _make(self) -> LinearModel:
         return self._fresh()

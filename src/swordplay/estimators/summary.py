@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from swordplay.engine import layout
 from swordplay.estimators.block import Block
 from swordplay.estimators.model import LinearModel
 
@@ -61,8 +60,7 @@ def _drift(model: LinearModel) -> str:
 
 def _experts(model: LinearModel) -> str:
     weights, steps = model.weights, model.step_sizes
-    memory = model.engine.memory
-    extra = memory.rows[layout.EXTRA, memory.order]
+    extra = model.engine.extra_gradient
     leaders = np.argsort(-weights, kind="stable")[:LEADERS]
     lines = [
         f"{100 * weights[k]:3.0f} %  {'extra-gradient' if extra[k] else 'gradient'}, step size {steps[k]:.2g}" for k in leaders

@@ -1,0 +1,1 @@
+"""Intervals under drift: ours and those of the papers, on the same forecasts (``python -m benchmarks.intervals``)."""

@@ -1,0 +1,137 @@
+"""Play every method on every stream and forecaster: ``python -m benchmarks.intervals [STREAM ...]``; all write intervals.md."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.intervals.figures import Figures, measure
+from benchmarks.intervals.peers import PEERS
+from benchmarks.intervals.streams import FORECASTERS, Stream, streams
+from benchmarks.report import Table
+from swordplay.intervals import SwordIntervals
+
+ALPHA = 0.1
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+FILE = Path(__file__).parents[1] / "intervals.md"
+OURS = "SwordIntervals"
+PREFACE = """# Intervals under drift
+
+Written by `python -m benchmarks.intervals`. Nine streams (those that are shipped and those that come with river), three
+forecasters (`SwordRegressor`, the last value again, river's scaler and passive-aggressive regression), a level of 90 %,
+nothing tuned: every method with the constants of its paper (`benchmarks/intervals/peers.py` names the source of each).
+*SwordIntervals, no columns* sees forecasts and truths only, as the others do; *SwordIntervals* sees the columns of the row,
+too. The first 50 rows are left out. Where an interval is infinite, the widest residual so far stands for it in widths and
+scores. The Winkler score is the width plus 2 / 0.1 times what the truth lies outside by: it is smallest in expectation for
+the true quantiles.
+"""
+
+
+def play(stream: Stream, who: str) -> dict[str, Figures]:
+    """Figures of every method on the forecasts of one forecaster."""
+    forecasts, truths = stream.forecasts[who], stream.truths
+    answers = {}
+    for name, columns in ((OURS, stream.rows), (f"{OURS}, no columns", None)):
+        SwordIntervals(1.0 - ALPHA).interval_then_learn(forecasts[:10], truths[:10], None if columns is None else columns[:10])
+        started = time.process_time()
+        bounds = SwordIntervals(1.0 - ALPHA).interval_then_learn(forecasts, truths, columns)
+        answers[name] = measure(bounds, forecasts, truths, ALPHA, time.process_time() - started)
+    scores = np.abs(truths - forecasts)
+    for name, peer in PEERS.items():
+        started = time.process_time()
+        radii = peer(scores, ALPHA)
+        seconds = time.process_time() - started
+        answers[name] = measure(np.column_stack([forecasts - radii, forecasts + radii]), forecasts, truths, ALPHA, seconds)
+    return answers
+
+
+def overview(title: str, games: list[dict[str, Figures]]) -> Table:
+    """A line a method: how it did over all games."""
+    rows = []
+    for name in games[0]:
+        mine = [game[name] for game in games]
+        relative = np.array([game[name].winkler / game["DtACI"].winkler for game in games])
+        off = [abs(one.coverage - 1.0 + ALPHA) for one in mine]
+        rows.append(
+            [
+                name,
+                f"{_mean(relative):.3f}",
+                f"{relative.max():.3f}",
+                f"{_mean([g[name].width / g['DtACI'].width for g in games]):.3f}",
+                f"{_mean([g[name].median_width / max(g['DtACI'].median_width, 1e-300) for g in games]):.3f}",
+                f"{np.mean(off):.4f}, {max(off):.4f}",
+                f"{np.nanmean([one.worst_100 for one in mine]):.3f}, {np.nanmax([one.worst_100 for one in mine]):.3f}",
+                f"{np.nanmean([one.worst_500 for one in mine]):.3f}, {np.nanmax([one.worst_500 for one in mine]):.3f}",
+                str(max(one.longest for one in mine)),
+                f"{100 * np.mean([one.infinite for one in mine]):.2f} %",
+                f"{np.median([one.microseconds for one in mine]):.2g}",
+            ]
+        )
+    header = ["method", "Winkler / DtACI's", "largest", "mean width", "median width", "coverage off by (mean, largest)"]
+    header += ["windows of 100", "windows of 500", "longest run of misses", "infinite", "µs a row"]
+    return Table(title, header, rows)
+
+
+def _mean(ratios: Any) -> float:
+    """Geometric."""
+    return float(np.exp(np.mean(np.log(np.maximum(ratios, 1e-300)))))
+
+
+def by_stream(who: str, games: dict[str, dict[str, Figures]]) -> Table:
+    """Winkler scores of each stream relative to DtACI's, and ours to the best peer's."""
+    rows = []
+    for stream, game in games.items():
+        best = min(game[name].winkler for name in PEERS)
+        cells = [f"{game[name].winkler / game['DtACI'].winkler:.3f}" for name in game]
+        rows.append(
+            [stream, *cells, f"{game[OURS].winkler / best:.3f}", f"{game[OURS].coverage:.4f}", f"{game[OURS].worst_500:.3f}"]
+        )
+    rows.append(
+        ["geometric mean"]
+        + [
+            f"{_mean([g[name].winkler / g['DtACI'].winkler for g in games.values()]):.3f}"
+            for name in next(iter(games.values()))
+        ]
+        + [f"{_mean([g[OURS].winkler / min(g[n].winkler for n in PEERS) for g in games.values()]):.3f}", "", ""]
+    )
+    header = ["stream", *next(iter(games.values())), "ours / best peer of the stream", "our coverage", "windows of 500"]
+    return Table(f"Winkler scores stream by stream, forecasts of {who}", header, rows)
+
+
+def all_levels(games: list[Stream]) -> Table:
+    """Our coverage at several levels at once, from the first row on."""
+    rows = []
+    for stream in games:
+        for who, forecasts in stream.forecasts.items():
+            bounds = SwordIntervals(LEVELS).interval_then_learn(forecasts, stream.truths, stream.rows)
+            y = stream.truths[:, None]
+            covered = ((bounds[:, :, 0] <= y) & (y <= bounds[:, :, 1])).mean(axis=0)
+            exact = float(np.mean(stream.truths == forecasts))
+            rows.append([stream.name, who, str(len(y)), *(f"{c:.4f}" for c in covered), f"{100 * exact:.0f} %"])
+    header = ["stream", "forecaster", "rows", *(f"{100 * level:g} %" for level in LEVELS), "truths equal to their forecast"]
+    remark = (
+        "All rows, five levels at once. A truth that equals its forecast exactly is covered by an interval of any width, even "
+        "of none: where that is frequent, coverage lies above the level, and nothing is to be gained from misses."
+    )
+    return Table("Coverage of SwordIntervals at five levels", header, rows, remark)
+
+
+def main(names: list[str]) -> None:
+    """Play, show, and write the file if all streams were played."""
+    games = streams(tuple(names) if names else None)
+    found = {who: {stream.name: play(stream, who) for stream in games} for who in FORECASTERS}
+    tables = [overview(f"All streams, forecasts of {who}", list(found[who].values())) for who in FORECASTERS]
+    tables += [by_stream(who, found[who]) for who in FORECASTERS]
+    tables.append(all_levels(games))
+    for table in tables:
+        print(table.plain(), flush=True)
+    if not names:
+        FILE.write_text(PREFACE + "\n" + "\n".join(table.markdown() for table in tables), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,54 @@
+"""What ``swordplay track`` runs, bit by bit: the estimator on the raw rows, where columns and classes join as they appear."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from swordplay.application.comparison.field import Field, Said
+from swordplay.base.types import Matrix
+from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.model import LinearModel
+
+
+def estimator(field: Field) -> Said:
+    """What SwordRegressor or SwordClassifier says."""
+    return _classes(field) if field.classes else _values(field)
+
+
+def _values(field: Field) -> Said:
+    model = LinearModel(field.widths[0])
+    parts = []
+    for first, stop in pairwise(sorted({*field.widths, len(field.rows)})):
+        if first:
+            model.widen(field.widths[first])
+        parts.append(model.predict_then_learn(_cut(field, first, stop, field.widths[first]), field.targets[first:stop]))
+    return field.scored(np.concatenate(parts))
+
+
+def _classes(field: Field) -> Said:
+    width, debuts = field.widths[0], field.debuts.tolist()
+    absent = np.setdiff1d(np.arange(field.classes), field.targets)
+    places = np.argsort(np.concatenate([field.targets[debuts], absent]))  # of each class, in the order in which they appear
+    labels = places[field.targets]
+    model = OneModelPerClass(lambda: LinearModel(width, loss="logistic"))
+    predictions, scores = np.empty(len(labels)), np.zeros((len(labels), max(2, field.classes)))
+    for first, stop in pairwise(sorted({*field.widths, *debuts, len(labels)})):
+        if first in field.widths:
+            width = field.widths[first]
+            for one in model.models:
+                one.widen(width)
+        model.grow(model.classes + (first in debuts))
+        told = model.scores_then_learn(_cut(field, first, stop, width), labels[first:stop])
+        predictions[first:stop] = model.probabilities(told).argmax(axis=1)
+        if len(model.models) == 1:
+            told = np.hstack([-told, told])
+        scores[first:stop, : told.shape[1]] = told
+    # back to the order of the field; of two classes, the second one is told
+    predictions = field.targets[debuts][predictions.astype(np.intp)].astype(np.float64)
+    return Said(predictions, scores[:, places] if len(field.streams) > 1 else scores[:, places[1:2]])
+
+
+def _cut(field: Field, first: int, stop: int, width: int) -> Matrix:
+    return np.ascontiguousarray(field.rows[first:stop, :width])

@@ -1,0 +1,187 @@
+"""Contestants of a classification, binary or not: classes join when they first appear."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+
+from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Played, Said, interleaved
+from swordplay.application.tracking.rungs import COUNT, Rungs
+from swordplay.application.tracking.task import MOST_CLASSES
+from swordplay.base import nested
+from swordplay.base.types import Matrix, State, Vector
+from swordplay.data.encoding.categories import codes_of
+from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.model import LinearModel
+
+NOT_WHOLE = "is not a whole number, and those before it were taken for classes; if it is an amount, say --task regression"
+ONE_TOO_MANY = f"is one class more than {MOST_CLASSES}; if it is an amount, say --task regression"
+SMALLEST_PROBABILITY = 1e-15
+"""Log losses stay finite."""
+LOG_LOSS, BRIER = "log loss", "Brier score"
+COUNTED = 6
+"""Classes whose shares are kept over time: a picture has no room for more."""
+
+
+@final
+class ClassContestants:
+    """The learner, the last class, the most frequent class so far, and gradient descent at every step size.
+
+    Parameters
+    ----------
+    dim
+        Number of columns.
+    target
+        Its name.
+    """
+
+    names = (LEARNER, NO_CHANGE, "majority class")
+    figures: tuple[str, ...] = (LOG_LOSS, BRIER, *(f"{what} {k}" for what in (SAID, WAS) for k in range(COUNTED)))
+    """Log losses, Brier scores (summed over classes), and how often each of the first classes was predicted and was true."""
+
+    def __init__(self, dim: int, target: str) -> None:
+        self.dim, self.target = dim, target
+        self.codes: dict[Any, int] = {}
+        """The code of each class (0, 1, ...), in the order in which they appeared."""
+        self.model = OneModelPerClass(self._make)
+        self.rungs = Rungs(dim)
+        self.last = -1.0
+
+    def _make(self) -> LinearModel:
+        return LinearModel(self.dim, loss="logistic")
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return self.model.classes > 0
+
+    @property
+    def models(self) -> Mapping[str, LinearModel]:
+        """The model of each class; of two, that of the second."""
+        return dict(self.model.named([self.shown(code) for code in range(self.model.classes)]))
+
+    @property
+    def coefficients(self) -> dict[int, Vector]:
+        """Of the log-odds for each class; of two classes, for the second."""
+        models = self.model.models
+        first = 1 if len(models) == 1 else 0
+        signs = [-1.0 if k < self.model.turned else 1.0 for k in range(len(models))]
+        return {
+            first + k: sign * model.engine.decision[: model.columns.dim]
+            for k, (sign, model) in enumerate(zip(signs, models, strict=True))
+        }
+
+    def targets(self, column: Any) -> Vector:
+        """Codes of the classes, NaN where missing; new ones get the next codes."""
+        found, values = codes_of(column)
+        for value in values:
+            self.codes.setdefault(value, len(self.codes))
+        codes = np.array([*(self.codes[value] for value in values), np.nan])
+        return np.asarray(codes[found])
+
+    def strange(self, column: Any, whole: bool) -> dict[int, str]:
+        """Rows of a pyarrow column that name no class, and why: of more than there may be, or no ``whole`` number."""
+        found, values = codes_of(column)
+        reasons: dict[int, str] = {}
+        room = MOST_CLASSES - len(self.codes)
+        for code, value in enumerate(values):
+            if whole and not float(value).is_integer():
+                reasons[code] = NOT_WHOLE
+            elif value not in self.codes:
+                if room <= 0:
+                    reasons[code] = ONE_TOO_MANY
+                room -= 1
+        return {int(row): reasons[int(found[row])] for row in np.flatnonzero(np.isin(found, list(reasons)))} if reasons else {}
+
+    def debuts(self, targets: Vector) -> list[int]:
+        """The first row of every class that has not been learned."""
+        new = range(self.model.classes, len(self.codes))
+        return sorted(int((targets == code).argmax()) for code in new)
+
+    def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
+        """Predict rows, each before it is learned."""
+        before, known = self.model.counts, ~np.isnan(targets)
+        labels = np.where(known, targets, 0.0).astype(np.intp)
+        chances = interleaved(self.model.predict_then_learn, self.model.predict, rows, labels, known)
+        said = _said(chances)
+        if not known.any():
+            return Played(said, np.empty(0), np.empty((0, 3)), np.empty((0, len(self.figures))), np.empty((0, 0)))
+        rows, targets, labels = (rows, targets, labels) if known.all() else (rows[known], targets[known], labels[known])
+        self.rungs.play_labels(rows, targets, rungs)
+        last = np.concatenate([[self.last], targets[:-1]])
+        self.last = float(targets[-1])
+        errors = np.column_stack([said.predictions[known], last, _majority(before, labels)]) != targets[:, None]
+        chances = chances if known.all() else chances[known]
+        right = chances[np.arange(len(labels)), labels]
+        losses = np.log(1.0 / np.maximum(right, SMALLEST_PROBABILITY))
+        squares = 1.0 - 2.0 * right
+        for k in range(chances.shape[1]):  # class by class, so that no sum depends on how the rows lie in memory
+            squares += chances[:, k] ** 2
+        figures = _figures(losses, squares, said.predictions[known], targets)
+        return Played(said, losses, errors.astype(np.float64), figures, np.empty((len(labels), 0)))
+
+    def debut(self, row: Matrix, target: Vector, rungs: Vector) -> Played | None:
+        """Everybody errs on a class that nobody has seen, and it counts as if it had had one chance in as many rows."""
+        chances, chance = self.model.predict(row) if self.started else None, 1.0 / (1.0 + self.model.counts.sum())
+        classes = self.model.classes + 1
+        self.model.grow(classes)
+        self.rungs.grow(classes)
+        self.play(row, target, np.zeros(COUNT))
+        if chances is None:
+            return None
+        rungs += 1.0
+        said, losses, squares = _said(chances), -np.log([chance]), 1.0 + np.square(chances).sum(axis=1)
+        return Played(said, losses, np.ones((1, 3)), _figures(losses, squares, said.predictions, target), np.empty((1, 0)))
+
+    def widen(self, dim: int) -> None:
+        """Make room for columns that appear late."""
+        self.dim = dim
+        for model in self.model.models:
+            model.widen(dim)
+        self.rungs.widen(dim)
+
+    def arrow(self, targets: Vector, known: Any) -> Any:
+        """Classes as a pyarrow array, null where not ``known``."""
+        codes = np.where(known, targets, 0).astype(np.int64)
+        return pa.array(list(self.codes)).take(pa.array(codes, mask=None if known.all() else ~known))
+
+    def shown(self, target: float) -> str:
+        """The name of a class."""
+        name = list(self.codes)[int(target)]
+        return f"{name:g}" if isinstance(name, float) else str(name)
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        parts = nested.put("model", self.model.state()) | nested.put("rungs", self.rungs.state())
+        return parts | {"last": self.last, "places": json.dumps(list(self.codes))}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.codes = {name: code for code, name in enumerate(json.loads(saved["places"]))}
+        self.model.load_state(nested.take("model", saved))
+        self.rungs.grow(self.model.classes)
+        self.rungs.load_state(nested.take("rungs", saved))
+        self.last = float(saved["last"])
+
+
+def _said(chances: Matrix) -> Said:
+    """The likeliest class of each row, the first one of several, and its probability."""
+    return Said(chances.argmax(axis=1).astype(np.float64), chances.max(axis=1))
+
+
+def _figures(losses: Vector, squares: Vector, said: Vector, targets: Vector) -> Matrix:
+    """Log losses, Brier scores, and what was predicted and true among the first classes."""
+    codes = np.arange(float(COUNTED))
+    return np.column_stack([losses, squares, said[:, None] == codes, targets[:, None] == codes])
+
+
+def _majority(counts: Vector, labels: Any) -> Any:
+    """The most frequent class before each row."""
+    seen = np.zeros((len(labels), len(counts)))
+    seen[np.arange(1, len(labels)), labels[:-1]] = 1.0
+    seen[0] += counts
+    return np.cumsum(seen, axis=0).argmax(axis=1)

@@ -1,0 +1,140 @@
+"""Intervals of an estimator: learned beside its model, from the first time that they are asked for.
+
+A model that nobody asks for intervals pays nothing for them. It only remembers its last predictions and truths, so that a level
+which is asked for later finds something to begin with: they are replayed, without their columns, which are gone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from swordplay.base import state
+from swordplay.base.arguments import LARGEST
+from swordplay.base.state import Range
+from swordplay.base.types import Array, Matrix, State, Vector
+from swordplay.intervals import SwordIntervals
+
+MOST_PAIRS = 1000
+"""Predictions and truths that are remembered."""
+MOST_COLUMNS = 64
+"""Of wider rows the intervals look at no column: most of them would be words, and none of much use alone."""
+PREFIX = "band."
+"""How the names of all this begin in a file."""
+
+Level = float | tuple[float, ...]
+
+
+class Bands:
+    """The intervals of one model: for each level that was asked for, and what a new one begins with."""
+
+    def __init__(self) -> None:
+        self.pairs: Matrix = np.empty((0, 2))
+        """The last predictions and their truths, the oldest first, shape ``(n, 2)``."""
+        self.by_level: dict[Level, SwordIntervals] = {}
+
+    def learn(self, predictions: Vector, targets: Vector, rows: Any) -> None:
+        """Rows that were predicted, each before it was learned."""
+        predictions = _tame(predictions)
+        for band in self.by_level.values():
+            band.interval_then_learn(predictions, targets, _columns(band, rows))
+        self._remember(predictions, targets)
+
+    def interval_then_learn(self, level: Any, predictions: Vector, targets: Vector, rows: Any) -> Array:
+        """The same, and the intervals that a level would have given, shape ``(T, 2)``."""
+        predictions = _tame(predictions)
+        asked = self._band(level, rows)
+        bounds = asked.interval_then_learn(predictions, targets, _columns(asked, rows))
+        for band in self.by_level.values():
+            if band is not asked:
+                band.interval_then_learn(predictions, targets, _columns(band, rows))
+        self._remember(predictions, targets)
+        return bounds
+
+    def intervals(self, level: Any, predictions: Vector, rows: Any) -> Array:
+        """Intervals of rows to come, each as if it were the next one, shape ``(T, 2)``."""
+        band = self._band(level, rows)
+        return band.intervals(_tame(predictions), _columns(band, rows) if band.rows else None)
+
+    def of_block(self, level: Any, predictions: Vector) -> Array:
+        """Intervals of a block of rows to come: by the quantile of the last residuals, as far from the first row as the last.
+
+        The level's own rank among n residuals, as in split conformal prediction; infinite where there are too few of them.
+        """
+        levels = SwordIntervals(level).level
+        sizes = np.sort(np.abs(self.pairs[:, 1] - self.pairs[:, 0]))
+        ranks = [math.ceil(each * (len(sizes) + 1)) for each in np.atleast_1d(np.array(levels)).tolist()]
+        radii = np.array([sizes[rank - 1] if rank <= len(sizes) else np.inf for rank in ranks])
+        bounds = np.stack([predictions[:, None] - radii, predictions[:, None] + radii], axis=2)
+        return bounds if isinstance(levels, tuple) else bounds[:, 0]
+
+    def state(self) -> State:
+        """All of it under names that begin with :data:`PREFIX`."""
+        flat: State = {f"{PREFIX}pairs": self.pairs.copy()}
+        for place, (level, band) in enumerate(self.by_level.items()):
+            flat[f"{PREFIX}{place}.level"] = np.array(level)
+            flat |= {f"{PREFIX}{place}.{name}": value for name, value in band.state().items()}
+        return flat
+
+    @classmethod
+    def of_state(cls, saved: Mapping[str, Any]) -> Bands:
+        """What was saved; files from before there were intervals have nothing of the kind."""
+        bands = cls()
+        if f"{PREFIX}pairs" not in saved:
+            return bands
+        pairs = np.array(saved[f"{PREFIX}pairs"], dtype=np.float64)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) > MOST_PAIRS:
+            raise ValueError(f"{PREFIX}pairs must have shape (n, 2) with n up to {MOST_PAIRS}, got {pairs.shape}.")
+        state.require(f"{PREFIX}pairs", pairs, Range(-LARGEST, LARGEST))
+        bands.pairs = pairs
+        place = 0
+        while f"{PREFIX}{place}.level" in saved:
+            own = f"{PREFIX}{place}."
+            band = SwordIntervals(np.asarray(saved[f"{own}level"]).tolist())
+            entries = {name.removeprefix(own): value for name, value in saved.items() if name.startswith(own)}
+            del entries["level"]
+            band.load_state(entries)
+            bands.by_level[band.level] = band
+            place += 1
+        return bands
+
+    def _band(self, level: Any, rows: Any) -> SwordIntervals:
+        """The intervals of a level, begun with what is remembered if they are new."""
+        fresh = SwordIntervals(level)
+        if fresh.level not in self.by_level:
+            if len(self.pairs):
+                width = rows.shape[1] if _useful(rows) else 0
+                predictions, targets = self.pairs.T
+                fresh.interval_then_learn(predictions, targets, np.full((len(targets), width), np.nan) if width else None)
+            self.by_level[fresh.level] = fresh
+        return self.by_level[fresh.level]
+
+    def _remember(self, predictions: Vector, targets: Vector) -> None:
+        new = np.column_stack([predictions[-MOST_PAIRS:], targets[-MOST_PAIRS:]])
+        self.pairs = np.concatenate([self.pairs, new])[-MOST_PAIRS:]
+
+
+def _tame(predictions: Vector) -> Vector:
+    """Predictions as intervals take them; of targets near the largest that are allowed, they may lie beyond."""
+    return np.clip(predictions, -LARGEST, LARGEST)
+
+
+def _useful(rows: Any) -> bool:
+    return isinstance(rows, np.ndarray) and rows.shape[1] <= MOST_COLUMNS
+
+
+def _columns(band: SwordIntervals, rows: Any) -> Matrix | None:
+    """The columns of rows that intervals look at; those that a table gained since are new to them, too."""
+    known = band.columns
+    if known is None:
+        return rows if _useful(rows) else None
+    if known == 0:
+        return None
+    dense = np.asarray(rows, dtype=np.float64)
+    if MOST_COLUMNS >= dense.shape[1] > known:
+        band.widen(dense.shape[1])
+        return dense
+    return dense[:, :known]

@@ -1,0 +1,77 @@
+"""Intervals that were given and wait for their truths, which may come late and in any order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from swordplay.base import arguments
+from swordplay.base.state import Range, require
+from swordplay.base.types import Array, State, Vector
+
+MOST = 4096
+"""Intervals that are remembered; older ones are forgotten."""
+
+
+class Given:
+    """The last intervals that were given, by their predictions.
+
+    Of several for the same prediction, the newest is taken first: where the truths of some rows never come, theirs are not
+    mistaken for those of later rows.
+    """
+
+    def __init__(self) -> None:
+        self._bounds: dict[int, tuple[float, Array]] = {}
+        """By serial number, the oldest first."""
+        self._serials: dict[float, deque[int]] = {}
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._bounds)
+
+    def put(self, prediction: float, bounds: Array) -> None:
+        """Remember the interval of each level, shape ``(levels, 2)``, for a prediction."""
+        self._bounds[self._next] = prediction, bounds
+        self._serials.setdefault(prediction, deque()).append(self._next)
+        self._next += 1
+        if len(self._bounds) > MOST:
+            oldest = next(iter(self._bounds))
+            self._drop(oldest, self._serials[self._bounds[oldest][0]].popleft)
+
+    def take(self, prediction: float) -> Array | None:
+        """The newest interval that was given for a prediction, forgotten from now on; None if there is none."""
+        if prediction not in self._serials:
+            return None
+        return self._drop(self._serials[prediction][-1], self._serials[prediction].pop)
+
+    def _drop(self, serial: int, forget: Any) -> Array:
+        prediction, bounds = self._bounds.pop(serial)
+        forget()
+        if not self._serials[prediction]:
+            del self._serials[prediction]
+        return bounds
+
+    def state(self, levels: int) -> State:
+        """Predictions and their intervals, the oldest first."""
+        waiting = list(self._bounds.values())
+        bounds = np.array([bounds for _, bounds in waiting]).reshape(len(waiting), levels, 2)
+        return {"predictions": np.array([prediction for prediction, _ in waiting], dtype=np.float64), "bounds": bounds}
+
+    @classmethod
+    def of_state(cls, saved: Mapping[str, Any], levels: int) -> Given:
+        """What was saved, checked."""
+        predictions: Vector = np.array(saved["predictions"], dtype=np.float64)
+        bounds: Array = np.array(saved["bounds"], dtype=np.float64)
+        if predictions.ndim != 1 or len(predictions) > MOST or bounds.shape != (len(predictions), levels, 2):
+            raise ValueError(f"state['given.bounds'] must have shape ({len(predictions)}, {levels}, 2), got {bounds.shape}.")
+        require("given.predictions", predictions, Range(-arguments.LARGEST, arguments.LARGEST))
+        require("given.bounds", bounds, Range(-np.inf, np.inf))
+        if not ((bounds[..., 0] <= predictions[:, None]) & (predictions[:, None] <= bounds[..., 1])).all():
+            raise ValueError("state['given.bounds'] has an interval that does not hold its prediction. Load an earlier state.")
+        given = cls()
+        for prediction, each in zip(predictions.tolist(), bounds, strict=True):
+            given.put(prediction, each)
+        return given

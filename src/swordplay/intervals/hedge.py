@@ -1,0 +1,46 @@
+"""Weights of ``STEPS`` experts by what they have lost, as loops that become vector instructions."""
+
+from __future__ import annotations
+
+import math
+
+from swordplay.base.compiling import exact, expert_loop
+from swordplay.base.types import Vector
+from swordplay.engine.scalar import fading
+from swordplay.intervals.layout import STEPS
+
+
+@expert_loop
+def weigh(losses: Vector, lowest: float, sharpness: float, shares: Vector) -> None:
+    """exp(-sharpness (loss - lowest)) of each expert."""
+    for k in range(STEPS):
+        shares[k] = fading(sharpness * (lowest - losses[k]))
+
+
+@exact
+def least(losses: Vector) -> float:
+    """The smallest loss."""
+    answer = math.inf
+    for k in range(STEPS):
+        answer = min(answer, losses[k])
+    return answer
+
+
+@exact
+def summed(shares: Vector) -> float:
+    """Their sum, in two halves that do not wait for each other."""
+    even = odd = 0.0
+    for k in range(0, STEPS, 2):
+        even += shares[k]
+        odd += shares[k + 1]
+    return even + odd
+
+
+@exact
+def dot(shares: Vector, answers: Vector) -> float:
+    """The sum of products, likewise."""
+    even = odd = 0.0
+    for k in range(0, STEPS, 2):
+        even += shares[k] * answers[k]
+        odd += shares[k + 1] * answers[k + 1]
+    return even + odd

@@ -1,0 +1,72 @@
+"""Forecasts, truths and columns as callers hand them in, made clean or refused in words."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from swordplay.base import arguments
+from swordplay.base.arguments import LARGEST, shown
+from swordplay.base.types import Array, Matrix, Vector
+
+
+def number(name: str, value: Any) -> float:
+    """A finite number that is not huge."""
+    clean = arguments.real(name, value)
+    if abs(clean) > LARGEST:
+        _refuse_huge(name, clean)
+    return clean
+
+
+def numbers(name: str, values: Any) -> Vector:
+    """Finite numbers that are not huge, shape ``(T,)``."""
+    clean = np.ascontiguousarray(arguments.array(name, values, ndim=1))
+    if len(clean) and max(clean.max(), -clean.min()) > LARGEST:
+        _refuse_huge(name, clean[np.abs(clean) > LARGEST][0])
+    return clean
+
+
+def row(features: Any, known: int | None) -> Matrix:
+    """The columns of one row, shape ``(1, d)``; see :func:`rows`."""
+    if features is not None and np.ndim(features) != 1:
+        raise ValueError(f"features must have shape (d,), got {np.shape(features)}. Give the columns of one row.")
+    return rows(None if features is None else [features], 1, known)
+
+
+def rows(features: Any, count: int, known: int | None) -> Matrix:
+    """Columns of rows, shape ``(T, d)``: finite or missing (NaN), as many as are known; none without features."""
+    if features is None:
+        clean: Matrix = np.empty((count, 0))
+    else:
+        raw = arguments.unmasked("features", features)
+        if raw.dtype.kind not in "fiub":
+            raise TypeError(f"features must hold real numbers, got dtype {raw.dtype}. Encode or convert them first.")
+        if raw.ndim != 2 or len(raw) != count:
+            raise ValueError(f"features must have shape (T, d) with T = {count}, got {raw.shape}. Give one row per prediction.")
+        clean = np.ascontiguousarray(raw, dtype=np.float64)
+        huge = np.abs(clean) > LARGEST  # NaN is not
+        if huge.any():
+            _refuse_huge("features", clean[huge][0])
+    if known is not None and clean.shape[1] != known:
+        raise ValueError(f"features must have {known} column(s), as in the rows that were learned, got {clean.shape[1]}.")
+    return clean
+
+
+def judged(given: Any, places: Any) -> Array:
+    """An interval that the caller says was given, shape ``(levels, 2)``; ``places`` says where each level stands there."""
+    try:
+        lower, upper = (np.atleast_1d(np.array(end, dtype=np.float64)) for end in given)
+    except (TypeError, ValueError):
+        raise TypeError(f"given must be a pair (lower, upper), got {shown(given)}.") from None
+    if lower.shape != places.shape or upper.shape != places.shape:
+        raise ValueError(f"given must have {len(places)} lower and upper end(s), got {shown(given)}.")
+    if not (lower <= upper).all():
+        raise ValueError(f"given must not have a lower end above the upper, nor NaN, got {shown(given)}. Swap or drop them.")
+    bounds = np.empty((len(lower), 2))
+    bounds[places] = np.column_stack([lower, upper])
+    return bounds
+
+
+def _refuse_huge(name: str, value: float) -> NoReturn:
+    raise ValueError(f"{name} must lie between -{LARGEST:g} and {LARGEST:g}, got {value:g}. Drop or repair it, or rescale.")

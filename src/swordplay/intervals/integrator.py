@@ -1,0 +1,49 @@
+"""The integrator: it counts misses and holds every window of rows to its level, whatever the shape and the scale say.
+
+The balance of a level that allows a share alpha of misses starts at 0 and changes by (1 if missed, else 0) - alpha. From LIMIT
+on the interval is everything, and cannot miss. From -LIMIT down it is the prediction alone, and misses unless the truth is just
+that: such a hit leaves the balance as it is. In between the balance widens and narrows the interval. So it never leaves
+[-LIMIT - alpha, LIMIT + 1 - alpha], and no window of rows has more than 2 LIMIT + 1 misses beyond its share (docs/theory.md).
+"""
+
+from __future__ import annotations
+
+import math
+
+from swordplay.base.compiling import part
+from swordplay.base.types import Vector
+from swordplay.intervals.layout import BEND, FEW, GAIN, LARGEST_RAW_SCORE, LARGEST_SCORE, LIMIT, ROWS, SCORE, TINY, TYPICAL
+
+POINT = -1.0
+"""A radius that stands for an interval of the prediction alone."""
+
+
+@part
+def answer(balance: float) -> float:
+    """How much wider than the scale says, relatively."""
+    near = balance / LIMIT
+    return GAIN * balance * (1.0 + BEND * near * near)
+
+
+@part
+def radius(alpha: float, quantile: float, balance: float, live: Vector) -> float:
+    """How many spreads wide the interval is on either side: infinite for everything, :data:`POINT` for the prediction alone."""
+    if live[ROWS] < FEW or balance >= LIMIT:
+        return math.inf
+    if balance <= -LIMIT:
+        return POINT
+    if live[TYPICAL] > TINY and not live[SCORE] > 0.0:  # no score is known yet: as far as intervals reach
+        return LARGEST_RAW_SCORE
+    own = quantile + max(quantile, live[SCORE]) * answer(balance)
+    # Of n scores the next one exceeds the largest with a chance of 1/(n + 1): before that is below alpha, no quantile is known.
+    if (live[ROWS] + 1.0) * alpha < 1.0:
+        own = max(own, live[LARGEST_SCORE])
+    return float(max(own, 0.0))
+
+
+@part
+def settled(alpha: float, balance: float, missed: bool) -> float:
+    """The balance after a row."""
+    if missed:
+        return balance + (1.0 - alpha)
+    return balance if balance <= -LIMIT else balance - alpha

@@ -1,0 +1,121 @@
+"""What intervals know, as a named tuple of arrays that the kernel writes into, and what a saved one may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay.base import arguments, state
+from swordplay.base.state import COUNT, Range, require
+from swordplay.base.types import Array, Matrix, State, Vector
+from swordplay.intervals import layout
+from swordplay.intervals.given import MOST
+
+FARTHEST = 1e63
+"""Residuals are differences of numbers of 1e60 at the most; coefficients are sums of some of their shares."""
+VAST = 1e300
+SIZE, PLACE = Range(0.0, FARTHEST), Range(-FARTHEST, FARTHEST)
+RANGES = {
+    "location": PLACE,
+    "spread": PLACE,
+    "losses": Range(0.0, layout.LARGEST_LOSS * layout.MEMORY * (1.0 + 1e-9)),
+    "radii": Range(0.0, VAST),
+    "debts": Range(0.0, VAST),
+    "balances": Range(-layout.LIMIT - 1.0 - MOST, layout.LIMIT + 1.0 + MOST),
+    "centers": PLACE,
+    "spreads": SIZE,
+    "counts": COUNT,
+}
+"""What the entries of a saved state may hold."""
+LIVE_RANGES = (
+    ("rows", slice(layout.ROWS, layout.ROWS + 1), COUNT),
+    ("last residual", slice(layout.LAST, layout.LAST + 1), PLACE),
+    ("usual size", slice(layout.TYPICAL, layout.TYPICAL + 1), SIZE),
+    ("sizes of late", slice(layout.LATE, layout.SCORE), SIZE),
+    ("scores", slice(layout.SCORE, layout.LARGEST), Range(0.0, layout.LARGEST_RAW_SCORE)),
+    ("largest residual", slice(layout.LARGEST, layout.LIVE), SIZE),
+)
+
+
+class Memory(NamedTuple):
+    """The arrays of the layout, then what is known of the caller's columns (as ``engine.scaling`` follows them)."""
+
+    live: Vector
+    location: Array
+    spread: Array
+    losses: Array
+    radii: Matrix
+    debts: Matrix
+    balances: Vector
+    centers: Vector
+    spreads: Vector
+    counts: Vector
+    first: Matrix
+    """The first values of each column, sorted."""
+
+    @classmethod
+    def fresh(cls, levels: int, columns: int) -> Memory:
+        """What is known before the first row."""
+        from swordplay.engine.scaling import WARM_UP  # numba is imported with the first row
+
+        shape = layout.SETS, layout.OWN + columns, layout.STEPS
+        return cls(
+            live=np.zeros(layout.LIVE),
+            location=np.zeros(shape),
+            spread=np.zeros(shape),
+            losses=np.zeros((2, layout.SETS, layout.STEPS)),
+            radii=np.zeros((levels, layout.STEPS)),
+            debts=np.zeros((levels, layout.STEPS)),
+            balances=np.zeros(levels),
+            centers=np.zeros(columns),
+            spreads=np.zeros(columns),
+            counts=np.zeros(columns),
+            first=np.zeros((WARM_UP, columns)),
+        )
+
+    @property
+    def columns(self) -> int:
+        """How many columns the caller gives."""
+        return len(self.centers)
+
+    def widened(self, columns: int) -> Memory:
+        """The same knowledge with room for more columns, behind the others."""
+        new = Memory.fresh(len(self.balances), columns)
+        for name in ("centers", "spreads", "counts"):
+            getattr(new, name)[: self.columns] = getattr(self, name)
+        new.first[:, : self.columns] = self.first
+        for name in ("location", "spread"):
+            getattr(new, name)[:, : layout.OWN + self.columns] = getattr(self, name)
+        return new._replace(live=self.live, losses=self.losses, radii=self.radii, debts=self.debts, balances=self.balances)
+
+    def copied(self) -> Memory:
+        """Arrays of its own."""
+        return Memory(*(array.copy() for array in self))
+
+    def state(self) -> State:
+        """All of it by name; copies."""
+        return state.flatten(self)
+
+    @classmethod
+    def of_state(cls, saved: Mapping[str, Any], levels: int) -> Memory:
+        """What was saved, checked: kernels trust their numbers.
+
+        Raises
+        ------
+        ValueError
+            If an entry is missing, of another shape, or holds a number that no rows lead to.
+        """
+        columns = state.length("centers", saved)
+        if columns > np.size(saved.get("location", ())):  # room is made for so many
+            raise ValueError(f"state['centers'] has {columns} columns, and there are coefficients for fewer. {state.DAMAGED}")
+        memory = state.restore(cls.fresh(levels, columns), saved)
+        for name, allowed in RANGES.items():
+            require(name, getattr(memory, name), allowed)
+        for name, where, allowed in LIVE_RANGES:
+            require(f"live: {name}", memory.live[where], allowed)
+        from swordplay.engine.scaling import SETTLED  # numba is imported with the first row
+
+        require("first", np.where(memory.first == SETTLED, 0.0, memory.first), Range(-arguments.LARGEST, arguments.LARGEST))
+        return memory

@@ -1,0 +1,116 @@
+"""The kernel: intervals for rows, each said before its row is learned.
+
+One kernel does everything, so that a row gets the same bits whether it comes alone or among others, and whether its interval is
+asked for before or while it is learned.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from swordplay.base.compiling import kernel, part
+from swordplay.base.types import Matrix, Vector
+from swordplay.engine.scaling import follow_row, scale_row
+from swordplay.intervals import integrator, scale, shape
+from swordplay.intervals.integrator import POINT
+from swordplay.intervals.layout import FEW, GIVE, LARGEST, LARGEST_RATIO, LEARN, OWN, REACH, ROWS, TINY, TYPICAL
+
+CLIP = LARGEST_RATIO
+"""Of the scaled columns."""
+
+
+@part
+def say(
+    prediction: float, location: float, spread: float, alphas: Vector, live: Vector, radii: Matrix, debts: Matrix,
+    balances: Vector, shares: Vector, bounds: Any,
+) -> None:  # fmt: skip
+    """The interval of each level, from the narrowest to the widest: none is narrower than the one before it."""
+    widest = POINT
+    for i in range(len(alphas)):
+        quantile = scale.quantile(alphas[i], radii[i], debts[i], shares)
+        widest = max(widest, integrator.radius(alphas[i], quantile, balances[i], live))
+        if widest == math.inf:
+            bounds[i, 0], bounds[i, 1] = -math.inf, math.inf
+        elif widest == POINT:
+            bounds[i, 0] = bounds[i, 1] = prediction
+        else:
+            half = min(widest * spread, REACH * live[LARGEST])
+            bounds[i, 0] = min(prediction, prediction + location - half)
+            bounds[i, 1] = max(prediction, prediction + location + half)
+
+
+@part
+def settle(target: float, alphas: Vector, balances: Vector, bounds: Any) -> None:
+    """Count the misses."""
+    for i in range(len(alphas)):
+        missed = target < bounds[i, 0] or target > bounds[i, 1]
+        balances[i] = integrator.settled(alphas[i], balances[i], missed)
+
+
+@part
+def learn(
+    residual: float, location: float, spread: float, alphas: Vector, live: Vector, places: Any, spreads: Any, losses: Any,
+    radii: Matrix, debts: Matrix, row: Vector, answers: Any,
+) -> None:  # fmt: skip
+    """Let scale and shape learn from a residual; the first few are only looked at."""
+    first = live[ROWS] < FEW
+    shape.remember(residual, live)
+    if not first:
+        seen = shape.clipped(residual, live)
+        unit = live[TYPICAL]
+        score = scale.score_of(seen - location, spread)
+        usual = scale.usual_score(score, live)
+        if usual > 0.0:
+            score = scale.clipped_score(score, usual)
+            for i in range(len(alphas)):
+                scale.pursue(alphas[i], score, usual, radii[i], debts[i])
+            scale.follow_score(score, live)
+        if unit > TINY:
+            shape.learn(places, losses[0], row, seen, unit, answers[0])
+            shape.learn(spreads, losses[1], row, abs(seen - location), unit, answers[1])
+        shape.follow(seen, live)
+    live[ROWS] += 1.0
+
+
+@kernel
+def play(
+    mode: int,
+    alphas: Vector,
+    live: Vector,
+    places: Any,
+    spreads: Any,
+    losses: Any,
+    radii: Matrix,
+    debts: Matrix,
+    balances: Vector,
+    column_centers: Vector,
+    column_spreads: Vector,
+    column_counts: Vector,
+    column_first: Matrix,
+    columns: Matrix,
+    predictions: Vector,
+    targets: Vector,
+    row: Vector,
+    answers: Any,
+    bounds: Any,
+) -> None:
+    """Go through rows in their order: say intervals, learn, or both (``GIVE``, ``LEARN``, ``BOTH`` of the layout).
+
+    ``columns`` has shape ``(T, d)``, ``bounds`` ``(T, levels, 2)``; ``row`` ``(OWN + d,)`` and ``answers`` ``(3, SETS, STEPS)``
+    are scratch. With ``GIVE`` the targets are not looked at and nothing else changes; with ``LEARN`` the bounds are those that
+    were given.
+    """
+    shares = answers[2, 0]
+    for t in range(len(predictions)):
+        shape.own_columns(live, row)
+        scale_row(columns[t], column_centers, column_spreads, CLIP, row[OWN:])
+        location = shape.guess(places, losses[0], row, answers[0], shares)
+        spread = shape.floored(shape.guess(spreads, losses[1], row, answers[1], shares), live)
+        if mode != LEARN:
+            say(predictions[t], location, spread, alphas, live, radii, debts, balances, shares, bounds[t])
+        if mode != GIVE:
+            settle(targets[t], alphas, balances, bounds[t])
+            residual = targets[t] - predictions[t]
+            learn(residual, location, spread, alphas, live, places, spreads, losses, radii, debts, row, answers)
+            follow_row(columns[t], column_centers, column_spreads, column_counts, column_first, CLIP)

@@ -1,0 +1,188 @@
+"""The shape of an interval: where the residual is likely to lie, and how far from there, told by the row's columns.
+
+Residual r = target - prediction. A row of the shape is a = (1, last residual, usual sizes of late, scaled columns), the sizes
+relative to the usual size u. For location and spread alike, experts (w, eta) go a share eta of the way to what was seen,
+
+    w <- w + eta (seen - <w, a>) a / norm(a)^2,
+
+with ``STEPS`` step sizes for each of ``SETS`` choices of columns, and a Hedge that forgets weighs them by their squared errors.
+What is seen is the residual for the location, and its distance from the location that was said for the spread.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from swordplay.base.compiling import exact, expert_loop, part
+from swordplay.base.types import Matrix, Vector
+from swordplay.intervals.hedge import dot, least, summed, weigh
+from swordplay.intervals.layout import (
+    FALL,
+    FEW,
+    FLOOR,
+    LARGEST,
+    LARGEST_LOSS,
+    LARGEST_RATIO,
+    LAST,
+    LATE,
+    LATELY,
+    MEMORY,
+    NEWEST,
+    OUTLIER,
+    OWN,
+    PACE,
+    PACES,
+    ROWS,
+    SETS,
+    SHARPNESS,
+    STEPS,
+    TINY,
+    TYPICAL,
+)
+
+
+@part
+def own_columns(live: Vector, row: Vector) -> None:
+    """The columns made of past residuals, in front of the row of the shape."""
+    unit = live[TYPICAL]
+    row[0] = 1.0
+    if not unit > TINY:
+        row[1] = row[2] = row[3] = row[4] = 0.0
+        return
+    row[1] = min(max(live[LAST] / unit, -LARGEST_RATIO), LARGEST_RATIO)
+    for k in range(len(PACES)):
+        row[2 + k] = min(live[LATE + k] / unit, LARGEST_RATIO) - 1.0
+
+
+@part
+def columns_of(which: int, width: int) -> int:
+    """How many columns a kind of experts looks at."""
+    return 1 if which == 0 else OWN if which == 1 else width
+
+
+@expert_loop
+def dots(weights: Any, row: Vector, columns: int, answers: Vector) -> None:
+    """<w, a> for the experts of one kind, which look at the first columns only."""
+    for k in range(STEPS):
+        answers[k] = 0.0
+    for j in range(columns):
+        for k in range(STEPS):
+            answers[k] += weights[j, k] * row[j]
+
+
+@expert_loop
+def moves(weights: Any, row: Vector, columns: int, seen: float, norm: float, answers: Vector) -> None:
+    """w <- w + eta (seen - <w, a>) a / norm(a)^2, with eta = 1/2, 1/4, ...; ``answers`` become the factors of a."""
+    step = 1.0
+    for k in range(STEPS):
+        step *= 0.5
+        answers[k] = step * (seen - answers[k]) / norm
+    for j in range(columns):
+        for k in range(STEPS):
+            weights[j, k] += answers[k] * row[j]
+
+
+@part
+def mixed(losses: Matrix, answers: Matrix, shares: Vector) -> float:
+    """Mean of the experts' answers, weighted by exp(-SHARPNESS loss); ``shares`` is scratch."""
+    lowest = math.inf
+    for i in range(SETS):
+        lowest = min(lowest, least(losses[i]))
+    total = value = 0.0
+    for i in range(SETS):
+        weigh(losses[i], lowest, SHARPNESS, shares)
+        total += summed(shares)
+        value += dot(shares, answers[i])
+    return value / total
+
+
+@part
+def guess(weights: Any, losses: Matrix, row: Vector, answers: Matrix, shares: Vector) -> float:
+    """What the experts of location, or of spread, say together; ``answers`` keeps what each says."""
+    for i in range(SETS):
+        dots(weights[i], row, columns_of(i, len(row)), answers[i])
+    return mixed(losses, answers, shares)
+
+
+@expert_loop
+def pay(losses: Vector, answers: Vector, seen: float, unit: float) -> None:
+    """Add the squared errors, in usual sizes, to losses that fade."""
+    for k in range(STEPS):
+        off = (seen - answers[k]) / unit
+        losses[k] = (1.0 - 1.0 / MEMORY) * losses[k] + min(off * off, LARGEST_LOSS)
+
+
+@part
+def learn(weights: Any, losses: Matrix, row: Vector, seen: float, unit: float, answers: Matrix) -> None:
+    """Let every expert lose what it was off by, and move."""
+    for i in range(SETS):
+        pay(losses[i], answers[i], seen, unit)
+        columns = columns_of(i, len(row))
+        norm = 0.0
+        for j in range(columns):
+            norm += row[j] * row[j]
+        moves(weights[i], row, columns, seen, norm, answers[i])
+
+
+@part
+def floored(spread: float, live: Vector) -> float:
+    """A spread that is not too small."""
+    return float(max(spread, FLOOR * live[TYPICAL]))
+
+
+@exact
+def middle_of_newest(live: Vector, count: int) -> float:
+    """Lower median of the first ``count`` of the newest sizes."""
+    answer = 0.0
+    for i in range(count):
+        below = same = 0
+        for j in range(count):
+            below += 1 if live[NEWEST + j] < live[NEWEST + i] else 0
+            same += 1 if live[NEWEST + j] == live[NEWEST + i] else 0
+        if below <= (count - 1) // 2 < below + same:
+            answer = float(live[NEWEST + i])
+    return answer
+
+
+@part
+def clipped(residual: float, live: Vector) -> float:
+    """A residual as it is learned from: at most ``OUTLIER`` usual ones, or ``LATELY`` of the last few."""
+    if not live[TYPICAL] > TINY:  # all were 0 so far
+        return residual
+    most = max(OUTLIER * live[TYPICAL], LATELY * middle_of_newest(live, FEW))
+    return float(min(max(residual, -most), most))
+
+
+@part
+def remember(residual: float, live: Vector) -> None:
+    """Put a residual among the newest; the first few are measured by their median."""
+    rows = int(live[ROWS])
+    live[NEWEST + rows % FEW] = abs(residual)
+    if rows < FEW:
+        usual = middle_of_newest(live, rows + 1)
+        live[TYPICAL] = usual
+        for k in range(len(PACES)):
+            live[LATE + k] = usual
+        live[LAST] = min(max(residual, -OUTLIER * usual), OUTLIER * usual)
+        live[LARGEST] = OUTLIER * usual
+    else:
+        live[LARGEST] = max(abs(residual), (1.0 - 1.0 / MEMORY) * live[LARGEST])
+
+
+@part
+def follow(residual: float, live: Vector) -> None:
+    """Let the usual sizes follow a clipped residual. One of 0 tells nothing about how large others will be."""
+    live[LAST] = residual
+    size = abs(residual)
+    if not size > TINY:
+        return
+    if not live[TYPICAL] > TINY:  # all were 0 so far
+        live[TYPICAL] = size
+        for k in range(len(PACES)):
+            live[LATE + k] = size
+        return
+    live[TYPICAL] += max(1.0 / (live[ROWS] + 1.0), PACE) * (size - live[TYPICAL])
+    for k in range(len(PACES)):
+        live[LATE + k] += PACES[k] * (size - live[LATE + k])
+    live[TYPICAL] = min(live[TYPICAL], FALL * live[LATE + 1])

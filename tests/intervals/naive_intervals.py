@@ -1,0 +1,132 @@
+"""Intervals once more, in plain Python from the formulas of the docs: slow, and easy to read."""
+
+import math
+
+import numpy as np
+
+from swordplay.engine.scaling import WARM_UP, scale_and_follow
+
+STEP_SIZES = [2.0**-k for k in range(1, 9)]
+PACES = [0.5, 0.1, 0.02]
+
+
+def clip(value, limit):
+    return max(-limit, min(limit, value))
+
+
+def scaled_columns(rows):
+    d = rows.shape[1]
+    answer, norms = np.empty((len(rows), d)), np.empty(len(rows))
+    scale_and_follow(rows, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros((WARM_UP, d)), 5.0, answer, norms)
+    return answer
+
+
+class Follower:
+    """Experts that go a share of the way to what is seen, weighed by their squared errors."""
+
+    def __init__(self, width):
+        self.experts = [(step, np.zeros(columns)) for columns in (1, 5, width) for step in STEP_SIZES]
+        self.losses = [0.0] * len(self.experts)
+
+    def guess(self, row):
+        self.said = [float(w @ row[: len(w)]) for _, w in self.experts]
+        shares = np.exp(-0.1 * (np.array(self.losses) - min(self.losses)))
+        return float(shares @ self.said / shares.sum())
+
+    def learn(self, row, seen, unit):
+        for k, (step, w) in enumerate(self.experts):
+            off = seen - self.said[k]
+            self.losses[k] = (1 - 1 / 500) * self.losses[k] + min((off / unit) ** 2, 100.0)
+            part = row[: len(w)]
+            w += step * off * part / (part @ part)
+
+
+class Level:
+    """The scale and the balance of one level."""
+
+    def __init__(self, level):
+        self.alpha = 1 - level
+        self.radii, self.debts, self.balance = [0.0] * 8, [0.0] * 8, 0.0
+
+    def radius(self, rows, usual, usual_score, largest_score):
+        if rows < 5 or self.balance >= 9.5:
+            return math.inf
+        if self.balance <= -9.5:
+            return -1.0
+        if usual > 1e-300 and usual_score == 0:
+            return 1e12
+        shares = np.exp(-0.1 / self.alpha * (np.array(self.debts) - min(self.debts)))
+        quantile = float(shares @ self.radii / shares.sum())
+        wider = 0.03 * self.balance * (1 + 4 * (self.balance / 9.5) ** 2)
+        radius = quantile + max(quantile, usual_score) * wider
+        if (rows + 1) * self.alpha < 1:
+            radius = max(radius, largest_score)
+        return max(radius, 0.0)
+
+    def settle(self, missed):
+        if missed:
+            self.balance += 1 - self.alpha
+        elif self.balance > -9.5:
+            self.balance -= self.alpha
+
+    def learn(self, score, usual):
+        for k in range(8):
+            off = score - self.radii[k]
+            self.debts[k] = (1 - 1 / 500) * self.debts[k] + (off * (1 - self.alpha) if off > 0 else -off * self.alpha) / usual
+            step = usual / self.alpha / 32 / 2**k
+            self.radii[k] = max(self.radii[k] + step * ((1 - self.alpha) * (off > 0) - self.alpha * (off < 0)), 0.0)
+
+
+def bounds(levels, predictions, targets, features=None):
+    """Intervals of every row and level, each said before its row is learned; shape ``(T, levels, 2)``."""
+    columns = scaled_columns(np.empty((len(targets), 0)) if features is None else features)
+    width = 5 + columns.shape[1]
+    location, spread = Follower(width), Follower(width)
+    parts = {level: Level(level) for level in sorted(levels)}
+    usual = last = score_unit = largest_score = largest = 0.0
+    late, newest, said = [0.0] * 3, [], []
+    for rows, (prediction, target) in enumerate(zip(predictions.tolist(), targets.tolist(), strict=True)):
+        own = [clip(last / usual, 5), *(min(v / usual, 5) - 1 for v in late)] if usual > 1e-300 else [0.0] * 4
+        row = np.array([1.0, *own, *columns[rows]])
+        mu, sigma = location.guess(row), max(spread.guess(row), 0.2 * usual)
+        # Say.
+        widest, here = -1.0, {}
+        for level, part in parts.items():
+            widest = max(widest, part.radius(rows, usual, score_unit, largest_score))
+            half = widest if widest == math.inf else min(widest * sigma, 2 * largest)
+            inside = (prediction, prediction) if widest < 0 else (prediction + mu - half, prediction + mu + half)
+            here[level] = min(inside[0], prediction), max(inside[1], prediction)
+        said.append([here[level] for level in levels])
+        # Learn.
+        for level, part in parts.items():
+            part.settle(not here[level][0] <= target <= here[level][1])
+        residual = target - prediction
+        newest = [*newest, abs(residual)][-5:]
+        middle = sorted(newest)[(len(newest) - 1) // 2]
+        if rows < 5:
+            usual, late = middle, [middle] * 3
+            last, largest = clip(residual, 10 * middle), 10 * middle
+            continue
+        largest = max(abs(residual), (1 - 1 / 500) * largest)
+        seen = clip(residual, max(10 * usual, 2 * middle)) if usual > 1e-300 else residual
+        score = min(abs(seen - mu) / sigma, 1e12) if sigma > 0 else 0.0
+        score_unit = score_unit or score
+        if score_unit > 0:
+            score = min(score, 10 * score_unit)
+            for part in parts.values():
+                part.learn(score, score_unit)
+            if score > 0:
+                score_unit += max(1 / (rows + 1), 1 / 200) * (score - score_unit)
+                largest_score = max(largest_score, score)
+        if usual > 1e-300:
+            location.learn(row, seen, usual)
+            spread.learn(row, abs(seen - mu), usual)
+        last = seen
+        if abs(seen) > 1e-300:
+            if usual > 1e-300:
+                usual += max(1 / (rows + 1), 1 / 200) * (abs(seen) - usual)
+                late = [v + pace * (abs(seen) - v) for v, pace in zip(late, PACES, strict=True)]
+                usual = min(usual, 20 * late[1])
+            else:
+                usual, late = abs(seen), [abs(seen)] * 3
+    return np.array(said)
