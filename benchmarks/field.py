@@ -24,7 +24,7 @@ ROUNDS, DIM, SEEDS = 1000, 3, (0,)
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "field.md"
 FIGURE = PAGE.parent / "figures" / "field.svg"
 NOTES = Path("out") / "field.jsonl"
-AGES = (1_000, 10_000, 50_000)
+AGES = (1_000, 10_000, 100_000)
 PATIENCE = 2_000
 """Rounds after a jump in which a learner may find the new target."""
 
