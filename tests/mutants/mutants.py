@@ -91,7 +91,7 @@ MUTANTS = [
         ("2 * V + math.log(2))", "2 * V)"),
     ),
     *_in(
-        "theory/regret/bounds.py",
+        "theory/regret/single_bounds.py",
         (f"{IN_NUMBERS}::test_ogd", f"{IN_NUMBERS}::test_oegd"),
         ("eta * L * F) / (1 - eta * L)", "eta * L * F)"),
         ("eta * G**2 * T / 2", "eta * G**2 * T"),
@@ -101,7 +101,7 @@ MUTANTS = [
         ("return D**2 + 2 * D * P", "return D**2 + D * P"),
     ),
     *_in(
-        "theory/regret/bounds.py",
+        "theory/regret/single_bounds.py",
         (f"{IN_NUMBERS}::test_oegd_is_infinite_where_the_step_is_too_long",),
         ("if eta * L <= 0.25", "if eta * L <= 0.5"),
     ),
@@ -133,7 +133,7 @@ MUTANTS = [
         ("factor=1.0", "factor=0.5"),
         ("kappa = 1 / (8 * G) / G", "kappa = 2.0"),
         ("[OEGDExperts(domain, steps)]", "[OGDExperts(domain, steps)]"),
-        ("rate, VariationOptimism(), meta)", "rate, NullOptimism(), meta)"),
+        ("            VariationOptimism(),\n", "            NullOptimism(),\n"),
         ('_steps("small_loss_pool", small_loss_pool, safe)', '_steps("small_loss_pool", small_loss_pool, safe[1:])'),
     ),
     *_in(

@@ -30,26 +30,36 @@ def decide_aside(coords: Any, numbers: Matrix, vectors: Matrix, live: Vector, sh
 @kernel
 def predict_rows(
     coords: Any,
-    numbers: Matrix,
-    vectors: Matrix,
-    live: Vector,
+    numbers: Any,
+    vectors: Any,
+    live: Matrix,
     raw: Matrix,
     centers: Vector,
     spreads: Vector,
     clip: float,
     share: Vector,
-    decision: Vector,
+    decisions: Matrix,
     scaled: Vector,
-    answer: Vector,
+    answer: Matrix,
 ) -> None:
-    """<scaled row, x_t> on a ball for raw rows of shape ``(T, d)``: one row gets the same bits alone and among others.
+    """<scaled row, x_t> of every learner of a stack for raw rows of shape ``(T, d)``: a row gets the same bits alone.
 
-    ``share`` ``(C,)``, ``decision`` and ``scaled`` (as long as a scaled row) are scratch; ``answer`` has shape ``(T,)``.
+    ``share`` ``(C,)``, ``decisions`` ``(H, w)`` and ``scaled`` ``(w,)``, as long as a scaled row, are scratch; ``answer`` has
+    shape ``(T, H)``.
     """
-    decide_aside(coords, numbers, vectors, live, share, decision)
+    heads = len(decisions)
+    for h in range(heads):
+        decide_aside(coords[h][: len(scaled)], numbers[h], vectors[h], live[h], share, decisions[h])
     for t in range(len(raw)):
         scale_row(raw[t], centers, spreads, clip, scaled)
-        total = 0.0
-        for j in range(len(decision)):
-            total += scaled[j] * decision[j]
-        answer[t] = total
+        for h in range(heads):
+            answer[t, h] = product(scaled, decisions[h])
+
+
+@part
+def product(one: Vector, other: Vector) -> float:
+    """<one, other>."""
+    total = 0.0
+    for j in range(len(other)):
+        total += one[j] * other[j]
+    return total

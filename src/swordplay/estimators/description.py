@@ -31,13 +31,19 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
 
 def models_described(state: Mapping[str, Any]) -> Facts:
     """Rounds and step sizes of one model, or of the model of each class."""
-    if engine := nested.take("engine", state):
-        return engine_described(engine)
-    each = [engine_described(engine) for k in range(len(state)) if (engine := nested.take(f"{k}.engine", state))]
+    engines = sorted({name.rpartition(".")[0] for name in state if name.endswith((".round", ".live"))}, key=_in_order)
+    each = [engine_described(nested.take(name, state)) for name in engines]
+    if len(each) == 1:
+        return each[0]
     if not each:
         return {"entries": entries(state)}
     steps = ", ".join(str(one["effective step size"]) for one in each[:MOST_MODELS])
     return {"models": len(each), "rounds": each[0]["rounds"], "experts": each[0]["experts"], "effective step size": steps}
+
+
+def _in_order(name: str) -> list[int]:
+    """Numbers in the name of a part, so that the tenth comes after the ninth."""
+    return [int(part) for part in name.split(".") if part.isdigit()]
 
 
 def engine_described(state: Mapping[str, Any]) -> Facts:

@@ -33,7 +33,7 @@ from swordplay.data.encoding.encoder import Encoder
 from swordplay.data.encoding.plans import EMPTY, how_read, plan
 from swordplay.data.encoding.sanity import require_encoder
 from swordplay.data.tables import Refusal
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.head import Head
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
 PARTS = ("encoder", "contestants", "predictions", "recorder", "tally", "order")
@@ -223,7 +223,7 @@ class Tracker:
         """Numbers of rows as they are read, as numbers in the input."""
         return numbers if self.numbering is None else self.numbering[numbers - 1]
 
-    def _models(self) -> list[LinearModel]:
+    def _models(self) -> list[Head]:
         return list(self.contestants.models.values())
 
     # ------------------------------------------------------------------ what there is to tell

@@ -12,6 +12,7 @@ from swordplay.base.state import COUNT, require
 from swordplay.base.types import Array, Domain, Gradient, Loss, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, strides
+from swordplay.parts.learners.assumptions import Told, WatchedLoss
 from swordplay.parts.learners.baseline import Baseline
 from swordplay.parts.learners.learner import frozen
 from swordplay.parts.metas.meta import normalised
@@ -47,6 +48,7 @@ class _Cover(Baseline):
         self._steps = AdaGradNorm(D)
         self._meta = meta
         super().__init__(domain)
+        self.told = Told(gradient_bound=float(gradient_bound))
 
     def settings(self) -> Mapping[str, Any]:
         """What the learner was made with."""
@@ -69,7 +71,11 @@ class _Cover(Baseline):
 
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
-        self._take(self._learn(self._state, arguments.gradient_of(loss), arguments.values_of(loss)))
+        watched, values, decision = WatchedLoss(loss), arguments.values_of(loss), self.decision
+        new = self._learn(self._state, watched, values)
+        seen = watched.added_to(self._seen, decision)
+        self._take(new)
+        self._seen = seen
 
     def _learn(self, state_: CoverState, gradient: Gradient, values: Gradient) -> CoverState:
         awake = self._awake(state_)
