@@ -228,8 +228,10 @@ def draw(rows):
 
     matplotlib.rcParams["svg.hashsalt"] = "swordplay"
     regrets = means(rows, "regret")
-    floor = {world: max(min(regrets[learner, world] for learner in LEARNERS), 1e-3) for world in WORLDS}
-    ratios = np.array([[max(regrets[learner, world], floor[world]) / floor[world] for world in WORLDS] for learner in LEARNERS])
+    table = np.array([[regrets[learner, world] for world in WORLDS] for learner in LEARNERS])
+    least = table.min(axis=0)
+    unit = np.maximum(least, 0.05 * np.median(table, axis=0))  # the least may be below 0: moving less than the comparators
+    ratios = (table - least + unit) / unit
     figure, axes = plt.subplots(figsize=(9, 7), layout="constrained")
     image = axes.imshow(np.log10(ratios), cmap="viridis_r", vmin=0, vmax=2, aspect="auto")
     axes.set_xticks(range(len(WORLDS)), WORLDS, rotation=40, ha="right")
