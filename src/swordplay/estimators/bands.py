@@ -133,6 +133,8 @@ def _columns(band: SwordIntervals, rows: Any) -> Matrix | None:
         return rows if _useful(rows) else None
     if known == 0:
         return None
+    if not isinstance(rows, np.ndarray):  # sparse rows among dense ones
+        rows = rows.toarray()
     dense = np.asarray(rows, dtype=np.float64)
     if MOST_COLUMNS >= dense.shape[1] > known:
         band.widen(dense.shape[1])
