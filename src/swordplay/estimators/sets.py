@@ -44,7 +44,7 @@ class WithSets(Coat):
     """Prediction sets for the classifier of scikit-learn's clothes."""
 
     def predict_set(self, X: Any, level: float = 0.9) -> Any:
-        """Which labels are in each row's set by what is known now: truth values, shape ``(T, K)``, in the order of ``classes_``.
+        """Which labels are in each row's set by what is known now: truths, shape ``(T, K)``, in the order of ``classes_``.
 
         After :meth:`fit` for a block of rows to come, else for the next row, as :meth:`predict_set_then_learn` would give them.
         Every set holds the most probable label; before enough is known, all labels.
