@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import swordplay as sp
+from swordplay.base.types import Setting
 from swordplay.parts import rates
 from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
 from swordplay.parts.streams import drift
-from swordplay.theory.conformance import check_domain, check_expert, check_learner, check_loss, check_meta
+from swordplay.theory.conformance import check_domain, check_expert, check_learner, check_loss, check_meta, check_weighing
 
 DOMAINS = [
     sp.Ball(1),
@@ -53,7 +54,24 @@ METAS = {
     "SwordBest, doubling": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Doubling()),
     "SwordBest, fixed": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Fixed(0.2), optimism_rate=2.0),
     "Sword": sp.Sword,
+    "SwordPlusPlus": lambda domain: sp.SwordPlusPlus(domain, **TOLD),
+    "SwordSmall, Squint": lambda domain: sp.SwordSmall(domain, **TOLD, meta=sp.metas.Squint()),
+    "SwordBest, Adapt-ML-Prod": lambda domain: sp.SwordBest(domain, **TOLD, meta=sp.metas.AdaptMLProd()),
+    "Sword, AdaNormalHedge": lambda domain: sp.Sword(domain, meta=sp.metas.AdaNormalHedge()),
+    "SwordAgeless, fixed share": lambda domain: sp.SwordAgeless(domain, smoothness=3.0, meta=sp.metas.FixedShare()),
 }
+WEIGHING = {
+    "Hedge": lambda: sp.metas.OptimisticHedge(rates.Fixed(0.3), Setting(1.0)),
+    "fixed share": sp.metas.FixedShare,
+    "AdaNormalHedge": sp.metas.AdaNormalHedge,
+    "Adapt-ML-Prod": sp.metas.AdaptMLProd,
+    "Squint": sp.metas.Squint,
+}
+
+
+@pytest.mark.parametrize("make", WEIGHING.values(), ids=WEIGHING.keys())
+def test_metas(make):
+    check_weighing(make)
 
 
 @every_domain

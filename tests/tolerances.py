@@ -101,3 +101,6 @@ DENSE_SYSTEM = 1e-9
 
 SEEN_FROM_THE_END = 1e-3
 """A frontier computed for a picture, to 1e-5 of what the losses can change by, beside the best fixed decision."""
+
+RIM_GRID = 1e-2
+"""A supremum along a rim beside the best of a few thousand samples of it: a corner of a slope may lie between two."""

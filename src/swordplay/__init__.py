@@ -16,7 +16,7 @@ from swordplay.base.earlier import install as _install_earlier_names
 from swordplay.base.types import Domain, Learner, Loss, Stream
 from swordplay.parts import metas, pools, rates, streams
 from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordSmall, SwordVar
+from swordplay.parts.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordPlusPlus, SwordSmall, SwordVar
 from swordplay.parts.losses import FunctionLoss, HuberLoss, LogisticLoss, PinballLoss, QuadraticLoss, SquaredLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream, PlantedStream
 from swordplay.theory.game import Round, play, rounds
@@ -63,6 +63,7 @@ __all__ = [
     "Sword",
     "SwordAgeless",
     "SwordBest",
+    "SwordPlusPlus",
     "SwordSmall",
     "SwordVar",
     "WeightedLoss",

@@ -327,12 +327,11 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"path_length must be at least 0, got -1.0"):
             sp.hindsight.best_sequence(self.stream, sp.Ball(2), path_length=-1.0)
 
-    @pytest.mark.parametrize("rounds", [0, 1])
-    def test_too_short(self, rounds):
-        for stream in (self.stream[:rounds], list(self.stream[:rounds])):
-            with pytest.raises(ValueError, match=f"at least two rounds, got {rounds}"):
+    def test_too_short(self):
+        for stream in (self.stream[:0], []):
+            with pytest.raises(ValueError, match="at least one round, got none"):
                 sp.hindsight.best_sequence(stream, sp.Ball(2), penalty=1.0)
-            with pytest.raises(ValueError, match=f"at least two rounds, got {rounds}"):
+            with pytest.raises(ValueError, match="at least one round, got none"):
                 sp.hindsight.frontier(stream, sp.Ball(2))
 
     def test_other_dimensions_and_no_domain(self):

@@ -124,7 +124,8 @@ class TestBestFixed:
         assert hindsight.best_fixed(sp.LinearStream(np.zeros((3, 2)), np.ones(3)), sp.Ball(2)).tolist() == [0.0, 0.0]
 
     def test_unclosed_gap_is_an_error_that_names_the_remedy(self, monkeypatch):
-        monkeypatch.setattr("swordplay.theory.regret.hindsight.fixed.STEPS", 2)
+        for steps in ("fixed.STEPS", "fixed.EASY_STEPS", "interior.STEPS"):
+            monkeypatch.setattr(f"swordplay.theory.regret.hindsight.{steps}", 2)
         stream = random_stream("logistic", 40, 5)
         with pytest.raises(RuntimeError, match=r"certified gap of .* Give a larger tolerance"):
             hindsight.best_fixed(stream, sp.Ball(5, 3.0))

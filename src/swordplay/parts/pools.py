@@ -59,6 +59,19 @@ def safe(*, diameter: float, gradient_bound: float, smoothness: float, horizon: 
     return np.asarray(2.0 ** np.arange(-halvings, 1) / (2 * L))
 
 
+def plus_plus(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
+    r"""The pool of Sword++, whose steps must not pass 1/(8L) for the corrections to pay for them.
+
+    .. math:: \eta_i = \frac{2^{-(i-1)}}{8L}, \qquad
+        N = 1 + \max\left\{0, \left\lceil \log_2 \frac{G \sqrt T}{2 L D} \right\rceil \right\}
+
+    The smallest step is at most :math:`D/(4 G \sqrt T)`.
+    """
+    D, G, L, T = _constants(diameter, gradient_bound, smoothness, horizon)
+    halvings = max(0, math.ceil(math.log2(G * math.sqrt(T) / (2 * L * D))))
+    return np.asarray(2.0 ** np.arange(-halvings, 1) / (8 * L))
+
+
 def ader(*, diameter: float, gradient_bound: float, horizon: int) -> Vector:
     r"""The pool of Ader.
 

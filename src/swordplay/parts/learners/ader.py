@@ -10,7 +10,8 @@ from swordplay.base.types import Domain, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
 from swordplay.parts.learners.ensemble import Ensemble
-from swordplay.parts.metas import NullOptimism, OptimisticHedge, telescoping
+from swordplay.parts.metas import Meta, NullOptimism, OptimisticHedge, telescoping
+from swordplay.parts.metas.meta import chosen
 
 
 @final
@@ -31,6 +32,8 @@ class Ader(Ensemble):
         Step sizes; those of Ader unless given.
     learning_rate
         Rate of the meta; :math:`\sqrt{2 / (T G^2 D^2)}` unless given.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
 
     References
     ----------
@@ -47,6 +50,7 @@ class Ader(Ensemble):
         gradient_bound: float,
         pool: Any = None,
         learning_rate: rates.Rate | None = None,
+        meta: Meta | None = None,
     ) -> None:
         D, G, T = arguments.domain(domain).diameter, arguments.positive("gradient_bound", gradient_bound), horizon
         default_pool = pools.ader(diameter=D, gradient_bound=G, horizon=T)
@@ -57,6 +61,6 @@ class Ader(Ensemble):
             domain,
             experts=[OGDExperts(domain, steps)],
             prior=telescoping(steps.count()),
-            hedge=OptimisticHedge(rate, Setting(D, G)),
+            hedge=chosen(meta, learning_rate, OptimisticHedge(rate, Setting(D, G))),
             optimism=NullOptimism(),
         )

@@ -12,7 +12,8 @@ from swordplay.base.types import Domain, Setting
 from swordplay.parts import rates
 from swordplay.parts.experts import Constant, OEGDExperts, OGDExperts
 from swordplay.parts.learners.ensemble import Ensemble
-from swordplay.parts.metas import LearnedOptimism, OptimisticHedge, uniform
+from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, uniform
+from swordplay.parts.metas.meta import chosen
 
 DEPTH = 14
 """Halvings of the step size: the slowest expert averages over about 2^13 rounds."""
@@ -41,9 +42,13 @@ class SwordAgeless(Ensemble):
         Step sizes; 1/L and 13 halvings of it unless given.
     memory
         M, in rounds.
+    meta
+        What weighs the experts, such as ``sp.metas.FixedShare()``; a Hedge that forgets unless given.
     """
 
-    def __init__(self, domain: Domain, *, smoothness: float, pool: Any = None, memory: float = MEMORY) -> None:
+    def __init__(
+        self, domain: Domain, *, smoothness: float, pool: Any = None, memory: float = MEMORY, meta: Meta | None = None
+    ) -> None:
         L = arguments.positive("smoothness", smoothness)
         steps = Constant(2.0 ** -np.arange(DEPTH) / L if pool is None else arguments.positives("pool", pool))
         rate = rates.SelfConfident(offset=0.0, factor=SHARPNESS, floor=1e-4, memory=memory)
@@ -51,6 +56,6 @@ class SwordAgeless(Ensemble):
             arguments.domain(domain),
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
             prior=uniform(2 * steps.count()),
-            hedge=OptimisticHedge(rate, Setting(domain.diameter)),
+            hedge=chosen(meta, None, OptimisticHedge(rate, Setting(domain.diameter))),
             optimism=LearnedOptimism(math.inf),
         )

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from swordplay.base.types import Domain, Gradient, Matrix, Vector
+from swordplay.base.types import Domain, Gradient, Matrix, Setting, Vector
 from swordplay.parts.experts import Experts, ExpertState, Move
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.learner import SLACK, StatefulLearner, frozen
-from swordplay.parts.metas import HedgeState, Optimism, OptimismState, OptimisticHedge, Parts
+from swordplay.parts.metas import Meta, Optimism, OptimismState, OptimisticHedge, OwnRate, Parts
 
 
 class EnsembleState(NamedTuple):
@@ -20,7 +20,8 @@ class EnsembleState(NamedTuple):
     rounds: int
     experts: tuple[ExpertState, ...]
     """One entry per kind of experts."""
-    hedge: HedgeState
+    hedge: Any
+    """The meta's state: :class:`~swordplay.parts.metas.HedgeState`, or that of another meta."""
     optimism: OptimismState
     certificate: certificate.CertificateState
 
@@ -49,9 +50,7 @@ class Ensemble(StatefulLearner[EnsembleState]):
     grows: ClassVar[bool] = False
     """Whether experts are forked as rounds go by."""
 
-    def __init__(
-        self, domain: Domain, experts: Sequence[Experts], prior: Vector, hedge: OptimisticHedge, optimism: Optimism
-    ) -> None:
+    def __init__(self, domain: Domain, experts: Sequence[Experts], prior: Vector, hedge: Meta, optimism: Optimism) -> None:
         self._experts = tuple(experts)
         self._prior = prior
         self._hedge = hedge
@@ -61,7 +60,8 @@ class Ensemble(StatefulLearner[EnsembleState]):
     @property
     def parts(self) -> Parts:
         """What this learner is made of."""
-        hedge = self._hedge
+        # Only a Hedge has a learning rate that the engine could ask for.
+        hedge = self._hedge if isinstance(self._hedge, OptimisticHedge) else OptimisticHedge(OwnRate(), Setting(1.0))
         return Parts(
             self.domain, self._experts, self._prior, hedge.rate, hedge.setting, self._optimism, self.shared, grows=self.grows
         )
@@ -104,21 +104,22 @@ class Ensemble(StatefulLearner[EnsembleState]):
         points = stacked(state_.experts)
         decision = self._decide(state_)
         observed = gradient(decision)  # g_t
-        losses = points @ observed  # l_t
+        losses = points @ observed  # <g_t, x_{t,i}>
 
         moved, moves = self._move(state_, gradient, observed)
         missed = observed - state_.optimism.guess
         now = state_._replace(
             rounds=state_.rounds + 1,
             experts=moved,
-            hedge=self._hedge.learn(state_.hedge, losses, float(missed @ missed)),
+            hedge=self._hedge.learn(state_.hedge, losses + self._corrections(state_), float(missed @ missed)),
             certificate=certificate.step(state_.certificate, decision @ observed - losses, moves),
         )
         now = self._grow(now)
 
         ahead = stacked(now.experts)  # x_{t+1,i}
         optimism = self._optimism.step(state_.optimism, observed, gradient, now.hedge.weights, ahead)
-        return now._replace(optimism=optimism, hedge=self._hedge.weigh(now.hedge, ahead @ optimism.guess))
+        guesses = ahead @ optimism.guess + self._coming_corrections(points, ahead)
+        return now._replace(optimism=optimism, hedge=self._hedge.weigh(now.hedge, guesses))
 
     def _require_sane(self, new: EnsembleState) -> None:
         super()._require_sane(new)
@@ -132,7 +133,7 @@ class Ensemble(StatefulLearner[EnsembleState]):
             raise ValueError("state['hedge.log_prior'] is not that of this learner. The state is damaged: load an earlier one.")
         points, guess = stacked(new.experts), new.optimism.guess
         slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
-        if not np.allclose(new.hedge.guesses, points @ guess, atol=slack):
+        if not np.allclose(new.hedge.guesses, points @ guess + self._corrections(new), atol=slack):
             raise ValueError("state['hedge.guesses'] are not those of its optimism. The state is damaged: load an earlier one.")
 
     def settings(self) -> Mapping[str, Any]:
@@ -160,6 +161,14 @@ class Ensemble(StatefulLearner[EnsembleState]):
     def _field(self, gradient: Gradient, observed: Vector) -> Gradient:
         """What the experts descend along: the loss's gradients at their own points, or the one that all share."""
         return (lambda points: np.broadcast_to(observed, points.shape)) if self.shared else gradient
+
+    def _corrections(self, state_: EnsembleState) -> Vector | float:
+        """What the meta's losses of this round have beyond <g_t, x_{t,i}>; nothing for most learners."""
+        return 0.0
+
+    def _coming_corrections(self, points: Matrix, ahead: Matrix) -> Vector | float:
+        """What the meta's guesses of the coming round have beyond <M_{t+1}, x_{t+1,i}>; nothing for most learners."""
+        return 0.0
 
     def _grow(self, state_: EnsembleState) -> EnsembleState:
         """Room for more experts; most learners keep the ones they have."""

@@ -27,6 +27,11 @@ RANGES = {
     "value": Range(0.0, math.inf),
     "trust": SHARE,
     "magnitude": POSITIVE,
+    "magnitudes": POSITIVE,
+    "squares": POSITIVE,
+    "posterior": SHARE,
+    "rates": Range(0.0, 0.5),
+    "unit": POSITIVE,
 }
 """By the last part of an entry's name; others are any numbers that are not vast."""
 

@@ -14,7 +14,8 @@ from swordplay.parts import rates
 from swordplay.parts.experts import AdaGradNorm, OEGDExperts, OGDExperts
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState
-from swordplay.parts.metas import LearnedOptimism, OptimisticHedge, telescoping_with_tail
+from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping_with_tail
+from swordplay.parts.metas.meta import chosen
 
 FLOOR = 1e-4
 """Of the rate: leaders that differ by less than this, relative to the largest surprise, are as good as tied."""
@@ -39,6 +40,9 @@ class Sword(Ensemble):
     ----------
     domain
         Where decisions live.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge that all but follows the leader unless
+        given.
 
     Examples
     --------
@@ -52,13 +56,13 @@ class Sword(Ensemble):
 
     grows = True
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: Domain, *, meta: Meta | None = None) -> None:
         steps = AdaGradNorm(arguments.domain(domain).diameter)
         super().__init__(
             domain,
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
             prior=_prior(1),
-            hedge=OptimisticHedge(rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter)),
+            hedge=chosen(meta, None, OptimisticHedge(rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter))),
             optimism=LearnedOptimism(math.inf),
         )
 

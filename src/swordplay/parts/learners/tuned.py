@@ -13,12 +13,14 @@ from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
 from swordplay.parts.learners.ensemble import Ensemble
 from swordplay.parts.metas import (
     LearnedOptimism,
+    Meta,
     NullOptimism,
     Optimism,
     OptimisticHedge,
     VariationOptimism,
     uniform,
 )
+from swordplay.parts.metas.meta import chosen
 
 
 class _Tuned(Ensemble):
@@ -30,10 +32,13 @@ class _Tuned(Ensemble):
         experts: Sequence[Experts],
         pool_sizes: int,
         gradient_bound: float,
-        learning_rate: rates.Rate,
+        learning_rate: rates.Rate | None,
+        default_rate: rates.Rate,
         optimism: Optimism,
+        meta: Meta | None,
     ) -> None:
-        hedge = OptimisticHedge(learning_rate, Setting(domain.diameter, gradient_bound))
+        rate = arguments.rate("learning_rate", learning_rate, default_rate)
+        hedge = chosen(meta, learning_rate, OptimisticHedge(rate, Setting(domain.diameter, gradient_bound)))
         super().__init__(domain, experts, uniform(pool_sizes), hedge, optimism)
 
 
@@ -70,6 +75,8 @@ class SwordVar(_Tuned):
         Step sizes; ``pools.safe`` unless given.
     learning_rate
         Rate of the meta; ``SelfConfident(cap=1/(L D^2))`` unless given.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
 
     References
     ----------
@@ -85,11 +92,12 @@ class SwordVar(_Tuned):
         smoothness: float,
         pool: Any = None,
         learning_rate: rates.Rate | None = None,
+        meta: Meta | None = None,
     ) -> None:
         domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
-        rate = arguments.rate("learning_rate", learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2)))
-        super().__init__(domain, [OEGDExperts(domain, steps)], steps.count(), G, rate, VariationOptimism())
+        rate = rates.SelfConfident(cap=1 / (L * domain.diameter**2))
+        super().__init__(domain, [OEGDExperts(domain, steps)], steps.count(), G, learning_rate, rate, VariationOptimism(), meta)
 
 
 @final
@@ -113,6 +121,8 @@ class SwordSmall(_Tuned):
         Step sizes; ``pools.safe`` unless given.
     learning_rate
         Rate of the meta; ``SelfConfident(offset=(D G / 2)^2, factor=1)`` unless given.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
 
     References
     ----------
@@ -128,14 +138,13 @@ class SwordSmall(_Tuned):
         smoothness: float,
         pool: Any = None,
         learning_rate: rates.Rate | None = None,
+        meta: Meta | None = None,
     ) -> None:
         domain, G, _, safe = _given(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
         # Without a guess the losses range over D G at the most, half of what a wrong guess can bring.
-        rate = arguments.rate(
-            "learning_rate", learning_rate, rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
-        )
-        super().__init__(domain, [OGDExperts(domain, steps)], steps.count(), G, rate, NullOptimism())
+        rate = rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
+        super().__init__(domain, [OGDExperts(domain, steps)], steps.count(), G, learning_rate, rate, NullOptimism(), meta)
 
 
 @final
@@ -161,6 +170,8 @@ class SwordBest(_Tuned):
     optimism_rate
         Rate at which the two guesses are told apart; :math:`1/(8 G^2)` unless given. The paper's 2 breaks its own
         claim for G > 1/4.
+    meta
+        What weighs the experts, such as ``sp.metas.Squint()``; an optimistic Hedge with the learning rate unless given.
 
     References
     ----------
@@ -178,6 +189,7 @@ class SwordBest(_Tuned):
         small_loss_pool: Any = None,
         learning_rate: rates.Rate | None = None,
         optimism_rate: float | None = None,
+        meta: Meta | None = None,
     ) -> None:
         domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         variation = _steps("variation_pool", variation_pool, safe)
@@ -190,6 +202,8 @@ class SwordBest(_Tuned):
             [OEGDExperts(domain, variation), OGDExperts(domain, small_loss)],
             variation.count() + small_loss.count(),
             G,
-            arguments.rate("learning_rate", learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2))),
+            learning_rate,
+            rates.SelfConfident(cap=1 / (L * domain.diameter**2)),
             LearnedOptimism(kappa),
+            meta,
         )

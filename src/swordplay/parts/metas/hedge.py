@@ -7,14 +7,10 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base import arguments
 from swordplay.base.types import Setting, Vector
+from swordplay.parts.metas.meta import SMALLEST_WEIGHT as SMALLEST_WEIGHT
+from swordplay.parts.metas.meta import checked_prior, shared_among_children
 from swordplay.parts.rates import Rate, RateState, Signal
-
-PRIOR_SUM = 1e-9
-"""How far from 1 the sum of a prior may be: rounding of thousands of terms."""
-SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)
-"""Weights stay positive: an expert that underflowed would otherwise look like one that does not exist."""
 
 
 class HedgeState(NamedTuple):
@@ -67,9 +63,7 @@ class OptimisticHedge:
 
     def start(self, prior: Vector) -> HedgeState:
         """Weights equal to the prior."""
-        prior = arguments.positives("prior", prior)
-        if abs(prior.sum() - 1.0) > PRIOR_SUM:
-            raise ValueError(f"prior must have a sum of 1, got {prior.sum()}. Divide it by its sum.")
+        prior = checked_prior(prior)
         nothing = np.zeros_like(prior)
         log_prior = np.log(prior)
         return HedgeState(log_prior, nothing, nothing, prior, self.rate.start(self.setting, entropy(log_prior)))
@@ -108,12 +102,11 @@ class OptimisticHedge:
         prior
             The prior of the experts to be, shape ``(N',)``.
         """
-        family = np.bincount(parents, weights=prior)[parents]
         return HedgeState(
             np.log(prior),
             state.cumulative[parents],
             state.guesses[parents],
-            state.weights[parents] * prior / family,
+            shared_among_children(state.weights, parents, prior),
             state.rate,
         )
 

@@ -114,6 +114,21 @@ class VariationOptimism:
 
 
 @final
+class LastGradientOptimism:
+    """Guess that the gradient at the decision comes back, as in Sword++: no further gradient is asked for."""
+
+    def start(self, dim: int) -> OptimismState:
+        """A guess of 0."""
+        return OptimismState(np.zeros(dim), 0.0, 0.0, 1.0)
+
+    def step(
+        self, state: OptimismState, observed: Vector, gradient: Gradient, weights: Vector, points: Matrix
+    ) -> OptimismState:
+        """The gradient just seen, in full."""
+        return state._replace(candidate=observed)
+
+
+@final
 class LearnedOptimism:
     r"""Learn which of the two guesses to trust, as in Sword_best.
 

@@ -12,6 +12,11 @@ import math
 from typing import Literal
 
 from swordplay.base import arguments
+from swordplay.theory.regret.field_bounds import sword_plus_plus as sword_plus_plus
+from swordplay.theory.regret.meta_bounds import ada_normal_hedge as ada_normal_hedge
+from swordplay.theory.regret.meta_bounds import adapt_ml_prod as adapt_ml_prod
+from swordplay.theory.regret.meta_bounds import fixed_share as fixed_share
+from swordplay.theory.regret.meta_bounds import squint as squint
 
 Tuning = Literal["safe", "paper"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,21 +20,11 @@ from swordplay.base.types import Array, Domain, Vector
 from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
 from swordplay.theory.regret.affine_change import Suprema
+from swordplay.theory.regret.curved_change import gradients_on_rims
 from swordplay.theory.regret.enclosures import enclosing_ball, enclosing_box, reach
 from swordplay.theory.regret.rows import Rows, inner
+from swordplay.theory.regret.shadows import Pairs, Plane, plane_of, shadow
 from swordplay.theory.regret.trust_region import largest_magnitude, largest_squared_gradient
-
-
-class Plane(NamedTuple):
-    r"""Coordinates in which :math:`a = (\text{length}, 0)` and :math:`\delta = (\text{along}, -\text{across})`."""
-
-    length: Vector
-    along: Vector
-    across: Vector
-
-    def squared_norms(self, e: Array, v: Array) -> Array:
-        r""":math:`\|e a + v \delta\|^2` for e and v of shape ``(..., B)``."""
-        return np.asarray(np.square(e * self.length + v * self.along) + np.square(v * self.across))
 
 
 @dataclass(frozen=True)
@@ -61,12 +51,7 @@ class LinearChange:
     @property
     def plane(self) -> Plane:
         """The plane of each change."""
-        a, steps = self.rows.features[1:], self.steps
-        length = np.sqrt(inner(a, a))
-        inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-        along = inner(a, steps) * inverse
-        rest = steps - _scaled(a, along * inverse)
-        return Plane(length, along, np.sqrt(inner(rest, rest)))
+        return plane_of(self.rows.features[1:], self.steps)
 
     def squared_gradients(self, points: Array) -> Vector:
         """Squared norm of the gradients' change at one point ``(d,)``, or at each change's own, shape ``(B, d)``."""
@@ -80,7 +65,10 @@ class LinearChange:
 
     def gradient_suprema(self, domain: Domain) -> Suprema:
         """Largest squared norm of the gradients' change over the domain."""
-        return _squared_gradient(domain, self) if isinstance(self.rows.family, SquaredLoss) else _any_gradient(domain, self)
+        if isinstance(self.rows.family, SquaredLoss):
+            return _squared_gradient(domain, self)
+        found = gradients_on_rims(domain, self.rows)
+        return found if found.exact else Suprema(np.minimum(found.values, _any_gradient(domain, self).values), exact=False)
 
     def function_suprema(self, domain: Domain) -> Suprema:
         """Largest change of value over the domain."""
@@ -110,7 +98,7 @@ def _(domain: Ball, change: LinearChange) -> Suprema:
 @_squared_gradient.register(Box)
 @_squared_gradient.register(Simplex)
 def _(domain: Box | Simplex, change: LinearChange) -> Suprema:
-    return Suprema(change.plane.squared_norms(*_shadow(domain, change)).max(axis=0), exact=True)
+    return Suprema(change.plane.squared_norms(*shadow(domain, Pairs.of_rows(change.rows))).max(axis=0), exact=True)
 
 
 @singledispatch
@@ -126,14 +114,14 @@ def _(domain: Ball, change: LinearChange) -> Suprema:
 
 @_squared_value.register
 def _(domain: Box, change: LinearChange) -> Suprema:
-    e, v = _shadow(domain, change)
+    e, v = shadow(domain, Pairs.of_rows(change.rows))
     return Suprema(_largest_on_edges(e, v, np.roll(e, -1, axis=0), np.roll(v, -1, axis=0)), exact=True)
 
 
 @_squared_value.register
 def _(domain: Simplex, change: LinearChange) -> Suprema:
     # The shadow's edges are among the segments between any two of its vertices' images, and all of these lie inside.
-    e, v = _shadow(domain, change)
+    e, v = shadow(domain, Pairs.of_rows(change.rows))
     largest = np.zeros(e.shape[1])
     for apart in range(1, domain.dim):
         largest = np.maximum(largest, _largest_on_edges(e[apart:], v[apart:], e[:-apart], v[:-apart]))
@@ -153,47 +141,6 @@ def _at_center(domain: Ball, change: LinearChange) -> tuple[Array, Array, Vector
     hessians[:, 1, 1] = -np.square(across)
     gradients = np.stack([e * length + v * along, -v * across], axis=1)
     return hessians, gradients, 0.5 * e * (e + 2.0 * v)
-
-
-@singledispatch
-def _shadow(domain: Any, change: LinearChange) -> tuple[Array, Array]:
-    """Images (e, v) of the domain's extreme points, shape ``(V, B)`` each."""
-    raise NotImplementedError(type(domain))
-
-
-@_shadow.register
-def _(domain: Simplex, change: LinearChange) -> tuple[Array, Array]:
-    rows = change.rows.dense()
-    steps = np.diff(rows.features, axis=0)
-    return domain.total * steps.T + change.shifts, domain.total * rows.features[:-1].T - rows.targets[:-1]
-
-
-@_shadow.register
-def _(domain: Box, change: LinearChange) -> tuple[Array, Array]:
-    # A box has 2^d corners, but its shadow in a plane is a zonogon of 2d: walk along the shadows of the axes in the
-    # order of their angles, and back on the other side.
-    rows = change.rows.dense()
-    steps, before = np.diff(rows.features, axis=0), rows.features[:-1]
-    half = (domain.upper - domain.lower) / 2
-    e_center, v_center = steps @ domain.center + change.shifts, before @ domain.center - rows.targets[:-1]
-    e_axes, v_axes = (steps * half).T, (before * half).T
-    down = (v_axes < 0) | ((v_axes == 0) & (e_axes < 0))
-    e_axes, v_axes = np.where(down, -e_axes, e_axes), np.where(down, -v_axes, v_axes)
-    order = np.argsort(np.arctan2(_unit(v_axes), _unit(e_axes)), axis=0)
-    e_path, v_path = _walk(np.take_along_axis(e_axes, order, axis=0)), _walk(np.take_along_axis(v_axes, order, axis=0))
-    return np.concatenate([e_center + e_path, e_center - e_path]), np.concatenate([v_center + v_path, v_center - v_path])
-
-
-def _walk(axes: Array) -> Array:
-    """From -sum of all axes, the first d corners along one side of the zonogon."""
-    travelled = np.cumsum(axes, axis=0)
-    return np.asarray(2.0 * (travelled - axes) - travelled[-1])
-
-
-def _unit(axes: Array) -> Array:
-    """Scaled so that tiny components still tell angles apart; the order of angles does not change."""
-    largest = np.abs(axes).max(axis=0)
-    return np.asarray(axes / np.where(largest > 0, largest, 1.0))
 
 
 def _largest_on_edges(e0: Array, v0: Array, e1: Array, v1: Array) -> Vector:
@@ -263,8 +210,3 @@ def _(family: HuberLoss, low: Vector, high: Vector, shifts: Vector) -> tuple[Vec
 def _(family: LogisticLoss, low: Vector, high: Vector, shifts: Vector) -> tuple[Vector, Vector]:
     # The slope is sigmoid(z) - y, and a sigmoid rises by at most a quarter of any distance.
     return 0.25 * np.minimum(low, 0.0) + shifts, 0.25 * np.maximum(high, 0.0) + shifts
-
-
-def _scaled(rows: Any, factors: Vector) -> Any:
-    """Each row times its factor, dense or sparse."""
-    return rows * factors[:, None] if isinstance(rows, np.ndarray) else rows.multiply(factors[:, None]).tocsr()

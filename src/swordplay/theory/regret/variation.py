@@ -10,6 +10,7 @@ all squared                        exact on all three domains  exact on all thre
 quadratics, ball                   exact                       exact
 quadratics, simplex                exact                       exact where a vertex is worst
 quadratics, box                    exact: diagonal or d <= 10  exact: diagonal
+all logistic, or all Huber         exact (simplex: d <= 24)    upper bound
 others, with a known smoothness    upper bound                 upper bound
 =================================  ==========================  ===========================================
 

@@ -10,8 +10,8 @@ from swordplay.base.types import Array, Matrix, Vector
 from swordplay.theory.regret.hindsight.cones import inner
 from swordplay.theory.regret.hindsight.dual import balance
 
-WORKSPACE = 1 << 24
-"""Numbers kept of all rounds together (128 MB). Beyond, parts of the chain are eliminated anew whenever they are needed."""
+WORKSPACE = 1 << 27
+"""Numbers kept of all rounds together (1 GB). Beyond, parts of the chain are eliminated anew whenever they are needed."""
 PIECE = 1 << 26
 """Multiplications in one compiled call: a fraction of a second, so that Ctrl-C and progress are prompt."""
 

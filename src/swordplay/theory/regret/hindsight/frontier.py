@@ -106,6 +106,9 @@ def frontier(
     vertices = [_light(standing(problem, SHARE))]
     if progress is not None:
         progress(1, count, "path length 0")
+    if problem.steps == 0:  # a single round: nobody moves, and more path is worth nothing
+        (only,) = vertices
+        return Frontier(np.zeros(1), np.array([only.loss]), np.zeros(1), np.array([only.gap]))
     vertices.append(_light(free(problem, SHARE)))
     while True:
         if progress is not None:

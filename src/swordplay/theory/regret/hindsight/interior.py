@@ -66,12 +66,12 @@ class InteriorPoint:
 
     def certify(self) -> Answer:
         """Where it stands, with its gap."""
+        forces = self._moves.forces
+        answer = tangent(self._rounds, self._frame, self._penalty, self.points, forces)
         if self._caps is None:
-            intercepts = self._rounds.values(self.points) - inner(self._gradients, self.points)
-        else:
-            intercepts = self._caps.intercepts
-        bound = lower_bound(self._frame, self._gradients, intercepts, self._moves.forces)
-        return Answer(self.points, objective(self._rounds, self.points, self._penalty), bound, self._moves.forces)
+            return answer
+        bound = lower_bound(self._frame, self._gradients, self._caps.intercepts, forces)
+        return answer.or_better(answer._replace(bound=bound))
 
     def step(self) -> None:
         """One step: look where the boundary is, then aim for the middle of the way that is left."""
@@ -99,7 +99,7 @@ class InteriorPoint:
         wanted = self._moves.aim(mu)
         sides = sum((part.aim(mu) for part in self._holders), start=-self._residuals)
         step, forces = self._chain.solve(sides, wanted, refined)
-        return step, min(self._moves.follow(forces), *(part.follow(step) for part in self._holders))
+        return step, min([self._moves.follow(forces), *(part.follow(step) for part in self._holders)])
 
     def _take(self, step: Matrix, share: float) -> None:
         """Go a share of the step; less where the gradients change so fast that the pushes come out of balance."""
@@ -134,6 +134,23 @@ class InteriorPoint:
         return float(self._frame.domain.diameter * np.sqrt(inner(self._residuals, self._residuals)).sum())
 
 
+def tangent(rounds: Rounds, frame: Frame, penalty: float, points: Matrix, forces: Matrix) -> Answer:
+    """Points and what forces prove about them, by the losses' tangents there."""
+    gradients = rounds.gradients(points)
+    intercepts = rounds.values(points) - inner(gradients, points)
+    return Answer(points, objective(rounds, points, penalty), lower_bound(frame, gradients, intercepts, forces), forces)
+
+
+def standing(rounds: Rounds, frame: Frame, penalty: float) -> Answer:
+    """All at the centre: what is known without a step, from no forces at all and from those that pass all gradients on."""
+    center = np.zeros(rounds.features.shape)
+    quiet = tangent(rounds, frame, penalty, center, center[1:])
+    passed = np.cumsum(rounds.gradients(center) - rounds.gradients(center).mean(axis=0), axis=0)[:-1]
+    lengths = np.sqrt(inner(passed, passed))
+    passed *= np.minimum(1.0, penalty / np.maximum(lengths, penalty))[:, None]
+    return quiet.or_better(tangent(rounds, frame, penalty, center, passed))
+
+
 def minimize(
     rounds: Rounds, frame: Frame, penalty: float, target: float, progress: Callable[[int, int, str], None] | None = None
 ) -> Answer:
@@ -145,7 +162,7 @@ def minimize(
         value = objective(rounds, center, penalty)
         return Answer(center, value, value, center[1:])
     problem = InteriorPoint(rounds, frame, penalty, steepness * frame.domain.diameter, target)
-    best, idle = problem.certify(), 0
+    best, idle = standing(rounds, frame, penalty).or_better(problem.certify()), 0
     for number in range(1, STEPS + 1):
         if best.gap <= target or idle > PATIENCE:
             break

@@ -1,4 +1,4 @@
-"""What holds the comparators: the price of moving, the boundary of the domain, the caps on Huber's slopes.
+"""What holds the comparators: the price of moving, the boundary of the domain, the caps on slopes.
 
 In a Newton step each part adds to the Hessian of its rounds (or, for moves, says how far they yield), adds to the right-hand
 side, and answers the comparators' step with one of its own.
@@ -14,7 +14,7 @@ import numpy as np
 from swordplay.base.types import Array, Matrix, Vector
 from swordplay.theory.regret.hindsight.cones import ConePoints, inner
 from swordplay.theory.regret.hindsight.pairs import ConePairs, NumberPairs
-from swordplay.theory.regret.hindsight.rounds import ResidualRounds
+from swordplay.theory.regret.hindsight.rounds import SlopedRows
 
 
 @final
@@ -119,59 +119,60 @@ class Walls(NumberPairs):
 
 @final
 class Caps(NumberPairs):
-    r"""Huber's slopes, :math:`|\varpi_t| \le \omega_t \delta_t`: slacks :math:`\omega\delta \mp \varpi`, multipliers ν.
+    r"""Slopes that are capped, :math:`\underline\varpi < \varpi < \overline\varpi`: slacks to both caps, multipliers ν.
 
-    .. math:: \omega h_\delta(r) = \max_{|\varpi| \le \omega\delta} \varpi r - \frac{\varpi^2}{2\omega}, \qquad
-        r = \varpi/\omega + \nu_+ - \nu_-
+    .. math:: f(r) = \max_\varpi \varpi r - f^*(\varpi), \qquad r = (f^*)'(\varpi) + \nu_+ - \nu_-
 
-    The slope is a variable of its own, so that a residual crosses the threshold without the Hessian jumping.
+    The slope is a variable of its own, so that a residual crosses Huber's threshold, or the steep part of a logistic loss,
+    without the Hessian jumping.
     """
 
-    def __init__(self, rounds: ResidualRounds, points: Matrix, mu: float) -> None:
-        self._rounds = rounds
-        self._where = np.flatnonzero(np.isfinite(rounds.thresholds))
-        self._weights = rounds.weights[self._where]
-        slacks = np.repeat((self._weights * rounds.thresholds[self._where])[:, None], 2, axis=1)
+    def __init__(self, rows: SlopedRows, points: Matrix, mu: float) -> None:
+        self._rows = rows
+        self._where, self._lowest, self._largest = rows.caps
+        slacks = np.repeat((0.5 * (self._largest - self._lowest))[:, None], 2, axis=1)
         super().__init__(slacks, mu / slacks)
         self.look(points)
 
     def look(self, points: Matrix) -> None:
         """Residuals and slopes here; where nothing caps a slope, it is that of the residual."""
-        self._residuals = self._rounds.residuals(points)
-        self._slopes = self._rounds.weights * self._residuals
-        self._slopes[self._where] = 0.5 * (self.slacks[:, 1] - self.slacks[:, 0])
+        self._residuals = self._rows.residuals(self._rows.spread(points))
+        self._slopes = self._rows.uncapped() * self._residuals
+        above, below = self.slacks[:, 0], self.slacks[:, 1]
+        self._slopes[self._where] = np.where(below < above, self._lowest + below, self._largest - above)
 
     @property
     def gradients(self) -> Matrix:
         """The slopes along the features, shape ``(T, n)``."""
-        return self._slopes[:, None] * self._rounds.features
+        return self._rows.gather(self._slopes[:, None] * self._rows.features)
 
     @property
     def intercepts(self) -> Vector:
         """At the origin, of the lines under the losses that have these slopes, shape ``(T,)``."""
-        return self._slopes * (self._rounds.shifts - self._slopes / (2.0 * self._rounds.weights))
+        each = self._slopes * self._rows.shifts - self._rows.conjugates(self._slopes)
+        return self._rows.gather(each[:, None])[:, 0]
 
     @property
     def curvature(self) -> tuple[Vector, Array]:
         """As that of the rounds."""
-        n = self._rounds.features.shape[1]
-        return self._bends, np.empty((0, n, n))
+        return self._rows.stacked(self._bends)
 
     def aim(self, mu: float) -> Matrix:
         """What they add to the right-hand side."""
         self._goal = self._missing(mu)
-        ahead, off = self.pressures + self._goal, self._residuals - self._slopes / self._rounds.weights
-        self._lead = np.zeros(len(off))
-        self._lead[self._where] = off[self._where] - ahead[:, 0] + ahead[:, 1]
-        return -(self._bends * self._lead)[:, None] * self._rounds.features
+        ahead, wanted = self.pressures + self._goal, self._rows.at_slopes(self.slacks)[0]
+        self._lead = np.zeros(len(self._residuals))
+        self._lead[self._where] = self._residuals[self._where] - wanted - ahead[:, 0] + ahead[:, 1]
+        return self._rows.gather(-(self._bends * self._lead)[:, None] * self._rows.features)
 
     def follow(self, step: Matrix) -> float:
         """Answer a step of the comparators; the longest share of it that can be taken."""
-        slopes = (self._bends * (inner(self._rounds.features, step) + self._lead))[self._where]
+        along = inner(self._rows.features, self._rows.spread(step))
+        slopes = (self._bends * (along + self._lead))[self._where]
         return self._plan(slopes[:, None] * np.array([-1.0, 1.0]), self._goal)
 
     @property
     def _bends(self) -> Vector:
-        bends = self._rounds.weights.copy()
-        bends[self._where] = 1.0 / (1.0 / self._weights + (self.pressures / self.slacks).sum(axis=1))
+        bends = self._rows.uncapped().copy()
+        bends[self._where] = 1.0 / (self._rows.at_slopes(self.slacks)[1] + (self.pressures / self.slacks).sum(axis=1))
         return bends

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Domain, Loss, Matrix
 from swordplay.theory.regret.enclosures import enclosing_ball
-from swordplay.theory.regret.hindsight import interior, levels, outside
+from swordplay.theory.regret.hindsight import coarse, interior, levels, outside
 from swordplay.theory.regret.hindsight.cones import inner
 from swordplay.theory.regret.hindsight.dual import Answer
 from swordplay.theory.regret.hindsight.frame import frame_of
@@ -62,8 +63,9 @@ class Problem:
         self.tolerance = usual if tolerance is None else arguments.positive("tolerance", tolerance)
         # Inside a stranger's domain one cannot stay on the way: its losses are asked in a ball around it.
         self.rounds = rounds_of(stream, self.frame if self.frame.whole else frame_of(enclosing_ball(domain)))
-        if (count := len(self.rounds.features)) < 2:
-            raise ValueError(f"stream must hold at least two rounds, got {count}: a path needs two ends. Try best_fixed.")
+        if (count := len(self.rounds.features)) < 1:
+            raise ValueError("stream must hold at least one round, got none: there is nothing to minimise.")
+        self._starts: Any = None  # where the last answer's comparators moved: where the next ones are likely to
         center = np.zeros((count, self.frame.dim))
         gradients = self.rounds.gradients(center)
         self.scale = domain.diameter * float(np.sqrt(inner(gradients, gradients)).sum())
@@ -88,6 +90,9 @@ class Problem:
         target, progress = share * self.target, self._watched(progress)
         if self.frame.dim == 1:
             answer = levels.minimize(self.rounds, self.frame, penalty, progress)
+        elif self.frame.whole and coarse.is_heavy(self.rounds):
+            answer = coarse.minimize(self.rounds, self.frame, penalty, target, progress, self._starts)
+            self._starts = coarse.moving(answer.points, self.frame.domain.diameter)
         elif self.frame.whole:
             answer = interior.minimize(self.rounds, self.frame, penalty, target, progress)
         else:

@@ -29,8 +29,8 @@ class Rounds(Protocol):
         ...
 
     @property
-    def capped(self) -> ResidualRounds | None:
-        """The rounds themselves where some are Huber's, whose slopes are capped; else None."""
+    def capped(self) -> SlopedRows | None:
+        """The rows of the rounds where some have capped slopes, as Huber's and logistic losses have; else None."""
         ...
 
     @property
@@ -51,8 +51,82 @@ class Rounds(Protocol):
         ...
 
 
+class SlopedRows(Protocol):
+    r"""Losses :math:`f(r)` of residuals :math:`r = \langle a, w \rangle + s` whose capped slopes are variables of their own.
+
+    A slope is given by its slacks, its distances from the cap above and from the one below, shape ``(C, 2)``: next to a cap
+    they are smaller than what the slope itself rounds by.
+    """
+
+    @property
+    def features(self) -> Matrix:
+        """a, shape ``(R, n)``."""
+        ...
+
+    @property
+    def shifts(self) -> Vector:
+        """s, shape ``(R,)``."""
+        ...
+
+    @property
+    def caps(self) -> tuple[Any, Vector, Vector]:
+        """Which rows are capped, and their smallest and largest slopes, shape ``(C,)`` each."""
+        ...
+
+    def residuals(self, points: Matrix) -> Vector:
+        """r, shape ``(R,)``."""
+        ...
+
+    def uncapped(self) -> Vector:
+        """Slope over residual, shape ``(R,)``; of capped rows it does not matter."""
+        ...
+
+    def at_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
+        """The residuals that have these slopes, and the derivative of a residual by its slope; capped rows only."""
+        ...
+
+    def conjugates(self, slopes: Vector) -> Vector:
+        r""":math:`\sup_r \varpi r - f(r)`, shape ``(R,)``."""
+        ...
+
+    def spread(self, points: Matrix) -> Matrix:
+        """Every row's comparator, shape ``(R, n)``, from those of the rounds, shape ``(T, n)``."""
+        ...
+
+    def gather(self, rows: Matrix) -> Matrix:
+        """Sums over the rows of each round, shape ``(T, n)``."""
+        ...
+
+    def stacked(self, bends: Vector) -> tuple[Vector, Array]:
+        """The rounds' curvature (as :meth:`Rounds.curvature`) for rows that bend so much."""
+        ...
+
+
+class LoneRows:
+    """A row a round: what rows and rounds then share."""
+
+    features: Matrix
+    shifts: Vector
+
+    def residuals(self, points: Matrix) -> Vector:
+        """How far the predictions are off, shape ``(T,)``."""
+        return np.asarray(np.einsum("ij,ij->i", self.features, points) + self.shifts)
+
+    def spread(self, points: Matrix) -> Matrix:
+        """As they are."""
+        return points
+
+    def gather(self, rows: Matrix) -> Matrix:
+        """As they are."""
+        return rows
+
+    def stacked(self, bends: Vector) -> tuple[Vector, Array]:
+        """As they are."""
+        return bends, _no_matrices(self.features)
+
+
 @dataclass(frozen=True)
-class ResidualRounds:
+class ResidualRounds(LoneRows):
     r"""Squared and Huber losses :math:`\omega_t h_{\delta_t}(\langle a_t, w \rangle + s_t)`; squared where δ is infinite."""
 
     features: Matrix
@@ -66,10 +140,6 @@ class ResidualRounds:
         return self if np.isfinite(self.thresholds).any() else None
 
     affine = True  # between caps, which an interior-point method keeps apart
-
-    def residuals(self, points: Matrix) -> Vector:
-        """How far the predictions are off, shape ``(T,)``."""
-        return np.asarray(np.einsum("ij,ij->i", self.features, points) + self.shifts)
 
     def values(self, points: Matrix) -> Vector:
         """ω c (r - c/2) with the clipped residual c."""
@@ -87,20 +157,44 @@ class ResidualRounds:
         near = np.abs(self.residuals(points)) <= self.thresholds
         return np.where(near, self.weights, 0.0), _no_matrices(self.features)
 
+    @property
+    def caps(self) -> tuple[Any, Vector, Vector]:
+        """±ωδ where δ is finite."""
+        where = np.flatnonzero(np.isfinite(self.thresholds))
+        largest = self.weights[where] * self.thresholds[where]
+        return where, -largest, largest
+
+    def uncapped(self) -> Vector:
+        """ω."""
+        return self.weights
+
+    def at_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
+        """Slope over ω."""
+        weights = self.weights[np.isfinite(self.thresholds)]
+        return 0.5 * (slacks[:, 1] - slacks[:, 0]) / weights, 1.0 / weights
+
+    def conjugates(self, slopes: Vector) -> Vector:
+        """ϖ^2 / (2 ω)."""
+        return np.asarray(0.5 * slopes**2 / self.weights)
+
 
 @dataclass(frozen=True)
-class LogisticRounds:
+class LogisticRounds(LoneRows):
     r"""Logistic losses :math:`\omega_t \log(1 + e^{m_t})` of :math:`m_t = \langle a_t, w \rangle + s_t`, signs included."""
 
     features: Matrix
     shifts: Vector
     weights: Vector
-    capped = None
     affine = False
+
+    @property
+    def capped(self) -> LogisticRounds:
+        """Itself: slopes lie between 0 and ω, and on steep rows they all but jump from one to the other."""
+        return self
 
     def values(self, points: Matrix) -> Vector:
         """Exact for margins of any size."""
-        return np.asarray(self.weights * np.logaddexp(0.0, self._margins(points)))
+        return np.asarray(self.weights * np.logaddexp(0.0, self.residuals(points)))
 
     def gradients(self, points: Matrix) -> Matrix:
         """ω / (1 + exp(-m)), along the features."""
@@ -111,11 +205,26 @@ class LogisticRounds:
         p = self._shares(points)
         return self.weights * p * (1.0 - p), _no_matrices(self.features)
 
-    def _margins(self, points: Matrix) -> Vector:
-        return np.asarray(np.einsum("ij,ij->i", self.features, points) + self.shifts)
+    @property
+    def caps(self) -> tuple[Any, Vector, Vector]:
+        """0 and ω."""
+        return np.arange(len(self.weights)), np.zeros_like(self.weights), self.weights
+
+    def uncapped(self) -> Vector:
+        """All are capped."""
+        return self.weights
+
+    def at_slopes(self, slacks: Matrix) -> tuple[Vector, Vector]:
+        """The log odds of ϖ to ω - ϖ."""
+        return np.log(slacks[:, 1]) - np.log(slacks[:, 0]), (1.0 / slacks).sum(axis=1)
+
+    def conjugates(self, slopes: Vector) -> Vector:
+        """ω (p ln p + (1 - p) ln(1 - p)) with p = ϖ/ω: minus ω times the entropy."""
+        p = np.clip(slopes / self.weights, 0.0, 1.0)
+        return np.asarray(self.weights * (_x_log_x(p) + _x_log_x(1.0 - p)))
 
     def _shares(self, points: Matrix) -> Vector:
-        return np.asarray(np.exp(-np.logaddexp(0.0, -self._margins(points))))
+        return np.asarray(np.exp(-np.logaddexp(0.0, -self.residuals(points))))
 
 
 @dataclass(frozen=True)
@@ -258,3 +367,7 @@ def _finite_value(loss: Loss, point: Vector) -> float:
 
 def _no_matrices(features: Matrix) -> Array:
     return np.empty((0, features.shape[1], features.shape[1]))
+
+
+def _x_log_x(x: Vector) -> Vector:
+    return np.asarray(x * np.log(np.where(x > 0.0, x, 1.0)))

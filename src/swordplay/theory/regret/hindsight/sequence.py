@@ -79,7 +79,7 @@ def best_sequence(
     Parameters
     ----------
     stream
-        The losses, convex and smooth; a finite stream of two rounds or more.
+        The losses, convex and smooth; a finite stream.
     domain
         X: a ball, a box or a simplex; for others a projection and a support function are enough, but slower.
     path_length
@@ -88,7 +88,8 @@ def best_sequence(
         λ > 0. Give one of the two.
     tolerance
         Largest gap, relative to :math:`D \sum_t \|\nabla f_t(c)\|` with c the centre: the most by which the losses can fall
-        below their value there. 1e-7 unless given (1e-5 for domains of which only a projection is known).
+        below their value there. 1e-7 unless given (1e-5 for domains of which only a projection is known). What sums of
+        doubles round by comes on top: 1e-13 of the losses at the centre and of what they change by over the domain.
     progress
         Called every so often with what is done, what is planned at the most, and what is going on.
 
@@ -132,7 +133,7 @@ def standing(problem: Problem, share: float) -> Vertex:
             break
         penalty *= 10.0
     # Forces prove their bound for every penalty that is no smaller than the longest of them.
-    longest = float(np.sqrt(inner(answer.forces, answer.forces)).max()) or penalty
+    longest = float(np.sqrt(inner(answer.forces, answer.forces)).max(initial=0.0)) or penalty
     points = np.tile(answer.points.mean(axis=0), (len(answer.points), 1))
     return Vertex(longest, points, float(problem.rounds.values(points).sum()), 0.0, answer.bound)
 
@@ -152,7 +153,7 @@ def between(left: Vertex, right: Vertex) -> float:
 def _within(problem: Problem, budget: float, progress: Progress | None) -> BestSequence:
     """Close in on a budget from both sides; two sequences around it are mixed to meet it."""
     left = tight = standing(problem, SHARE)
-    right = left if budget == 0.0 else free(problem, SHARE)
+    right = left if budget == 0.0 or problem.steps == 0 else free(problem, SHARE)
     usable = min(budget, problem.longest)
     for number in range(1, SOLVES + 1):
         tight = max(tight, left, right, key=lambda one: one.line(usable))

@@ -1,0 +1,157 @@
+"""What every meta agrees on, and what those that count regrets share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+
+from swordplay.base import arguments
+from swordplay.base.types import Setting, Vector
+from swordplay.parts.rates import RateState, Signal
+
+PRIOR_SUM = 1e-9
+"""How far from 1 the sum of a prior may be: rounding of thousands of terms."""
+SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)
+"""Weights stay positive: an expert that underflowed would otherwise look like one that does not exist."""
+HALVINGS = 60
+"""Of the interval in which weights and guesses agree: what is left of it is less than rounding."""
+
+
+class MetaState(Protocol):
+    """The entries that every meta's state has, shapes ``(N,)``."""
+
+    @property
+    def log_prior(self) -> Vector:
+        """Logarithms of the weights before the first round."""
+        ...
+
+    @property
+    def guesses(self) -> Vector:
+        """m_t: the losses that the weights of this round were made for."""
+        ...
+
+    @property
+    def weights(self) -> Vector:
+        """p_t: positive, with a sum of 1."""
+        ...
+
+
+class Meta(Protocol):
+    """Weighs experts by their losses. Its state is a named tuple with the entries of :class:`MetaState`."""
+
+    def start(self, prior: Vector) -> Any:
+        """Weights equal to the prior, shape ``(N,)``."""
+        ...
+
+    def learn(self, state: Any, losses: Vector, surprise: float) -> Any:
+        """Take in the losses l_t of a round, shape ``(N,)``; the weights still stand.
+
+        ``surprise`` is norm(g_t - M_t)^2, for the metas that are tuned by it.
+        """
+        ...
+
+    def weigh(self, state: Any, guesses: Vector) -> Any:
+        """The weights of the coming round, for guesses m_{t+1} of its losses, shape ``(N,)``."""
+        ...
+
+    def fork(self, state: Any, parents: Vector, prior: Vector) -> Any:
+        """More experts, each with the past of its parent; a parent's weight is shared among its children."""
+        ...
+
+
+class OwnRate:
+    """Stands where a learner says its learning rate, for a meta that has none: the compiled engine refuses it by its class."""
+
+    retention = 1.0
+
+    def start(self, setting: Setting, entropy: float) -> RateState:
+        """No rate."""
+        return RateState(0.0, 0.0, 0.0)
+
+    def step(self, state: RateState, signal: Signal, setting: Setting, entropy: float) -> tuple[RateState, bool]:
+        """No rate."""
+        return state, False
+
+
+class Surprises(NamedTuple):
+    """A round as the metas that count regrets see it."""
+
+    regrets: Vector
+    """r_i = <p, l> - l_i in the unit: what expert i would have saved, shape ``(N,)``."""
+    expected: Vector
+    """The same for the guesses, <p, m> - m_i; 0 for each where there are none."""
+    unit: float
+    """What no regret may differ from its expectation by: the range given, or the largest difference so far."""
+    shrink: float
+    """What sums in the unit before have to be multiplied with: 1, unless the unit has grown."""
+
+
+def surprises(weights: Vector, losses: Vector, guesses: Vector, unit: float) -> Surprises:
+    """The regrets of a round, in the unit that they are measured in; 0 while no two losses ever differed."""
+    regrets = weights @ losses - losses
+    expected = weights @ guesses - guesses
+    grown = max(unit, float(np.abs(regrets - expected).max()))
+    scale = grown or 1.0
+    return Surprises(regrets / scale, expected / scale, grown, unit / scale if unit != grown else 1.0)
+
+
+def checked_prior(prior: Vector) -> Vector:
+    """A prior with a sum of 1."""
+    prior = arguments.positives("prior", prior)
+    if abs(prior.sum() - 1.0) > PRIOR_SUM:
+        raise ValueError(f"prior must have a sum of 1, got {prior.sum()}. Divide it by its sum.")
+    return prior
+
+
+def normalised(scores: Vector, log_prior: Vector) -> Vector:
+    """Weights in proportion to e^scores; the prior's where every score is minus infinity."""
+    scores = scores if np.isfinite(scores.max()) else log_prior
+    weights = np.exp(scores - scores.max())
+    return np.asarray(np.maximum(weights / weights.sum(), SMALLEST_WEIGHT))
+
+
+def shared_among_children(weights: Vector, parents: Vector, prior: Vector) -> Vector:
+    """The weights after a fork: each parent's, split as the prior splits its family."""
+    family = np.bincount(parents, weights=prior)[parents]
+    return np.asarray(weights[parents] * prior / family)
+
+
+def consistent(guesses: Vector, weights_for: Callable[[Vector], Vector]) -> Vector:
+    r"""Weights p that agree with the regrets which they expect, :math:`\hat r_i = \langle p, m \rangle - m_i`.
+
+    The expected regrets need the weights, and the weights need the expected regrets. With a number c in place of
+    :math:`\langle p, m \rangle` the weights are a function of c, and :math:`\langle p(c), m \rangle - c` falls from
+    above 0 at the least guess to below 0 at the largest: halving finds where it is 0.
+
+    Parameters
+    ----------
+    guesses
+        m, shape ``(N,)``.
+    weights_for
+        From expected regrets of shape ``(N,)`` to weights.
+    """
+    low, high = float(guesses.min()), float(guesses.max())
+    if low == high:
+        return weights_for(np.zeros_like(guesses))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if weights_for(middle - guesses) @ guesses > middle:
+            low = middle
+        else:
+            high = middle
+    return weights_for((low + high) / 2 - guesses)
+
+
+def chosen(meta: Any, learning_rate: Any, default: Meta) -> Meta:
+    """The meta that a learner was given, or its default one, which has the learning rate."""
+    if meta is None:
+        return default
+    if learning_rate is not None:
+        raise ValueError("learning_rate is that of the default meta: give meta or learning_rate, not both.")
+    if not all(callable(getattr(meta, part, None)) for part in ("start", "learn", "weigh", "fork")):
+        raise TypeError(
+            f"meta must be a meta such as sp.metas.Squint(), with start, learn, weigh and fork; got {arguments.shown(meta)}."
+        )
+    return cast(Meta, meta)
