@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from swordplay.application.cli import compare, run
-from swordplay.application.cli import standings as standings_
-from swordplay.application.contest import Benchmark, Contest, Standing, contest, field
+from swordplay.application.cli import compare as command
+from swordplay.application.cli import comparison as printed
+from swordplay.application.cli import run
+from swordplay.application.comparison import Benchmark, Comparison, Result, compare, field
 from tolerances import ROUNDING
 from tracking.files import write
 
@@ -48,16 +49,16 @@ def test_the_table_fits_and_ranks_everybody(prices, capsys):
     assert "  note  words, one column each\n" in captured.err
 
 
-def test_json_is_the_contest_itself(prices, capsys):
+def test_json_is_the_comparison_itself(prices, capsys):
     size, price = prices
     assert run(["compare", "prices.csv", "--target", "price", "--features", "size", "--json", "--quiet"]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
     found = json.loads(captured.out)
-    expected = contest(field(size[:, None], price))
+    expected = compare(field(size[:, None], price))
     assert found["rows"] == 400
-    assert [one["name"] for one in found["standings"]] == [one.name for one in expected.standings]
-    for ours, theirs in zip(found["standings"], expected.standings, strict=True):
+    assert [one["name"] for one in found["standings"]] == [one.name for one in expected.results]
+    for ours, theirs in zip(found["standings"], expected.results, strict=True):
         assert ours["error"] == pytest.approx(theirs.error, rel=ROUNDING)
         assert ours["regrets"] == pytest.approx(theirs.regrets, rel=1e-6)
 
@@ -72,8 +73,8 @@ def test_the_errors_are_those_of_track(target, tmp_path, monkeypatch, capsys):
     whole = {"price": price, "up": price > 50, "kind": np.digitize(price, [47, 53]).astype(str)}
     write(tmp_path / "t.csv", pa.record_batch({**columns, target: pa.array(whole[target], mask=rng.random(150) < 0.1)}))
     some = ["--learners", "no change,running mean" if target == "price" else "no change,majority class"]
-    for command in (["track"], ["compare", *some]):
-        assert run([*command, "t.csv", "--target", target, "--lags", "1", "--json", "--quiet"]) == 0
+    for begin in (["track"], ["compare", *some]):
+        assert run([*begin, "t.csv", "--target", target, "--lags", "1", "--json", "--quiet"]) == 0
     tracked, compared = (json.loads(text) for text in re.findall(r"^\{.*?^\}", capsys.readouterr().out, re.S | re.M))
     found = {one["name"]: one["error"] for one in compared["standings"]}
     learner, *baselines = list(tracked["errors"].items())[:3]
@@ -90,15 +91,15 @@ def test_the_widest_table_fits_into_80_columns(measure, size):
     names |= {"sp.SwordAgeless": "learner", "best sp.OEGD": "learner", "OGD, step 1.23e-05": "learner"}
     error = 1.23456789 * size if measure == "RMSE" else 1.0
     regrets = dict.fromkeys(["fixed", "10 pieces", "100 pieces"], -1234567.8 * size)
-    standings = tuple(
-        Standing(rank + 90, name, kind, "", "1.2e-05", error, 1.0, regrets, 123456.0, np.zeros(1))
+    results = tuple(
+        Result(rank + 90, name, kind, "", "1.2e-05", error, 1.0, regrets, 123456.0, np.zeros(1))
         for rank, (name, kind) in enumerate(names.items())
     )
-    found = Contest(
-        200_000, 9999, measure, 8.0, marks, standings, np.zeros(1, int), {"river logistic": "overflowed in row 199999"}
+    found = Comparison(
+        200_000, 9999, measure, 8.0, marks, results, np.zeros(1, int), {"river logistic": "overflowed in row 199999"}
     )
     out = Console(width=80, file=io.StringIO())
-    standings_.show(found, out)
+    printed.show(found, out)
     text = out.file.getvalue()
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text
@@ -108,15 +109,15 @@ def test_the_widest_table_fits_into_80_columns(measure, size):
 
 def test_the_verdict_says_who_won(prices):
     size, price = prices
-    found = contest(field(size[:, None], price), only=["no change", "OGD"])
+    found = compare(field(size[:, None], price), only=["no change", "OGD"])
     ours = found.of("estimator")[0]
-    first = found._replace(standings=tuple(sorted(found.standings, key=lambda one: one.kind != "estimator")))
-    assert standings_.verdict(first).startswith(f"SwordRegressor erred least: RMSE {ours.error:.4g}; no change has")
-    told = found._replace(standings=tuple(sorted(found.standings, key=lambda one: one.kind != "learner")))
+    first = found._replace(results=tuple(sorted(found.results, key=lambda one: one.kind != "estimator")))
+    assert printed.verdict(first).startswith(f"SwordRegressor erred least: RMSE {ours.error:.4g}; no change has")
+    told = found._replace(results=tuple(sorted(found.results, key=lambda one: one.kind != "learner")))
     assert re.fullmatch(
         r"best sp.OGD erred least: RMSE [\d.]+, told step [\d.]+\.\n"
         rf"SwordRegressor, told nothing, is number {ours.rank} of 3: [\d.]+\.",
-        standings_.verdict(told),
+        printed.verdict(told),
     )
 
 
@@ -182,7 +183,7 @@ def test_refusals_take_a_line_or_two(arguments, message, tmp_path, capsys):
 
 @pytest.mark.usefixtures("prices")
 def test_examples_of_the_help_run(capsys):
-    lines = [line.strip() for line in compare.EXAMPLES.splitlines() if line.strip().startswith("swordplay")]
+    lines = [line.strip() for line in command.EXAMPLES.splitlines() if line.strip().startswith("swordplay")]
     assert len(lines) == 3
     for line in lines:
         assert run(shlex.split(line.split(">")[0])[1:]) == 0

@@ -8,6 +8,7 @@ import pytest
 import swordplay as sp
 from swordplay.application.cli import run
 from swordplay.base import checkpoint
+from swordplay.base.checkpoint.facts import header
 from tracking.files import write
 from tracking.worlds import TASKS, world
 
@@ -59,14 +60,41 @@ def test_a_learner_and_an_engine(capsys, tmp_path):
     learner = sp.Sword(sp.Ball(2))
     sp.play(learner, sp.LinearStream(ROWS, ROWS[:, 0]))
     checkpoint.save(tmp_path / "l", learner.state(), kind="Sword")
-    found, _ = facts(capsys, tmp_path / "l")
+    found, words = facts(capsys, tmp_path / "l")
     assert (found["kind"], found["rounds"], found["experts"], found["coordinates"]) == ("Sword", 40, len(learner.weights), 2)
+    assert found["settings"][0] == "learner = Sword"
+    assert {"center = [0.0, 0.0]", "diameter = 2", "domain = Ball"} <= set(found["settings"])
+    assert "settings" in words
+    assert "diameter = 2" in words
     engine = sp.engine.online(sp.Sword(sp.Ball(2)))
     engine.learn([1.0, 0.5], 2.0)
     checkpoint.save(tmp_path / "e", engine.compact_state(), kind="engine")
     found, _ = facts(capsys, tmp_path / "e")
     assert (found["rounds"], found["experts"]) == (1, len(engine.weights))
     assert float(found["effective step size"]) > 0
+
+
+def test_each_room_knows_its_own_states_and_no_other(tmp_path):
+    from swordplay.application.tracking import description as run_room
+    from swordplay.estimators import description as estimator_room
+    from swordplay.parts.learners import description as learner_room
+    from swordplay.sklearn import SwordRegressor
+
+    path = write(tmp_path / "table.csv", world("regression", 60, seed=1))
+    assert run(["track", str(path), "--target", "y", "--state", str(tmp_path / "run"), "--quiet"]) == 0
+    SwordRegressor().fit(ROWS, ROWS[:, 0]).save(tmp_path / "estimator")
+    sp.OGD(sp.Ball(2), 0.1).save(tmp_path / "learner")
+    checkpoint.save(tmp_path / "engine", sp.engine.online(sp.Sword(sp.Ball(2))).compact_state(), kind="engine")
+    rooms = {
+        "run": run_room.described,
+        "estimator": estimator_room.described,
+        "engine": estimator_room.engine_alone,
+        "learner": learner_room.described,
+    }
+    for name in rooms:
+        state = checkpoint.load(tmp_path / name)
+        answers = {who for who, described in rooms.items() if described(header(tmp_path / name).kind, state) is not None}
+        assert answers == {name}
 
 
 @pytest.mark.parametrize(

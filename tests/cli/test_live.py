@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from swordplay.application.cli import progress, run
-from swordplay.application.cli.places import refused_path
+from swordplay.application.tracking.paths import refused_path
 
 COMMAND = [sys.executable, "-m", "swordplay", "track"]
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from swordplay.application.tracking.lags import Lags
-from swordplay.data.encoding.columns import FEWEST_COUNTS, MOST_CATEGORIES, Encoder, Plan, plan
+from swordplay.data.encoding.encoder import Encoder
+from swordplay.data.encoding.plans import FEWEST_COUNTS, MOST_CATEGORIES, Plan, plan
 from swordplay.data.tables import TableError
 from swordplay.estimators.model import LARGEST
 from tolerances import ROUNDING
@@ -77,14 +78,14 @@ def test_columns_that_are_not_there(features, drop, told):
 
 
 def test_numbers_and_truths():
-    encoder = Encoder([Plan("a", "number"), Plan("b", "truth"), Plan("c", "left out")], 0, labels=False)
+    encoder = Encoder([Plan("a", "number"), Plan("b", "truth"), Plan("c", "left out")], 0, of_classes=False)
     found = encoded(encoder, a=[1.5, None, 1e80], b=[True, False, None], c=["x", "y", "z"])
     np.testing.assert_array_equal(found.rows, [[1.5, 1.0], [np.nan, 0.0], [LARGEST, np.nan]])
     assert found.widths == {}
 
 
 def test_categories_join_in_the_rows_where_they_appear():
-    encoder = Encoder([Plan("a", "category"), Plan("n", "number"), Plan("b", "category")], 0, labels=False)
+    encoder = Encoder([Plan("a", "category"), Plan("n", "number"), Plan("b", "category")], 0, of_classes=False)
     found = encoded(encoder, a=["x", "x", "y", None], n=[7.0] * 4, b=["p", "q", "p", "r"])
     assert found.widths == {0: 3, 1: 4, 2: 5, 3: 6}
     nan = np.nan
@@ -97,14 +98,14 @@ def test_categories_join_in_the_rows_where_they_appear():
 
 
 def test_categories_join_when_they_are_learned():
-    encoder = Encoder([Plan("a", "category")], 0, labels=False)
+    encoder = Encoder([Plan("a", "category")], 0, of_classes=False)
     found = encoded(encoder, np.array([False, True, False, True]), a=["x", "y", "z", "x"])
     assert found.widths == {1: 1, 3: 2}
     np.testing.assert_array_equal(found.rows[1:], [[1, 0], [0, 0], [0, 1]])
 
 
 def test_late_categories_share_a_column():
-    encoder = Encoder([Plan("a", "category")], 0, labels=False)
+    encoder = Encoder([Plan("a", "category")], 0, of_classes=False)
     values = [f"v{k}" for k in range(MOST_CATEGORIES + 10)]
     found = encoded(encoder, a=values)
     assert encoder.width == MOST_CATEGORIES + 1
@@ -114,7 +115,7 @@ def test_late_categories_share_a_column():
 
 
 def test_dates_lie_on_circles():
-    encoder = Encoder([Plan("t", "date and time"), Plan("d", "date")], 0, labels=False)
+    encoder = Encoder([Plan("t", "date and time"), Plan("d", "date")], 0, of_classes=False)
     moments = [datetime.datetime(2024, 1, 1, 6), datetime.datetime(1969, 12, 29, 18), None]  # two Mondays
     days = [datetime.datetime(2024, 1, 1), datetime.datetime(2023, 1, 3), datetime.datetime(2024, 7, 2)]
     rows = encoded(encoder, t=pa.array(moments, pa.timestamp("us")), d=pa.array(days, pa.timestamp("ns"))).rows
@@ -129,7 +130,7 @@ def test_dates_lie_on_circles():
 
 
 def test_notes_tell_what_was_made_of_a_column():
-    encoder = Encoder([Plan("a", "number"), Plan("b", "number"), Plan("c", "left out", "as asked")], 0, labels=False)
+    encoder = Encoder([Plan("a", "number"), Plan("b", "number"), Plan("c", "left out", "as asked")], 0, of_classes=False)
     encoded(encoder, a=[1.0, None], b=[2.0, 2.0], c=[0.0, 0.0])
     notes = [note for _, _, note in encoder.columns(np.array([1.0, 0.0]))]
     assert notes == ["as it is; 1 missing, taken as usual", "always the same, which tells nothing", "left out: as asked"]
@@ -146,7 +147,7 @@ def test_lags_are_the_last_targets_that_were_learned():
 
 
 def test_lags_of_classes_are_categories():
-    encoder = Encoder([], 1, labels=True)
+    encoder = Encoder([], 1, of_classes=True)
     batch = pa.record_batch({"y": np.zeros(4)})
     found = encoder.encode(batch, np.array([[np.nan], [0.0], [1.0], [0.0]]))
     assert found.widths == {1: 1, 2: 2}
@@ -155,9 +156,9 @@ def test_lags_of_classes_are_categories():
 
 def test_an_encoder_goes_on_as_it_was():
     plans = [Plan("a", "category"), Plan("b", "number")]
-    encoder = Encoder(plans, 0, labels=False)
+    encoder = Encoder(plans, 0, of_classes=False)
     encoded(encoder, a=["x", "y", None], b=[1.0, 2.0, None])
-    again = Encoder.resumed(encoder.state(), 0, labels=False)
+    again = Encoder.resumed(encoder.state(), 0, of_classes=False)
     assert again.state() == encoder.state()
     rows = {"a": ["y", "z", "x"], "b": [1.0, 2.0, 3.0]}
     np.testing.assert_array_equal(encoded(again, **rows).rows, encoded(encoder, **rows).rows)

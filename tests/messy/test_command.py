@@ -10,8 +10,9 @@ import pytest
 
 from swordplay.application.cli import run
 from swordplay.application.cli.words import MOST_COLUMNS, WIDEST_NAME, WIDTH, columns
-from swordplay.data.encoding.columns import Encoder, Plan, plan
 from swordplay.data.encoding.dates import hours
+from swordplay.data.encoding.encoder import Encoder
+from swordplay.data.encoding.plans import Plan, plan
 from swordplay.data.tables import open_table
 from tolerances import ROUNDING
 
@@ -115,7 +116,7 @@ def test_a_time_of_the_day_is_a_circle():
     assert hours(times)[:3] == pytest.approx(np.array([[0, 1], [1, 0], [-1, 0]]), abs=ROUNDING)
     assert np.isnan(hours(times)[3]).all()
     batch = pa.record_batch({"at": times, "x": [1.0, 2.0, 3.0, 4.0], "y": [0.0] * 4})
-    encoder = Encoder(plan(batch, "y", None, ()), 0, labels=False)
+    encoder = Encoder(plan(batch, "y", None, ()), 0, of_classes=False)
     rows = encoder.encode(batch, np.empty((4, 0))).rows
     assert rows.shape == (4, 3)
     assert rows[:, 2].tolist() == [1.0, 2.0, 3.0, 4.0]

@@ -299,15 +299,17 @@ MUTANTS = [
             f"{SYNCED}::test_a_table_is_on_the_disk_before_it_has_its_name",
             f"{SYNCED}::test_a_table_that_is_synced_is_on_the_disk_and_so_is_its_name",
         ),
-        ("            os.fsync(self._file.fileno())\n            os.replace", "            os.replace"),
-        ("            sync_folder(self.path)\n", ""),
         ("            os.fsync(self._file.fileno())\n            if not", "            if not"),
-        ("                sync_folder(self.partial)\n", "                pass\n"),
+        ("                files.sync_folder(self.partial)\n", "                pass\n"),
     ),
     *_in(
-        "application/report/document.py",
-        (f"{SYNCED}::test_a_report_is_on_the_disk_before_it_has_its_name",),
-        ("            os.fsync(file.fileno())\n", ""),
+        "base/files.py",
+        (
+            f"{SYNCED}::test_a_table_is_on_the_disk_before_it_has_its_name",
+            f"{SYNCED}::test_a_report_is_on_the_disk_before_it_has_its_name",
+        ),
+        ("    os.fsync(file.fileno())\n", ""),
+        ("    sync_folder(target)\n", ""),
     ),
     *_in("sweeps.py", (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",), ("            os.fsync(book.fileno())\n", "")),
 ]

@@ -1,5 +1,7 @@
 """The first screen in words, the pictures behind it, and the axis of dates."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from tolerances import DRAWN
 def scored(rmse, naive_rmse, mae, naive_mae, mean=100.0):
     """A regression with these errors, of the learner and of no change."""
     errors = {"swordplay": rmse, "no change": naive_rmse, "running mean": mean}
-    return told(task="regression")._replace(errors=errors, more={"swordplay": mae, "no change": naive_mae})
+    return replace(told(task="regression"), errors=errors, more={"swordplay": mae, "no change": naive_mae})
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,7 @@ def test_numbers_are_held_against_the_last_value(figures, begin):
     ],
 )
 def test_classes_are_held_against_the_last_and_the_commonest(errors, begin):
-    story = told()._replace(errors=dict(zip(("swordplay", "no change", "majority class"), errors, strict=True)))
+    story = replace(told(), errors=dict(zip(("swordplay", "no change", "majority class"), errors, strict=True)))
     assert is_it_good(story).startswith(begin)
     assert is_it_good(story).count("%") == 3
 
@@ -57,7 +59,7 @@ def test_the_spread_of_errors_is_that_of_the_last_rows():
     story = told(task="regression")
     half, most = np.quantile(abs(story.last.predictions - story.last.targets), [0.5, 0.9])
     assert can_i_trust_it(story).startswith(f"Half of the errors were below {half:.3f} and 90\u202f% below {most:.3f}, ")
-    shifted = story._replace(last=story.last._replace(predictions=story.last.predictions + 10.0))
+    shifted = replace(story, last=story.last._replace(predictions=story.last.predictions + 10.0))
     assert "too much on average." in can_i_trust_it(shifted)
 
 
@@ -68,7 +70,7 @@ def test_the_spread_of_errors_is_that_of_the_last_rows():
 def test_sureness_is_judged(right, verdict):
     bins = np.zeros((3, BINS))
     bins[:, 16] = 100.0, 80.0, right
-    said = can_i_trust_it(told()._replace(sureness=Sureness(*bins)))
+    said = can_i_trust_it(replace(told(), sureness=Sureness(*bins)))
     assert said.startswith(f"It was 80\u202f% sure on average, and right on {right:.0f}\u202f% of rows: ")
     assert verdict in said
     assert "When it was" not in said  # never at least 90 % sure
@@ -93,7 +95,7 @@ def test_what_became_of_a_coefficient(before, after, words):
     story = dated()
     change = Change("wind", "", 1001, float(story.course.times[-1]), before, after, 2.0)
     assert change_in_words(story, change).startswith(f"On 24 March 2012 the coefficient of wind {words} (")
-    assert change_in_words(story._replace(clock=""), change).startswith(f"Around row 1,001 the coefficient of wind {words} (")
+    assert change_in_words(replace(story, clock=""), change).startswith(f"Around row 1,001 the coefficient of wind {words} (")
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,7 @@ def test_who_was_taken_for_whom_adds_up():
     assert np.sum(counts.counts) == story.rows
     right = sum(counts.counts[k][k] for k in range(3))
     assert 1.0 - right / story.rows == pytest.approx(story.errors["swordplay"])
-    many = story._replace(confusion=np.eye(40), classes=tuple(map(str, range(40))))
+    many = replace(story, confusion=np.eye(40), classes=tuple(map(str, range(40))))
     folded = result_charts.confusion(many)
     assert folded.names[-1] == "31 others"
     assert (len(folded.names), np.sum(folded.counts), folded.counts[-1][-1]) == (10, 40, 31)

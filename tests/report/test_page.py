@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,7 +84,7 @@ def test_a_million_rows_fit(tmp_path):
         low=course.low[places],
         times=np.full(STRETCHES + 1, np.nan),
     )
-    write_track(story._replace(course=finer), tmp_path / "report.html")
+    write_track(replace(story, course=finer), tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < LARGEST / 2  # a table of many columns has room for as much again
 
 

@@ -1,4 +1,4 @@
-"""Sections that other commands add: contests, the paper's experiment, regret against every comparator."""
+"""Sections that other commands add: comparisons, the paper's experiment, regret against every comparator."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import swordplay as sp
 from report.reading import Reader, table
 from report.stories import drifting
-from swordplay.application.contest import LeftOut, contest, field, perspective
+from swordplay.application.comparison import LeftOut, compare, field, perspective
 from swordplay.application.report import (
     Page,
     compare_section,
@@ -27,20 +27,20 @@ def read(section):
 @pytest.mark.parametrize("task", ["binary", "regression"])
 def test_learners_are_ranked(task, tmp_path):
     rows, targets = drifting(400, task)
-    found = contest(field(rows, targets.astype(int) if task == "binary" else targets, 2 if task == "binary" else 0))
+    found = compare(field(rows, targets.astype(int) if task == "binary" else targets, 2 if task == "binary" else 0))
     write_compare(found, "drifting.csv: y", tmp_path / "report.html")
     reader = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
-    cells = np.array(reader.texts("td")).reshape(len(found.standings), -1)
-    assert cells[:, 0].tolist() == [str(one.rank) for one in found.standings]
-    assert cells[:, 1].tolist() == [one.name for one in found.standings]
+    cells = np.array(reader.texts("td")).reshape(len(found.results), -1)
+    assert cells[:, 0].tolist() == [str(one.rank) for one in found.results]
+    assert cells[:, 1].tolist() == [one.name for one in found.results]
     assert cells.shape[1] == 5 + len(found.benchmarks)
     [chart] = reader.charts()
     for shown in chart["readout"]["fields"]:
         drawn = table(chart)[shown["field"]]
         assert drawn == pytest.approx(
-            next(one.course.tolist() for one in found.standings if one.name == shown["name"]), rel=DRAWN
+            next(one.course.tolist() for one in found.results if one.name == shown["name"]), rel=DRAWN
         )
-    assert reader.texts("p", "lead")[0].startswith(f"Of {len(found.standings)} learners, {found.standings[0].name} erred least")
+    assert reader.texts("p", "lead")[0].startswith(f"Of {len(found.results)} learners, {found.results[0].name} erred least")
 
 
 def test_the_papers_experiment_is_drawn_as_it_was_played():
@@ -125,25 +125,25 @@ def test_what_is_left_out_is_said():
 
 def test_learners_have_looks_of_their_own():
     rows, targets = drifting(60, "regression")
-    found = contest(field(rows, targets), step_sizes=[0.1, 0.2, 0.3])
+    found = compare(field(rows, targets), step_sizes=[0.1, 0.2, 0.3])
     marks = compare_section(found).blocks[1].spec["marks"][0]["marks"]
     looks = {
         (mark["encode"]["update"]["stroke"]["value"], str(mark["encode"]["update"]["strokeDash"]["value"])) for mark in marks
     }
-    assert len(looks) == len(found.standings) == 16
+    assert len(looks) == len(found.results) == 16
 
 
 def test_who_diverged_does_not_flatten_the_others():
     columns, targets = drifting(300, "regression")
-    found = contest(field(columns, targets), step_sizes=[0.1])
-    last = found.standings[-1]
+    found = compare(field(columns, targets), step_sizes=[0.1])
+    last = found.results[-1]
     wild = last._replace(course=last.course * 1e9)
-    huge = found._replace(standings=(*found.standings[:-1], wild))
+    huge = found._replace(results=(*found.results[:-1], wild))
     drawn, calm = (compare_section(one).blocks[1] for one in (huge, found))
     ends = [next(scale for scale in one.spec["scales"] if scale["name"] == "y")["domain"][1] for one in (drawn, calm)]
     assert ends[0] <= ends[1]
     assert "At the end beyond the picture (↑): " in drawn.words
     assert drawn.words.endswith(f"{last.name}.")
     assert f"{last.name} ↑" in [name for name, _ in drawn.keys]
-    (still,) = [one for one in found.standings if one.name == "no change"]
+    (still,) = [one for one in found.results if one.name == "no change"]
     assert ends[0] >= still.course[-1]

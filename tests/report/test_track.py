@@ -3,6 +3,7 @@
 import base64
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -95,7 +96,7 @@ def test_extremes_are_kept_and_marked(task):
 
 @pytest.mark.parametrize(("classes", "words"), [(2, "0.69 is a coin toss"), (5, "1.61 is a blind guess among 5 classes")])
 def test_a_blind_guess_depends_on_the_classes(classes, words):
-    story = told()._replace(classes=tuple("abcde"[:classes]))
+    story = replace(told(), classes=tuple("abcde"[:classes]))
     assert words in pictures.losses(story).words
 
 
@@ -103,7 +104,7 @@ def test_a_blind_guess_depends_on_the_classes(classes, words):
 def test_no_change_sets_the_scale_of_errors(chart):
     story = told(task="regression")
     wild = {name: 1e6 * lost if name == "running mean" else lost for name, lost in story.course.losses.items()}
-    drawing = chart(story._replace(course=story.course._replace(losses=wild)))
+    drawing = chart(replace(story, course=story.course._replace(losses=wild)))
     assert drawing.spec["scales"][1]["domain"] == chart(story).spec["scales"][1]["domain"]
     assert "The line of running mean leaves the picture at its top." in drawing.words
     labels = next(data["values"] for data in drawing.spec["data"] if data["name"] == "labels")
@@ -114,7 +115,7 @@ def test_a_share_of_mistakes_ends_at_all():
     story = told()
     wrong = dict.fromkeys(story.course.losses, np.diff(story.course.ends, prepend=0.0))
     for chart in (pictures.errors_so_far, pictures.errors_lately):
-        assert chart(story._replace(course=story.course._replace(losses=wrong))).spec["scales"][1]["domain"] == [0.0, 1.0]
+        assert chart(replace(story, course=story.course._replace(losses=wrong))).spec["scales"][1]["domain"] == [0.0, 1.0]
 
 
 def test_the_pace_in_words_is_that_of_the_rows():
@@ -123,24 +124,24 @@ def test_the_pace_in_words_is_that_of_the_rows():
     steps = np.repeat([1 / 64, 1 / 8, 1.0], [third, third, len(story.course.ends)])[: len(story.course.ends)]
     steps[0] = 1000.0  # the start-up: nobody wants to hear of it
     course = story.course._replace(effective=steps)
-    said = pace_in_words(story._replace(course=course))
+    said = pace_in_words(replace(story, course=course))
     assert "between 1/64 and 1;" in said
-    drawn_at_most = pictures.effective_step(story._replace(course=course))[third:].max()
+    drawn_at_most = pictures.effective_step(replace(story, course=course))[third:].max()
     assert drawn_at_most == 1.0
     side = over_time.back(story)[0] // 2
     assert f"highest, 1.00, around row {int(course.ends[2 * third + side]):,}." in said
 
 
 def test_the_scoreboard_says_who_is_better():
-    story = told()._replace(errors={"swordplay": 0.10, "majority class": 0.5, "no change": 0.20, "best step size": 0.08})
+    story = replace(told(), errors={"swordplay": 0.10, "majority class": 0.5, "no change": 0.20, "best step size": 0.08})
     reader = Reader(render(Page("t", "f", track_sections(story)[:1])))
     lines = reader.texts("tr")
     assert lines[0] == "swordplay10\u202f%"
     assert "swordplay is 2 points higher" in lines[1]
     assert "swordplay is 10 points lower" in lines[2]
-    uneven = told()._replace(errors={"swordplay": 0.26, "no change": 0.259, "majority class": 0.5})
+    uneven = replace(told(), errors={"swordplay": 0.26, "no change": 0.259, "majority class": 0.5})
     assert Reader(render(Page("t", "f", track_sections(uneven)[:1]))).texts("tr")[0] == "swordplay26.0\u202f%"
-    numbers = told(task="regression")._replace(errors={"swordplay": 0.10, "no change": 0.20, "running mean": 0.08})
+    numbers = replace(told(task="regression"), errors={"swordplay": 0.10, "no change": 0.20, "running mean": 0.08})
     lines = Reader(render(Page("t", "f", track_sections(numbers)[:1]))).texts("tr")
     assert any("swordplay is 25\u202f% higher" in line for line in lines)
 
@@ -152,7 +153,7 @@ def test_dates_without_times_are_told_so():
         {"day": "2014-07-14 00:00:00", "at": "2014-07-13 09:30:00"},
     )
     worst = tuple(moment._replace(values=one) for moment, one in zip(story.worst, values, strict=False))
-    cells = Reader(render(Page("t", "f", track_sections(story._replace(worst=worst))))).texts("td")
+    cells = Reader(render(Page("t", "f", track_sections(replace(story, worst=worst))))).texts("td")
     assert "day\u00a02014-07-13 · at\u00a02014-07-13 00:00:00" in cells
     assert "day\u00a02014-07-14 · at\u00a02014-07-13 09:30:00" in cells
 
@@ -176,7 +177,7 @@ def test_short_runs_are_told_too(rows, task):
 
 
 def test_what_happened_to_rows_and_columns_is_said():
-    story = told()._replace(refused=1, unlabelled=1200)
+    story = replace(told(), refused=1, unlabelled=1200)
     reader = Reader(render(Page("t", "f", track_sections(story, command="swordplay track x.csv --target y", date="a Monday"))))
     text = " ".join(reader.texts("p"))
     assert "1,200 rows had no target: predicted, not learned." in text

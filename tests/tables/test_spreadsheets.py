@@ -9,7 +9,7 @@ import pytest
 
 from swordplay.application.cli.words import columns
 from swordplay.application.tracking.task import recognise
-from swordplay.data.encoding.columns import planned
+from swordplay.data.encoding.plans import planned
 from swordplay.data.tables import TableError, open_table, reading_of
 
 ERRORS = ["#DIV/0!", "#N/A", "#REF!", "#VALUE!", "#NAME?", "#NULL!", "#NUM!"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from swordplay.application.cli import inspection
 from swordplay.application.report import write_keys
-from swordplay.application.tracking import Job, Settings, Tracker, TrackingError, keyed, run
-from swordplay.application.tracking.keyed import KeyedTracker, KeyLine
+from swordplay.application.tracking import Job, Settings, Tracker, TrackingError, keyed, keyed_story, run
+from swordplay.application.tracking.keyed import KeyedTracker
+from swordplay.application.tracking.keyed_story import KeyLine
 from swordplay.application.tracking.packing import pack, unpack
 from swordplay.application.tracking.totals import NO_END, Totals
 from swordplay.base import checkpoint
@@ -238,7 +240,7 @@ def test_best_worst_and_largest_keys():
     assert [line.name for line in (*story.best, *reversed(story.worst))] == ["easy", "fair", "hard"]
     assert [line.name for line in story.largest] == ["hard", "fair", "easy", "tiny"]
     assert list(story.named) == ["best", "worst", "largest"]
-    assert list(story._replace(keys=3).named) == ["best", "worst"]
+    assert list(replace(story, keys=3).named) == ["best", "worst"]
     assert story.ahead == sum(line.errors["swordplay"] < line.errors["no change"] for line in story.largest)
     assert KeyLine(("a", None, 2.0, True), 1, {}).name == "a, (missing), 2, True"
 
@@ -256,7 +258,7 @@ def test_keys_that_lose_are_said_to(tmp_path):
     assert line.ratio == line.errors["swordplay"] / line.errors["no change"]
     lost = [one._replace(errors=dict(one.errors) | {"swordplay": 3.0, "no change": 2.0}) for one in story.best]
     errors = {"swordplay": 3.0, "no change": 2.0, "running mean": 9.0}
-    write_keys(story._replace(ahead=0, best=tuple(lost), errors=errors), tmp_path / "r.html")
+    write_keys(replace(story, ahead=0, best=tuple(lost), errors=errors), tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     for words in (
         "y in here, each k by itself",
@@ -272,7 +274,7 @@ def test_keys_that_lose_are_said_to(tmp_path):
 def test_the_ratio_of_keys_without_errors():
     assert KeyLine(("a",), 1, {"swordplay": 0.0, "no change": 0.0}).ratio == 1.0
     assert KeyLine(("a",), 1, {"swordplay": 1.0, "no change": 0.0}).ratio == math.inf
-    assert (keyed.LITTLE, keyed.FEWEST_ROWS, keyed.NAMED) == (50, 10, 5)
+    assert (keyed_story.LITTLE, keyed_story.FEWEST_ROWS, keyed_story.NAMED) == (50, 10, 5)
 
 
 def test_the_report_names_the_keys(tmp_path):

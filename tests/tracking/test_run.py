@@ -10,10 +10,10 @@ import pytest
 from pyarrow import csv, parquet
 
 from swordplay.application.tracking import Job, Settings, TrackingError, run
-from swordplay.application.tracking.early import HEAD_ROWS
 from swordplay.base import checkpoint
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.data.tables import TableError
+from swordplay.data.tables.table import HEAD_ROWS
 from tracking.files import FORMATS, write
 from tracking.worlds import TASKS, tracked, world
 

@@ -1,1 +1,1 @@
-"""From a table to predictions and their report: tracking, contests, the page, and the commands that start them."""
+"""From a table to predictions and their report: tracking, comparisons, the page, and the commands that start them."""

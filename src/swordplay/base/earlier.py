@@ -18,10 +18,12 @@ HOUSES = {
     "parts": ("domains", "experts", "learners", "losses", "metas", "pools", "rates", "streams"),
     "theory": ("conformance", "game", "regret", "reproduce", "sweeps"),
     "data": ("datasets", "encoding", "tables"),
-    "application": ("cli", "contest", "frames", "report", "tracking"),
+    "application": ("cli", "frames", "report", "tracking"),
 }
 """Which rooms stand in which house."""
-PLACES = {f"swordplay.{room}": f"swordplay.{house}.{room}" for house, rooms in HOUSES.items() for room in rooms}
+PLACES = {f"swordplay.{room}": f"swordplay.{house}.{room}" for house, rooms in HOUSES.items() for room in rooms} | {
+    "swordplay.contest": "swordplay.application.comparison"
+}
 """The present name of each room by its earlier one."""
 
 

@@ -109,6 +109,22 @@ def split(state: Mapping[str, Any]) -> tuple[State, State]:
     return rest, flat
 
 
+def told(flat: Mapping[str, Any]) -> list[str]:
+    """Settings for people, a line each: the learner first, then its parts.
+
+    >>> told({"center": np.zeros(2), "diameter": 2.0, "learner": "OGD"})
+    ['learner = OGD', 'center = [0.0, 0.0]', 'diameter = 2']
+    """
+    paths = sorted(flat, key=lambda path: (path != "learner", path))
+    return [f"{path} = {_plainly(flat[path])}" for path in paths]
+
+
+def _plainly(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return shown(value.tolist())
+    return value if isinstance(value, str) else f"{value:g}"
+
+
 def differences(saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
     """What differs between the settings of a state and those of a learner, in words; empty if nothing does.
 

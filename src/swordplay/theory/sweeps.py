@@ -60,16 +60,14 @@ def sweep(
     seeds
         Whole numbers.
     measure
-        Called with ledger, learner and stream after each game; its answer, a dictionary of numbers and strings, becomes
-        more columns.
+        Called with ledger, learner and stream after each game; its answer, numbers and strings by name, becomes more columns.
     engine
         As in :func:`play`.
     jobs
-        How many games at once; unless given, what ``joblib.parallel_config`` says, which also chooses between threads,
-        processes and clusters, or else 1.
+        How many games at once; unless given, what ``joblib.parallel_config`` says (also of threads, processes, clusters), or 1.
     file
-        Where finished games are written down, a line of JSON each, as soon as they are known. A sweep that was killed
-        goes on from there; games that changed their name or their code are played again.
+        Where finished games are noted, a line of JSON each. A sweep that was killed goes on from there; games that changed
+        their name or their code are played again.
     progress
         Whether to show a bar, where standard error is a terminal and rich is installed.
 
@@ -90,24 +88,27 @@ def sweep(
     >>> [(row["learner"], row["seed"], row["rounds"]) for row in table]
     [('Sword', 0, 200), ('Sword', 1, 200)]
     """
+    cells = _cells(learners, streams, seeds)
+    keys = [_key(cell, learners[cell.learner], streams[cell.stream], measure, engine) for cell in cells]
+    with _notebook(file) as (known, note), _bar(progress, len(cells)) as advance:
+        left = [k for k, key in enumerate(keys) if key not in known]
+        advance(len(cells) - len(left))
+        games = [(k, cells[k], learners[cells[k].learner], streams[cells[k].stream], measure, engine) for k in left]
+        for number, row in _played(games, jobs):
+            known[keys[number]] = note(keys[number], row)
+            advance(1)
+    return [known[key] for key in keys]
+
+
+def _cells(learners: Mapping[str, MakeLearner], streams: Mapping[str, MakeStream], seeds: Iterable[int]) -> list[Cell]:
+    """All games, in the order of the table."""
     numbers = [arguments.whole("seeds", seed, least=0) for seed in seeds]
     _require_makers("learners", learners)
     _require_makers("streams", streams)
     cells = [Cell(*names) for names in product(learners, streams, numbers)]
     if len(set(cells)) < len(cells) or not cells:
         raise ValueError(f"seeds must be one or more different numbers, got {arguments.shown(numbers)}.")
-    keys = [_key(cell, learners[cell.learner], streams[cell.stream], measure, engine) for cell in cells]
-    with _notebook(file) as (known, note), _bar(progress, len(cells)) as advance:
-        games = [
-            (number, cell, learners[cell.learner], streams[cell.stream], measure, engine)
-            for number, (cell, key) in enumerate(zip(cells, keys, strict=True))
-            if key not in known
-        ]
-        advance(len(cells) - len(games))
-        for number, row in _played(games, jobs):
-            known[keys[number]] = note(keys[number], row)
-            advance(1)
-    return [known[key] for key in keys]
+    return cells
 
 
 def _game(

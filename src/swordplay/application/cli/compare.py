@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,6 +14,18 @@ from swordplay.application.cli import options
 from swordplay.application.cli.words import echo
 from swordplay.base import arguments
 
+if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
+    from swordplay.application.comparison import Comparison, LeftOut, Perspective, Result
+    from swordplay.application.tracking.whole import Whole
+
+HELP = """Let everybody predict the table in FILE: the estimator, baselines, others.
+
+FILE is read as by swordplay track. SwordRegressor (or SwordClassifier) is what track runs, with the same error; beside
+it stand baselines, scikit-learn's SGD and river's linear models as they come (if installed), and the package's
+learners of the game on a ball, such as sp.Sword. All are ranked by the error of predictions made before each row was
+learned. Then come the regret, to the best coefficients that hindsight could have chosen, and the time per row.
+Learners that must be told something about the future are told it.
+"""
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
 Examples:
@@ -41,9 +53,36 @@ def radius_of_ball(context: click.Context, option: click.Parameter, value: float
     return value
 
 
-@click.command("compare", epilog=EXAMPLES)
+class Asked(NamedTuple):
+    """What was typed, option by option."""
+
+    file: str
+    target: str
+    report: str | None
+    learners: tuple[str, ...] | None
+    hindsight: bool
+    step_sizes: tuple[float, ...]
+    radius: float
+    task: Any
+    lags: int
+    features: tuple[str, ...] | None
+    drop: tuple[str, ...] | None
+    reverse: bool
+    sort: str | None
+    types: dict[str, str] | None
+    missing: tuple[str, ...]
+    header: bool | None
+    on_bad: str
+    format_: str | None
+    encoding: str
+    rows: int
+    as_json: bool
+    quiet: bool
+
+
+@click.command("compare", help=HELP, epilog=EXAMPLES)
 @click.argument("file")
-@click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
+@options.TARGET
 @click.option("--report", callback=options.report_path, metavar="PATH", help="Put the comparison on one HTML page here.")
 @click.option(
     "--learners",
@@ -51,113 +90,87 @@ def radius_of_ball(context: click.Context, option: click.Parameter, value: float
     metavar="A,B",
     help="Who takes part beside the estimator, by the names in the table; everybody unless given.",
 )
-@click.option(
-    "--hindsight/--no-hindsight",
-    default=True,
-    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the most).  [default: hindsight]",
-)
+@options.HINDSIGHT
 @click.option(
     "--step-sizes", callback=step_sizes, metavar="A,B", help="Let OGD with these steps take part, for scaled columns."
 )
 @click.option(
     "--radius", callback=radius_of_ball, type=float, default=8.0, show_default=True, help="Of the ball where coefficients live."
 )
-@click.option(
-    "--task", type=click.Choice(["regression", "binary", "multi-class"]), help="Recognised from the target unless given."
-)
-@click.option("--lags", type=click.IntRange(0, 1000), default=0, metavar="K", help="Let the last K targets join the columns.")
-@click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
-@click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
+@options.of_learning
 @options.REVERSE
 @options.SORT
 @click.option("--on-bad", type=click.Choice(["stop", "skip"]), default="stop", help="skip leaves bad rows out and counts them.")
-@click.option(
-    "--types", callback=options.types, metavar="A=KIND,B=KIND", help="What columns are, such as price=number,day=date."
-)
-@click.option(
-    "--missing", callback=options.missing, metavar="A,B", help="Further texts that stand for nothing, such as none,n.d."
-)
-@click.option(
-    "--header", callback=options.header, type=click.Choice(["yes", "no"]), help="Whether CSV begins with names; recognised."
-)
-@click.option("--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given.")
-@click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]")
+@options.of_reading
 @click.option(
     "--rows", type=click.IntRange(10), default=MOST_ROWS, show_default=True, metavar="N", help="Look at the first N rows only."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
-def compare_command(
-    file: str,
-    target: str,
-    report: str | None,
-    learners: tuple[str, ...] | None,
-    hindsight: bool,
-    step_sizes: tuple[float, ...],
-    radius: float,
-    task: Any,
-    lags: int,
-    features: tuple[str, ...] | None,
-    drop: tuple[str, ...] | None,
-    reverse: bool,
-    sort: str | None,
-    types: dict[str, str] | None,
-    missing: tuple[str, ...],
-    header: bool | None,
-    on_bad: str,
-    format_: str | None,
-    encoding: str,
-    rows: int,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Let everybody predict the table in FILE: the estimator, baselines, others.
+def compare_command(**options_typed: Any) -> None:
+    """Read the table, let everybody play it, and print who did how well."""
+    from swordplay.application.cli import comparison, console
 
-    FILE is read as by swordplay track. SwordRegressor (or SwordClassifier) is what track runs, with the same error; beside
-    it stand baselines, scikit-learn's SGD and river's linear models as they come (if installed), and the package's
-    learners of the game on a ball, such as sp.Sword. All are ranked by the error of predictions made before each row was
-    learned. Then come the regret, to the best coefficients that hindsight could have chosen, and the time per row.
-    Learners that must be told something about the future are told it.
-    """
-    from swordplay.application.cli import console, standings
+    asked = Asked(**options_typed)
+    table = _table(asked)
+    with console.progress(asked.quiet, "All learners play the table, one after the other.") as progress:
+        found, view = _compared(table, asked, progress)
+    name = "standard input" if asked.file == "-" else os.path.basename(asked.file)
+    if asked.as_json:
+        click.echo(_json(found, name, asked.target))
+    else:
+        comparison.show(found, console.results())
+    if asked.report is not None and view is not None:
+        _write(found, view, f"{name}: {asked.target}", asked.report)
+        if not asked.quiet:
+            echo(f"The report is in {asked.report}.", err=True)
+
+
+def _table(asked: Asked) -> Whole:
+    """The table in memory; what was made of it is said."""
     from swordplay.application.cli.errors import Refused, in_words
-    from swordplay.application.contest import FEWEST_ROWS, LeftOut, UnknownLearner, contest, field, perspective
+    from swordplay.application.comparison import FEWEST_ROWS
     from swordplay.application.tracking import Settings
     from swordplay.application.tracking.whole import whole
 
+    settings = Settings(
+        asked.target,
+        asked.task,
+        asked.lags,
+        asked.features,
+        asked.drop or (),
+        types=asked.types,
+        missing=asked.missing,
+        header=asked.header,
+    )
+    order = options.order(asked.reverse, asked.sort)
     with in_words():
         table = whole(
-            file,
-            Settings(target, task, lags, features, drop or (), types=types, missing=missing, header=header),
-            most=rows,
-            format=format_,
-            encoding=encoding,
-            on_bad=on_bad,
-            order=options.order(reverse, sort),
+            asked.file, settings, order, most=asked.rows, format=asked.format_, encoding=asked.encoding, on_bad=asked.on_bad
         )
-    if not quiet:
-        _say(table, target, rows)
+    if not asked.quiet:
+        _say(table, asked.target, asked.rows)
     if len(table.rows) < FEWEST_ROWS:
-        raise Refused(f"{file}: a comparison needs at least {FEWEST_ROWS} rows with a target, got {len(table.rows)}.")
-    with console.progress(quiet, "All learners play the table, one after the other.") as progress:
-        game = field(table.rows, table.targets, len(table.classes), radius=radius, widths=table.widths)
-        try:
-            found = contest(game, step_sizes=step_sizes, only=learners, progress=progress)
-        except UnknownLearner as error:
-            raise Refused(f"--learners: {error}") from error
-        view = None if report is None else perspective(game, progress=progress) if hindsight else LeftOut(options.NOT_ASKED)
-    name = "standard input" if file == "-" else os.path.basename(file)
-    if as_json:
-        click.echo(_json(found, name, target))
-    else:
-        standings.show(found, console.results())
-    if report is not None:
-        _write(found, view, f"{name}: {target}", report)
-        if not quiet:
-            echo(f"The report is in {report}.", err=True)
+        raise Refused(f"{asked.file}: a comparison needs at least {FEWEST_ROWS} rows with a target, got {len(table.rows)}.")
+    return table
 
 
-def _say(table: Any, target: str, rows: int) -> None:
+def _compared(table: Whole, asked: Asked, progress: Any) -> tuple[Comparison, Perspective | LeftOut | None]:
+    """How everybody did and, for a report, what perfect tracking was worth."""
+    from swordplay.application.cli.errors import Refused
+    from swordplay.application.comparison import LeftOut, UnknownLearner, compare, field, perspective
+
+    game = field(table.rows, table.targets, len(table.classes), radius=asked.radius, widths=table.widths)
+    try:
+        found = compare(game, step_sizes=asked.step_sizes, only=asked.learners, progress=progress)
+    except UnknownLearner as error:
+        raise Refused(f"--learners: {error}") from error
+    if asked.report is None:
+        return found, None
+    return found, perspective(game, progress=progress) if asked.hindsight else LeftOut(options.NOT_ASKED)
+
+
+def _say(table: Whole, target: str, rows: int) -> None:
     """What was made of the table, on standard error."""
     from swordplay.application.cli.words import LONGEST_NAME, columns, printable
 
@@ -168,7 +181,7 @@ def _say(table: Any, target: str, rows: int) -> None:
         click.echo(printable(line), err=True)
 
 
-def _json(found: Any, name: str, target: str) -> str:
+def _json(found: Comparison, name: str, target: str) -> str:
     answer = {
         "swordplay": __version__,
         "source": name,
@@ -177,14 +190,14 @@ def _json(found: Any, name: str, target: str) -> str:
         "measure": found.measure,
         "radius": found.radius,
         "benchmarks": [mark._asdict() for mark in found.benchmarks],
-        "standings": [_standing(one) for one in found.standings],
+        "standings": [_result(one) for one in found.results],
         "absent": dict(found.absent),
     }
     return json.dumps(answer, indent=2, allow_nan=False)
 
 
-def _standing(one: Any) -> dict[str, Any]:
-    """One contestant; null where it has no loss and no regret."""
+def _result(one: Result) -> dict[str, Any]:
+    """One participant; null where it has no loss and no regret."""
     regrets = {name: known(regret) for name, regret in one.regrets.items()}
     return {k: v for k, v in one._asdict().items() if k != "course"} | {"loss": known(one.loss), "regrets": regrets}
 
@@ -194,7 +207,7 @@ def known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _write(found: Any, view: Any, title: str, path: str) -> None:
+def _write(found: Comparison, view: Perspective | LeftOut, title: str, path: str) -> None:
     from swordplay.application.cli.errors import Failed
     from swordplay.application.report import perspective_section, write_compare
 

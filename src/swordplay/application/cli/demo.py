@@ -29,13 +29,7 @@ ROUNDS = 100_000
     metavar="PATH",
     help="Where the report goes.",
 )
-@click.option(
-    "--rounds",
-    default=str(ROUNDS),
-    callback=options.rounds,
-    metavar="N",
-    help=f"Of the paper's instances.  [default: {ROUNDS}]",
-)
+@options.of_rounds(ROUNDS, "Of the paper's instances.")
 @click.option("--quiet", is_flag=True, help="No progress and no remarks, only the results.")
 def demo_command(report: str, rounds: int, quiet: bool) -> None:
     """Track and compare on a real stream, replay the paper, write one report.
@@ -43,8 +37,8 @@ def demo_command(report: str, rounds: int, quiet: bool) -> None:
     The stream is "Elec2": does the price of electricity in New South Wales rise or fall, every half hour from 1996 to
     1998? It comes with the package. Nothing is opened and nothing is downloaded.
     """
-    from swordplay.application.cli import console, outcome, standings, tables
-    from swordplay.application.contest import contest, field, perspective
+    from swordplay.application.cli import comparison, console, outcome, tables
+    from swordplay.application.comparison import compare, field, perspective
     from swordplay.data import datasets
     from swordplay.theory.reproduce import horizons, reproduce
 
@@ -55,13 +49,13 @@ def demo_command(report: str, rounds: int, quiet: bool) -> None:
     out.print()
     with console.progress(quiet, "All learners play the table, one after the other.") as progress:
         game = field(stream.features, stream.targets, 2)
-        standing, view = contest(game, progress=progress), perspective(game, progress=progress)
-    standings.show(standing, out)
+        compared, view = compare(game, progress=progress), perspective(game, progress=progress)
+    comparison.show(compared, out)
     out.print()
     with console.progress(quiet) as progress:
         rows = reproduce(horizons(rounds), progress=progress)
     tables.show(rows, out)
-    _write(story, standing, view, rows, Path(report))
+    _write(story, compared, view, rows, Path(report))
     click.echo(f"\nThe report is in {report}" + ("." if quiet else f" ({time.monotonic() - started:.0f} s in all)."))
 
 
@@ -75,7 +69,7 @@ def _track(path: Path, target: str, quiet: bool) -> tuple[Any, Any]:
     return found, found.tracker.story(path.name, refused=found.refused, seconds=found.seconds)
 
 
-def _write(story: Any, standing: Any, view: Any, rows: Any, path: Path) -> None:
+def _write(story: Any, compared: Any, view: Any, rows: Any, path: Path) -> None:
     from swordplay.application.cli.errors import Failed
     from swordplay.application.report import (
         Page,
@@ -92,7 +86,7 @@ def _write(story: Any, standing: Any, view: Any, rows: Any, path: Path) -> None:
         facts="Does the price of electricity rise or fall? Predicted half hour by half hour, before each answer was seen",
         sections=(
             *tracked,
-            compare_section(standing),
+            compare_section(compared),
             perspective_section(view, story.learner),
             reproduce_section(rows),
             columns,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,20 @@ import click
 
 from swordplay.base import extras
 
+Command = Callable[..., Any]
+"""What click makes a command of."""
 MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
 NOT_ASKED = "it was not asked for (--no-hindsight)"
 """Why a report does not look back."""
 
 
+TARGET = click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
+HINDSIGHT = click.option(
+    "--hindsight/--no-hindsight",
+    default=True,
+    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the most).  [default: hindsight]",
+)
 REVERSE = click.option("--reverse", is_flag=True, help="Take the last row first, where the newest rows stand at the top.")
 SORT = click.option("--sort", metavar="COLUMN", help="Sort the rows by this column, such as their date.")
 
@@ -124,3 +133,48 @@ def names(context: click.Context, option: click.Parameter, value: str | None) ->
     if not all(found) or not found:
         raise click.BadParameter(f"must be names of columns between commas, such as a,b, got {value!r}.")
     return found
+
+
+def of_learning(command: Command) -> Command:
+    """Options that say what is learned and from which columns: --task, --lags, --features, --drop."""
+    tasks = click.Choice(["regression", "binary", "multi-class"])
+    return _each(
+        command,
+        click.option("--task", type=tasks, help="Recognised from the target unless given."),
+        click.option(
+            "--lags", type=click.IntRange(0, 1000), default=0, metavar="K", help="Let the last K targets join the columns."
+        ),
+        click.option("--features", callback=names, metavar="A,B", help="Columns to use; all others are left out."),
+        click.option("--drop", callback=names, metavar="A,B", help="Columns not to use."),
+    )
+
+
+def of_reading(command: Command) -> Command:
+    """Options that say how FILE is to be read: --types, --missing, --header, --format, --encoding."""
+    formats = click.Choice(["csv", "ndjson", "parquet"])
+    yes_or_no = click.Choice(["yes", "no"])
+    return _each(
+        command,
+        click.option(
+            "--types", callback=types, metavar="A=KIND,B=KIND", help="What columns are, such as price=number,day=date."
+        ),
+        click.option(
+            "--missing", callback=missing, metavar="A,B", help="Further texts that stand for nothing, such as none,n.d."
+        ),
+        click.option("--header", callback=header, type=yes_or_no, help="Whether CSV begins with names; recognised."),
+        click.option("--format", "format_", type=formats, help="Of FILE; recognised unless given."),
+        click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]"),
+    )
+
+
+def of_rounds(default: int, what: str) -> Callable[[Command], Command]:
+    """The option --rounds of the paper's experiment; ``what`` says what they are."""
+    about = f"{what}  [default: {default}]"
+    return click.option("--rounds", default=str(default), callback=rounds, metavar="N", help=about)
+
+
+def _each(command: Command, *decorators: Callable[[Command], Command]) -> Command:
+    """A command with several options, which stand in its help in this order."""
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command

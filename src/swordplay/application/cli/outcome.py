@@ -10,11 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from swordplay.application.cli import keys
 from swordplay.application.cli.words import LONGEST_NAME, counted, printable
 from swordplay.application.report.words import near, step
 from swordplay.application.tracking import Outcome, Story, figures
 from swordplay.application.tracking.contestants import LEARNER
-from swordplay.application.tracking.figures import verdict_of
+from swordplay.application.tracking.figures import AnyStory, verdict_of
+from swordplay.application.tracking.keyed_story import KeyedStory
 from swordplay.application.tracking.verdict import figure
 from swordplay.estimators.summary import looks_back
 
@@ -26,41 +28,52 @@ MEANINGS = {
 }
 
 
-def show(outcome: Outcome, story: Story, files: Mapping[str, str], out: Console) -> None:
-    """Print the errors beside those of the baselines, and where everything is."""
+def show(outcome: Outcome, story: AnyStory, files: Mapping[str, str], out: Console) -> None:
+    """Print the errors beside those of the baselines, with keys the best and the worst of them, and where everything is."""
     out.print(Text(f"{printable(story.source)}: {printable(story.target, LONGEST_NAME)}, {story.task}", style="bold"))
+    keyed = isinstance(story, KeyedStory)
     if story.rows:
         out.print()
         out.print(_table(story))
         out.print()
         if said := verdict_of(outcome, story):
             out.print(Text(said))
-    for line in _lines(outcome, story):
+            if keyed:
+                out.print()
+        if isinstance(story, KeyedStory) and story.named:
+            out.print(keys.table(story))
+            out.print()
+    for line in [*(keys.lines(story) if isinstance(story, KeyedStory) else []), *_lines(outcome, story)]:
         out.print(Text(line))
     for what, path in files.items():
         out.print(Text(f"{what.capitalize():12}  {printable(path)}"), soft_wrap=True)
 
 
-def _table(story: Story) -> Table:
+def _table(story: AnyStory) -> Table:
+    """The error of the learner and of each baseline, and what that is."""
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     grid.add_column("")
     grid.add_column(story.measure, justify="right", no_wrap=True)
-    both = story.task == "regression"
-    if both:
+    absolute = story.more if isinstance(story, Story) and story.task == "regression" else None
+    if absolute is not None:
         grid.add_column("MAE", justify="right", no_wrap=True)
     grid.add_column("")
     least = min(story.errors.values())
     for name, error in story.errors.items():
-        meaning = MEANINGS.get(name, f"one learning rate ({step(story.best_step)}), best in hindsight")
         style = "bold" if error == least else ""
-        absolute = [Text(figure(story.more[name], story.task) if name in story.more else "")] if both else []
-        grid.add_row(
-            Text(name, style=style), Text(figure(error, story.task), style=style), *absolute, Text(meaning, style="dim")
-        )
+        more = [] if absolute is None else [Text(figure(absolute[name], story.task) if name in absolute else "")]
+        shown = Text(name, style=style), Text(figure(error, story.task), style=style)
+        grid.add_row(*shown, *more, Text(_meaning(story, name), style="dim"))
     return grid
 
 
-def _lines(outcome: Outcome, story: Story) -> list[str]:
+def _meaning(story: AnyStory, name: str) -> str:
+    if isinstance(story, KeyedStory):
+        return f"{MEANINGS[name]}, of the same key" if MEANINGS.get(name) else "over all keys"
+    return MEANINGS.get(name, f"one learning rate ({step(story.best_step)}), best in hindsight")
+
+
+def _lines(outcome: Outcome, story: AnyStory) -> list[str]:
     tracker, seconds = outcome.tracker, max(outcome.seconds, 1e-9)
     lines = [f"{counted(tracker.rows, 'row')} in {seconds:.1f} s ({tracker.rows / seconds:,.0f} rows/s)."]
     if outcome.resumed:
@@ -69,12 +82,14 @@ def _lines(outcome: Outcome, story: Story) -> list[str]:
         lines.append(f"{counted(story.unlabelled, 'row')} without a target: predicted, not learned.")
     if story.refused:
         lines.append(f"{counted(story.refused, 'row')} refused.")
+    if isinstance(story, KeyedStory):
+        return [*lines, *story.remarks]
     if story.rows:
         size = tracker.effective_step_size
         lines.append(f"At the end {looks_back(size, tracker.encoder.width)} (effective step size {near(size)}).")
     return [*lines, *(remark.text for remark in tracker.remarks())]
 
 
-def as_json(outcome: Outcome, story: Story, files: Mapping[str, str]) -> str:
+def as_json(outcome: Outcome, story: AnyStory, files: Mapping[str, str]) -> str:
     """One object; all of it but ``seconds`` and ``rows_per_second`` is the same however often the run was interrupted."""
     return json.dumps(figures(outcome, story, files), indent=2, allow_nan=False)

@@ -23,13 +23,7 @@ Examples:
 
 
 @click.command("reproduce", epilog=EXAMPLES)
-@click.option(
-    "--rounds",
-    default=str(DEFAULT_ROUNDS),
-    callback=options.rounds,
-    metavar="N",
-    help=f"The largest T; 100, 1000, ... are played on the way.  [default: {DEFAULT_ROUNDS}]",
-)
+@options.of_rounds(DEFAULT_ROUNDS, "The largest T; 100, 1000, ... are played on the way.")
 @click.option("--figure", callback=options.figure_path, metavar="PATH", help="Draw regret against T here, as .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("--quiet", is_flag=True, help="No progress bar and no remarks, only the result.")

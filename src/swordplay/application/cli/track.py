@@ -4,15 +4,40 @@ from __future__ import annotations
 
 import os
 import shlex
-import stat
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from swordplay.application.cli import options
 from swordplay.application.cli.words import echo
 
+if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
+    from swordplay.application.comparison import LeftOut, Perspective
+    from swordplay.application.tracking import Job, Outcome
+    from swordplay.application.tracking.figures import AnyStory
+
+HELP = """Predict each row of FILE before learning from it.
+
+FILE is CSV, NDJSON or Parquet (also .gz and .zst), rows in the order of time, or - for standard input. Whether the
+target is a number or a class is recognised and said; words, dates and missing values are taken as they come. Each
+row is predicted from the rows before it, and scored beside baselines. The summary goes to standard output,
+progress to standard error.
+
+The predictions have the columns row, prediction, truth, loss (squared error; for classes the log loss) and
+running_error (RMSE; for classes the share of mistakes), for classes the probability of the prediction, and the
+columns of --id, or else the date of the row.
+
+On a pipe bad rows are left out and listed, as if --on-bad skip had been said; in a file the first one ends the run.
+Whatever ends a run, what is done up to there is kept.
+
+With --state a run that was stopped or killed goes on where it was, and writes the same predictions as if nothing
+had happened; if FILE has grown since, only the new rows are read. NO_COLOR is respected.
+
+Rows that are not in the order of time are noticed by their dates and said, with the option that helps: --reverse,
+--sort or --key. The first two read FILE whole; row is the number in FILE all the same. With --key the predictions
+carry the key, and each key is compared with its own past.
+"""
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
 Examples:
@@ -24,9 +49,41 @@ Examples:
 """
 
 
-@click.command("track", epilog=EXAMPLES)
+class Asked(NamedTuple):
+    """What was typed, option by option."""
+
+    file: str
+    target: str
+    output: str | None
+    output_format: str | None
+    ids: tuple[str, ...] | None
+    report: str | None
+    hindsight: bool
+    state: str | None
+    task: Any
+    lags: int
+    features: tuple[str, ...] | None
+    drop: tuple[str, ...] | None
+    key: tuple[str, ...] | None
+    reverse: bool
+    sort: str | None
+    types: dict[str, str] | None
+    missing: tuple[str, ...]
+    header: bool | None
+    loss: Any
+    on_bad: str | None
+    format_: str | None
+    encoding: str
+    rows: int | None
+    save_every: int | None
+    force: bool
+    as_json: bool
+    quiet: bool
+
+
+@click.command("track", help=HELP, epilog=EXAMPLES)
 @click.argument("file")
-@click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
+@options.TARGET
 @click.option(
     "-o", "--output", metavar="PATH", help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output."
 )
@@ -48,18 +105,9 @@ Examples:
     metavar="PATH",
     help="Tell the story of the run in one HTML page here; one that is there is replaced.",
 )
-@click.option(
-    "--hindsight/--no-hindsight",
-    default=True,
-    help="Whether the report looks back at what perfect tracking was worth (10 seconds at the most).  [default: hindsight]",
-)
+@options.HINDSIGHT
 @click.option("--state", metavar="PATH", help="Save learner and position here; the same command again goes on from there.")
-@click.option(
-    "--task", type=click.Choice(["regression", "binary", "multi-class"]), help="Recognised from the target unless given."
-)
-@click.option("--lags", type=click.IntRange(0, 1000), default=0, metavar="K", help="Let the last K targets join the columns.")
-@click.option("--features", callback=options.names, metavar="A,B", help="Columns to use; all others are left out.")
-@click.option("--drop", callback=options.names, metavar="A,B", help="Columns not to use.")
+@options.of_learning
 @click.option(
     "--key", callback=options.names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
 )
@@ -74,17 +122,7 @@ Examples:
     help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).  "
     "[default: stop; skip if FILE is a pipe]",
 )
-@click.option(
-    "--types", callback=options.types, metavar="A=KIND,B=KIND", help="What columns are, such as price=number,day=date."
-)
-@click.option(
-    "--missing", callback=options.missing, metavar="A,B", help="Further texts that stand for nothing, such as none,n.d."
-)
-@click.option(
-    "--header", callback=options.header, type=click.Choice(["yes", "no"]), help="Whether CSV begins with names; recognised."
-)
-@click.option("--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given.")
-@click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]")
+@options.of_reading
 @click.option("--rows", type=click.IntRange(1), metavar="N", help="Stop after row N: a first look. Not with --state.")
 @click.option("--save-every", type=click.IntRange(1), metavar="N", help="Rows between two saves, instead of ten seconds.")
 @click.option(
@@ -92,121 +130,83 @@ Examples:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
 @click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
-def track_command(
-    file: str,
-    target: str,
-    output: str | None,
-    output_format: str | None,
-    ids: tuple[str, ...] | None,
-    report: str | None,
-    hindsight: bool,
-    state: str | None,
-    task: Any,
-    lags: int,
-    features: tuple[str, ...] | None,
-    drop: tuple[str, ...] | None,
-    key: tuple[str, ...] | None,
-    reverse: bool,
-    sort: str | None,
-    types: dict[str, str] | None,
-    missing: tuple[str, ...],
-    header: bool | None,
-    loss: Any,
-    on_bad: str | None,
-    format_: str | None,
-    encoding: str,
-    rows: int | None,
-    save_every: int | None,
-    force: bool,
-    as_json: bool,
-    quiet: bool,
-) -> int:
-    """Predict each row of FILE before learning from it.
+def track_command(**options_typed: Any) -> int:
+    """Check what was asked, make it a job and run it; the exit code."""
+    from swordplay.application.tracking import TrackingError
+    from swordplay.application.tracking.paths import require_different
 
-    FILE is CSV, NDJSON or Parquet (also .gz and .zst), rows in the order of time, or - for standard input. Whether the
-    target is a number or a class is recognised and said; words, dates and missing values are taken as they come. Each
-    row is predicted from the rows before it, and scored beside baselines. The summary goes to standard output,
-    progress to standard error.
+    asked = Asked(**options_typed)
+    _require_sense(asked)
+    job, remark = _job(asked)
+    try:
+        require_different(job, asked.report)
+    except TrackingError as error:
+        raise click.UsageError(str(error)) from error
+    return _track(job, asked, remark)
 
-    The predictions have the columns row, prediction, truth, loss (squared error; for classes the log loss) and
-    running_error (RMSE; for classes the share of mistakes), for classes the probability of the prediction, and the
-    columns of --id, or else the date of the row.
 
-    On a pipe bad rows are left out and listed, as if --on-bad skip had been said; in a file the first one ends the run.
-    Whatever ends a run, what is done up to there is kept.
+def _require_sense(asked: Asked) -> None:
+    """Refuse options that do not go together."""
+    if asked.rows is not None and asked.state is not None:
+        raise click.UsageError("--rows is for a first look and does not go together with --state. Leave out one of them.")
+    if asked.as_json and asked.output == "-":
+        raise click.UsageError("--json and -o - would both go to standard output. Give a file to one of them.")
+    if asked.output == "-" and sys.stdout is None:
+        raise click.UsageError("-o - goes to standard output, which is closed. Open it, or give a file.")
+    if asked.output == "-" and asked.output_format == "parquet":
+        raise click.UsageError("Parquet cannot be written to standard output. Give a file, or another --output-format.")
 
-    With --state a run that was stopped or killed goes on where it was, and writes the same predictions as if nothing
-    had happened; if FILE has grown since, only the new rows are read. NO_COLOR is respected.
 
-    Rows that are not in the order of time are noticed by their dates and said, with the option that helps: --reverse,
-    --sort or --key. The first two read FILE whole; row is the number in FILE all the same. With --key the predictions
-    carry the key, and each key is compared with its own past.
-    """
-    from swordplay.application.cli.places import refused_path
+def _job(asked: Asked) -> tuple[Job, str]:
+    """What is to be done, and what has to be said before it begins."""
     from swordplay.application.tracking import Job, Settings
+    from swordplay.application.tracking.paths import refused_path
     from swordplay.data.tables.source import is_live
 
-    if rows is not None and state is not None:
-        raise click.UsageError("--rows is for a first look and does not go together with --state. Leave out one of them.")
-    if as_json and output == "-":
-        raise click.UsageError("--json and -o - would both go to standard output. Give a file to one of them.")
-    if output == "-" and sys.stdout is None:
-        raise click.UsageError("-o - goes to standard output, which is closed. Open it, or give a file.")
-    remark = ""
-    if output == "-" and output_format == "parquet":
-        raise click.UsageError("Parquet cannot be written to standard output. Give a file, or another --output-format.")
-    refused = None
-    if on_bad == "skip" or (on_bad is None and is_live(file)):
-        refused = refused_path(output, file, state)
-        remark = "" if on_bad else f"Bad rows are left out and listed in {refused}; --on-bad stop ends at the first one."
-    written = {"--output": output, "the file of refused rows": refused}
-    _all_different(FILE=file, **written, **_on_the_way(written), **{"--report": report, "--state": state})
-    settings = Settings(target, task, lags, features, drop or (), loss, key or (), types, missing, header, ids)
-    job = Job(file, settings, output, refused, state, format_, encoding, rows, save_every, force)
-    job = job._replace(order=options.order(reverse, sort), output_format=output_format)
-    return _track(job, report, hindsight, as_json, quiet, remark)
+    skip = asked.on_bad == "skip" or (asked.on_bad is None and is_live(asked.file))
+    refused = refused_path(asked.output, asked.file, asked.state) if skip else None
+    unasked = skip and asked.on_bad is None
+    job = Job(
+        asked.file,
+        Settings(
+            target=asked.target,
+            task=asked.task,
+            lags=asked.lags,
+            features=asked.features,
+            drop=asked.drop or (),
+            loss=asked.loss,
+            key=asked.key or (),
+            types=asked.types,
+            missing=asked.missing,
+            header=asked.header,
+            id=asked.ids,
+        ),
+        output=asked.output,
+        refused=refused,
+        state=asked.state,
+        format=asked.format_,
+        encoding=asked.encoding,
+        rows=asked.rows,
+        save_every=asked.save_every,
+        force=asked.force,
+        order=options.order(asked.reverse, asked.sort),
+        output_format=asked.output_format,
+    )
+    said = f"Bad rows are left out and listed in {refused}; --on-bad stop ends at the first one."
+    return job, said if unasked else ""
 
 
-def _on_the_way(written: dict[str, str | None]) -> dict[str, str | None]:
-    """The files in which outputs grow."""
-    endings = (".partial", ".assembling")
-    paths = {name: path for name, path in written.items() if path not in (None, "-")}
-    return {f"the {ending} of {name}": f"{path}{ending}" for name, path in paths.items() for ending in endings}
-
-
-def _all_different(**paths: str | None) -> None:
-    """Refuse to write over what is read."""
-    seen: dict[str, str] = {}
-    for option, path in paths.items():
-        if path is not None and path != "-":
-            for identity in _identities(path):
-                if identity in seen:
-                    raise click.UsageError(
-                        f"{seen[identity]} and {option} are the same file {path!r}. Give another path to one of them."
-                    )
-                seen[identity] = option
-
-
-def _identities(path: str) -> list[str]:
-    """Where a path leads, and which file is there: one file may have several names."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return [os.path.realpath(path)]
-    place = [f"{found.st_dev}:{found.st_ino}"] if stat.S_ISREG(found.st_mode) and found.st_ino else []
-    return [os.path.realpath(path), *place]
-
-
-def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: bool, remark: str) -> int:
+def _track(job: Job, asked: Asked, remark: str) -> int:
     from rich.console import Console
 
-    from swordplay.application.cli import keys, outcome, progress
+    from swordplay.application.cli import outcome, progress
     from swordplay.application.cli.errors import in_words
     from swordplay.application.cli.signals import Interrupts
     from swordplay.application.tracking import run
+    from swordplay.application.tracking.paths import written_files
 
-    name = "standard input" if job.source == "-" else os.path.basename(job.source)
-    shown = progress.shown(name, quiet, plain=job.output == "-" and sys.stdout.isatty())
+    name = "standard input" if job.source == "-" else os.path.basename(asked.file)
+    shown = progress.shown(name, asked.quiet, plain=job.output == "-" and sys.stdout.isatty())
     with Interrupts() as interrupts:
         try:
             with shown as watch, in_words(lambda: watch.begun):
@@ -219,75 +219,41 @@ def _track(job: Any, report: str | None, hindsight: bool, as_json: bool, quiet: 
     if story is None:
         echo(_stopped(job, found), err=True)
         return interrupts.exit_code
-    if report is not None:
-        _write(story, _view(job, found, quiet, hindsight), report)
-    files = _files(job, report, story)
-    outcomes: Any = keys if job.settings.key else outcome
-    if as_json:
-        click.echo(outcomes.as_json(found, story, files))
+    if asked.report is not None:
+        _write(story, _view(job, found, asked), asked.report)
+    files = written_files(job, asked.report, story.refused)
+    if asked.as_json:
+        click.echo(outcome.as_json(found, story, files))
     else:
-        outcomes.show(found, story, files, Console(highlight=False, stderr=job.output == "-"))
+        outcome.show(found, story, files, Console(highlight=False, stderr=job.output == "-"))
     return 0
 
 
-def _view(job: Any, found: Any, quiet: bool, hindsight: bool) -> Any:
+def _view(job: Job, found: Outcome, asked: Asked) -> Perspective | LeftOut:
     """The first rows once more, seen from their end; or why not."""
     from swordplay.application.cli import console
-    from swordplay.application.contest import FEWEST_ROWS, LeftOut, field, perspective
-    from swordplay.application.contest.perspective import ROWS
-    from swordplay.application.tracking import TrackingError
-    from swordplay.application.tracking.whole import whole
-    from swordplay.data.tables import TableError
+    from swordplay.application.comparison import LeftOut, game_of_run, perspective_of_run
 
-    if not hindsight:
-        return LeftOut(options.NOT_ASKED)
-    if job.source == "-":
-        return LeftOut("the rows came through a pipe and cannot be read again")
-    if job.settings.key:
-        return LeftOut("every key has a stream of its own")
-    try:
-        most = ROWS if job.rows is None else min(ROWS, job.rows)
-        read = {"format": job.format, "encoding": job.encoding, "on_bad": job.on_bad, "order": job.order}
-        table = whole(job.source, job.settings, most=most, **read)
-    except (TableError, TrackingError) as error:  # too few classes so far, or a file that has changed
-        return LeftOut(f"the first rows alone cannot be looked at: {error}")
-    if len(table.rows) < FEWEST_ROWS:
-        return LeftOut(f"there are fewer than {FEWEST_ROWS} rows")
-    with console.progress(
-        quiet, "The report looks back at what perfect tracking was worth; --no-hindsight leaves it out."
-    ) as told:
-        view = perspective(field(table.rows, table.targets, len(table.classes)), progress=told)
-    rows = found.tracker.rows - found.tracker.unlabelled
-    return view if isinstance(view, LeftOut) else view._replace(of=max(view.rows, rows))
+    game = game_of_run(job) if asked.hindsight else LeftOut(options.NOT_ASKED)
+    if isinstance(game, LeftOut):
+        return game
+    about = "The report looks back at what perfect tracking was worth; --no-hindsight leaves it out."
+    with console.progress(asked.quiet, about) as told:
+        return perspective_of_run(game, found.tracker, progress=told)
 
 
-def _write(story: Any, view: Any, path: str) -> None:
+def _write(story: AnyStory, view: Perspective | LeftOut, path: str) -> None:
     from swordplay.application.cli.errors import Failed
-    from swordplay.application.report import perspective_section, write_keys, write_track
-    from swordplay.application.tracking.keyed import KeyedStory
+    from swordplay.application.report import perspective_section, write_story
 
     command = shlex.join(["swordplay", *sys.argv[1:]])
     try:
-        if isinstance(story, KeyedStory):
-            write_keys(story, path, command=command)
-        else:
-            write_track(story, path, command=command, more=(perspective_section(view, story.learner),))
+        write_story(story, path, command=command, more=(perspective_section(view, story.learner),))
     except OSError as error:
         raise Failed(f"could not write {path}: {error.strerror}. Everything else is done.") from error
 
 
-def _files(job: Any, report: str | None, story: Any) -> dict[str, str]:
-    """Where everything is."""
-    paths = {
-        "predictions": None if job.output == "-" else job.output,
-        "refused rows": job.refused if story.refused else None,
-        "report": report,
-        "state": job.state,
-    }
-    return {what: path for what, path in paths.items() if path is not None}
-
-
-def _stopped(job: Any, found: Any) -> str:
+def _stopped(job: Job, found: Outcome) -> str:
     from swordplay.data.tables.writing import is_stream
 
     where = f"swordplay: stopped after row {found.tracker.last:,}"

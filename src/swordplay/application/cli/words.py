@@ -77,7 +77,7 @@ def columns(plans: Sequence[Any]) -> list[str]:
 
 def _more(plan: Any) -> str:
     """Why a column is left out, or how it is written."""
-    from swordplay.data.encoding.columns import MOST_CATEGORIES  # brings pyarrow, which --help does without
+    from swordplay.data.encoding.plans import MOST_CATEGORIES  # brings pyarrow, which --help does without
 
     many = f"; the {MOST_CATEGORIES + 1}st and later share one" if plan.many else ""
     return many + (f": {plan.why}" if plan.why else f", {plan.how}" if plan.how else "")

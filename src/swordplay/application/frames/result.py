@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from swordplay.application.frames.words import translated
 from swordplay.application.tracking import Story
-from swordplay.application.tracking.keyed import KeyedStory
+from swordplay.application.tracking.keyed_story import KeyedStory
 
 
 class TrackResult(NamedTuple):

@@ -8,19 +8,19 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from swordplay.application.frames.read_back import read_back
 from swordplay.application.frames.result import TrackResult
 from swordplay.application.frames.words import in_python
-from swordplay.application.tracking import Job, Settings, Story, Task, TrackingError, figures, run
-from swordplay.application.tracking.figures import keyed_figures
-from swordplay.application.tracking.keyed import KeyedStory
+from swordplay.application.tracking import Job, Settings, Task, TrackingError, figures, run
 from swordplay.application.tracking.ordered import Order
 from swordplay.application.tracking.outputs import REFUSED
+from swordplay.application.tracking.paths import written_files
 from swordplay.application.tracking.task import TASKS
 from swordplay.base import arguments
 from swordplay.base.checkpoint import CheckpointError
+from swordplay.base.options import completed, spelled_out
 from swordplay.data.tables import Frame, TableError, frame
 
 Path_ = str | os.PathLike[str]
@@ -30,43 +30,9 @@ COMMAND = "swordplay.track(...)"
 """How a report says that it was made."""
 
 
-def track(
-    table: Any,
-    target: str,
-    report: Path_ | None = None,
-    *,
-    task: Task | None = None,
-    lags: int = 0,
-    features: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    loss: Literal["squared", "huber"] = "squared",
-    key: str | Sequence[str] = (),
-    sort: str | None = None,
-    reverse: bool = False,
-    id: str | Sequence[str] | None = None,
-    types: Mapping[str, str] | None = None,
-    missing: Sequence[str] = (),
-    on_bad: Literal["stop", "skip"] = "stop",
-    output: Path_ | None = None,
-    state: Path_ | None = None,
-    rows: int | None = None,
-    format: str | None = None,
-    encoding: str = "utf-8",
-    header: bool | None = None,
-    force: bool = False,
-) -> TrackResult:
-    """Predict each row of a table before learning from it, as ``swordplay track`` does.
+class TrackOptions(TypedDict, total=False):
+    """What may be said to :func:`track` beside the table and its target.
 
-    Parameters
-    ----------
-    table
-        A pandas or polars data frame, an Arrow table, record batch or reader, or the path of a CSV, NDJSON or Parquet file;
-        its rows in the order of time. Words, dates, truths and missing values are taken as they come. Dates in the index of
-        a pandas frame are a column.
-    target
-        The column to predict. Rows where it is missing are predicted and not learned.
-    report
-        Where to tell the story of the run as one HTML page; one that is there is replaced.
     task
         ``"regression"``, ``"binary"`` or ``"multi-class"``; recognised from the target unless given.
     lags
@@ -99,6 +65,68 @@ def track(
         Of a file: its format, the encoding of its text, and whether CSV begins with names; recognised unless given.
     force
         Whether to replace an output that exists, and begin anew whatever the state says.
+    """
+
+    task: Task | None
+    lags: int
+    features: Sequence[str] | None
+    drop: Sequence[str]
+    loss: Literal["squared", "huber"]
+    key: str | Sequence[str]
+    sort: str | None
+    reverse: bool
+    id: str | Sequence[str] | None
+    types: Mapping[str, str] | None
+    missing: Sequence[str]
+    on_bad: Literal["stop", "skip"]
+    output: Path_ | None
+    state: Path_ | None
+    rows: int | None
+    format: str | None
+    encoding: str
+    header: bool | None
+    force: bool
+
+
+USUAL: TrackOptions = {
+    "task": None,
+    "lags": 0,
+    "features": None,
+    "drop": (),
+    "loss": "squared",
+    "key": (),
+    "sort": None,
+    "reverse": False,
+    "id": None,
+    "types": None,
+    "missing": (),
+    "on_bad": "stop",
+    "output": None,
+    "state": None,
+    "rows": None,
+    "format": None,
+    "encoding": "utf-8",
+    "header": None,
+    "force": False,
+}
+"""What holds unless something is said."""
+
+
+@spelled_out(TrackOptions, USUAL)
+def track(table: Any, target: str, report: Path_ | None = None, **options: Unpack[TrackOptions]) -> TrackResult:
+    """Predict each row of a table before learning from it, as ``swordplay track`` does.
+
+    Parameters
+    ----------
+    table
+        A pandas or polars data frame, an Arrow table, record batch or reader, or the path of a CSV, NDJSON or Parquet file;
+        its rows in the order of time. Words, dates, truths and missing values are taken as they come. Dates in the index of
+        a pandas frame are a column.
+    target
+        The column to predict. Rows where it is missing are predicted and not learned.
+    report
+        Where to tell the story of the run as one HTML page; one that is there is replaced.
+    **options
 
     Returns
     -------
@@ -118,38 +146,53 @@ def track(
     >>> found.summary["task"], found.predictions.num_rows
     ('regression', 200)
     """
+    asked = completed("track", options, USUAL)
     with in_python():
-        settings = Settings(
-            str(target),  # pandas names columns by numbers, too
-            _one_of("task", task, (None, *TASKS)),
-            arguments.whole("lags", lags, least=0),
-            None if features is None else _names("features", features),
-            _names("drop", drop),
-            _one_of("loss", loss, ("squared", "huber")),
-            _names("key", [key] if isinstance(key, str) else key),
-            types,
-            _names("missing", missing),
-            header,
-            None if id is None else _names("id", [id] if isinstance(id, str) else id),
-        )
-        job = Job(
-            _source(table),
-            settings,
-            state=None if state is None else os.fspath(state),
-            format=format,
-            encoding=encoding,
-            rows=None if rows is None else arguments.whole("rows", rows, least=1),
-            force=force,
-            order=Order(reverse, sort),
-        )
-        if rows is not None and state is not None:
-            raise TrackingError("rows is for a first look and does not go together with state. Leave out one of them.")
-        if reverse and sort is not None:
-            raise TrackingError("sort and reverse do not go together. Leave out one of them.")
-        skip = _one_of("on_bad", on_bad, ("stop", "skip")) == "skip"
+        settings = _settings(str(target), asked)  # pandas names columns by numbers, too
+        job = _job(_source(table), settings, asked)
+        skip = _one_of("on_bad", asked["on_bad"], ("stop", "skip")) == "skip"
         page = None if report is None else _report_path(report)
-        with _places(output, state) as kept:
-            return _tracked(job._replace(output=kept, refused=f"{kept}.refused.csv" if skip else None), page, output)
+        with _predictions_path(asked["output"], asked["state"]) as kept:
+            refused = f"{kept}.refused.csv" if skip else None
+            return _tracked(job._replace(output=kept, refused=refused), page, asked["output"])
+
+
+def _settings(target: str, asked: TrackOptions) -> Settings:
+    """What was said about the table, checked."""
+    features, key, names = asked["features"], asked["key"], asked["id"]
+    return Settings(
+        target,
+        _one_of("task", asked["task"], (None, *TASKS)),
+        arguments.whole("lags", asked["lags"], least=0),
+        None if features is None else _names("features", features),
+        _names("drop", asked["drop"]),
+        _one_of("loss", asked["loss"], ("squared", "huber")),
+        _names("key", [key] if isinstance(key, str) else key),
+        asked["types"],
+        _names("missing", asked["missing"]),
+        asked["header"],
+        None if names is None else _names("id", [names] if isinstance(names, str) else names),
+    )
+
+
+def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:
+    """What is to be done, but for where predictions go; options that do not go together are refused."""
+    rows, state = asked["rows"], asked["state"]
+    job = Job(
+        source,
+        settings,
+        state=None if state is None else os.fspath(state),
+        format=asked["format"],
+        encoding=asked["encoding"],
+        rows=None if rows is None else arguments.whole("rows", rows, least=1),
+        force=asked["force"],
+        order=Order(asked["reverse"], asked["sort"]),
+    )
+    if rows is not None and state is not None:
+        raise TrackingError("rows is for a first look and does not go together with state. Leave out one of them.")
+    if asked["reverse"] and asked["sort"] is not None:
+        raise TrackingError("sort and reverse do not go together. Leave out one of them.")
+    return job
 
 
 def _tracked(job: Job, report: str | None, output: Path_ | None) -> TrackResult:
@@ -163,26 +206,13 @@ def _tracked(job: Job, report: str | None, output: Path_ | None) -> TrackResult:
     if job.refused is not None and os.path.exists(job.refused):
         refused = read_back(job.refused, REFUSED)
     if report is not None:
-        _write(story, report)
-    stay = output is not None or job.state is not None  # else they go with the folder they are in
-    paths = {
-        "predictions": job.output if stay else None,
-        "refused rows": job.refused if stay and story.refused else None,
-        "report": report,
-        "state": job.state,
-    }
-    files = {what: path for what, path in paths.items() if path is not None}
-    told = figures(outcome, story, files) if isinstance(story, Story) else keyed_figures(outcome, story, files)
-    return TrackResult(predictions, told, story, refused)
+        from swordplay.application.report import write_story  # with vl-convert, which nothing else here needs
 
-
-def _write(story: Story | KeyedStory, path: str) -> None:
-    from swordplay.application.report import write_keys, write_track
-
-    if isinstance(story, KeyedStory):
-        write_keys(story, path, command=COMMAND)
-    else:
-        write_track(story, path, command=COMMAND)
+        write_story(story, report, command=COMMAND)
+    if output is None and job.state is None:  # they go with the folder they are in
+        job = job._replace(output=None, refused=None)
+    files = written_files(job, report, story.refused)
+    return TrackResult(predictions, figures(outcome, story, files), story, refused)
 
 
 def _source(table: Any) -> str | Frame:
@@ -209,7 +239,7 @@ def _names(argument: str, names: Any) -> tuple[str, ...]:
 
 
 @contextmanager
-def _places(output: Path_ | None, state: Path_ | None) -> Iterator[str]:
+def _predictions_path(output: Path_ | None, state: Path_ | None) -> Iterator[str]:
     """Where the predictions are written: as asked, beside the state, or in a folder that is removed at the end."""
     if output is not None:
         yield os.fspath(output)

@@ -10,6 +10,7 @@ from swordplay.application.report.keys import keys_sections, write_keys
 from swordplay.application.report.page import Page, Section
 from swordplay.application.report.regret import perspective_section, regret_section
 from swordplay.application.report.reproduce import reproduce_section
+from swordplay.application.report.story import write_story
 from swordplay.application.report.track import track_sections, write_track
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "write",
     "write_compare",
     "write_keys",
+    "write_story",
     "write_track",
 ]

@@ -1,4 +1,4 @@
-"""The report of a contest: all learners on the same rows."""
+"""The report of a comparison: all learners on the same rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from swordplay.application.report.result_charts import look
 from swordplay.application.report.track_charts import NO_CHANGE
 
 if TYPE_CHECKING:
-    from swordplay.application.contest import Contest, Standing
+    from swordplay.application.comparison import Comparison, Result
 
 WORSE = 1.5
 """Who errs so many times as much as the winner and no change goes beyond the picture: one that diverged would flatten all."""
@@ -26,13 +26,13 @@ SETTLED = 0.05
 """Share of the run after which errors so far fit in the picture."""
 
 
-def write_compare(contest: Contest, title: str, path: str | os.PathLike[str], *, more: Sequence[Section] = ()) -> None:
-    """Write the report of a contest as one HTML file, all or nothing.
+def write_compare(found: Comparison, title: str, path: str | os.PathLike[str], *, more: Sequence[Section] = ()) -> None:
+    """Write the report of a comparison as one HTML file, all or nothing.
 
     Parameters
     ----------
-    contest
-        What :func:`swordplay.application.contest.contest` returned.
+    found
+        What :func:`swordplay.application.comparison.compare` returned.
     title
         Of the page.
     path
@@ -40,28 +40,28 @@ def write_compare(contest: Contest, title: str, path: str | os.PathLike[str], *,
     more
         Sections that follow.
     """
-    facts = f"{words.plural(contest.rows, 'row')} of {words.plural(contest.columns, 'column')}, everybody in the same order"
+    facts = f"{words.plural(found.rows, 'row')} of {words.plural(found.columns, 'column')}, everybody in the same order"
     footer = f"Made by swordplay {__version__}. This file is complete in itself and loads nothing."
-    write(Page(title, facts, (compare_section(contest), *more), footer), path)
+    write(Page(title, facts, (compare_section(found), *more), footer), path)
 
 
-def compare_section(contest: Contest) -> Section:
+def compare_section(found: Comparison) -> Section:
     """Who erred least, how it went, and a table of ranks, costs and regrets."""
-    best, shown = contest.standings[0], _shown(contest)
-    count = words.plural(len(contest.standings), "learner")
-    text = f"Of {count}, {best.name} erred least: {contest.measure} {shown(best.error)}."
-    return Section("Learners compared", (Text(text, lead=True), _course(contest), _table(contest), Text(_legend(contest))))
+    best, shown = found.results[0], _shown(found)
+    count = words.plural(len(found.results), "learner")
+    text = f"Of {count}, {best.name} erred least: {found.measure} {shown(best.error)}."
+    return Section("Learners compared", (Text(text, lead=True), _course(found), _table(found), Text(_legend(found))))
 
 
-def _course(contest: Contest) -> Chart:
+def _course(found: Comparison) -> Chart:
     """Errors so far, the first in rank on top."""
-    ends = contest.ends.astype(np.float64)
+    ends = found.ends.astype(np.float64)
     lines = [
         Line(one.name, one.course, colour, 2.5 if one.rank == 1 else 1.5, dash)
-        for one, (colour, dash) in zip(contest.standings, map(look, range(len(contest.standings))), strict=True)
+        for one, (colour, dash) in zip(found.results, map(look, range(len(found.results))), strict=True)
     ][::-1]
-    form: Format = "number" if contest.measure == "RMSE" else "percent"
-    high = _high(contest, after=int(SETTLED * len(ends)))
+    form: Format = "number" if found.measure == "RMSE" else "percent"
+    high = _high(found, after=int(SETTLED * len(ends)))
     y = Axis(0.0, high if form == "number" else min(high, 1.0), format=form)
     x = Axis(float(ends[0]), max(float(ends[-1]), float(ends[0]) + 1.0), title="row")
     text = "Error over all rows so far, predicted before each was learned."
@@ -72,15 +72,15 @@ def _course(contest: Contest) -> Chart:
     return chart("How it went", text, ends, lines, x, y, height=300, head="row")
 
 
-def _high(contest: Contest, after: int) -> float:
+def _high(found: Comparison, after: int) -> float:
     """Where the picture ends: the winner and no change fit in it, and everybody who errs little more than these."""
-    ruling = [one.course for one in contest.standings if one.rank == 1 or one.name == NO_CHANGE]
+    ruling = [one.course for one in found.results if one.rank == 1 or one.name == NO_CHANGE]
     scale = WORSE * top(ruling, after=after)
-    return top([one.course for one in contest.standings if top([one.course], after=after) <= scale] or ruling, after=after)
+    return top([one.course for one in found.results if top([one.course], after=after) <= scale] or ruling, after=after)
 
 
-def _table(contest: Contest) -> Table:
-    shown = _shown(contest)
+def _table(found: Comparison) -> Table:
+    shown = _shown(found)
     rows = tuple(
         (
             str(one.rank),
@@ -88,16 +88,23 @@ def _table(contest: Contest) -> Table:
             _told(one),
             shown(one.error),
             words.number(one.microseconds),
-            *(words.number(one.regrets[mark.name]) for mark in contest.benchmarks),
+            *(words.number(one.regrets[mark.name]) for mark in found.benchmarks),
         )
-        for one in contest.standings
+        for one in found.results
     )
-    head = ("rank", "learner", "told", contest.measure, "µs a row", *(f"regret to {mark.name}" for mark in contest.benchmarks))
+    head = (
+        "rank",
+        "learner",
+        "told",
+        found.measure,
+        "µs a row",
+        *(f"regret to {mark.name}" for mark in found.benchmarks),
+    )
     return Table("", head, rows, (0, *range(3, len(head))), strong=(0,))
 
 
-def _legend(contest: Contest) -> str:
-    marks = "; ".join(f"{mark.name} travels {words.number(mark.path_length)}" for mark in contest.benchmarks)
+def _legend(found: Comparison) -> str:
+    marks = "; ".join(f"{mark.name} travels {words.number(mark.path_length)}" for mark in found.benchmarks)
     return (
         "Regret is the loss beyond that of the best coefficients of hindsight; below 0 the learner did better. "
         f"How far these move: {marks}. Told is what a learner had to be told that only hindsight knows: T how many rounds, "
@@ -105,9 +112,9 @@ def _legend(contest: Contest) -> str:
     )
 
 
-def _told(one: Standing) -> str:
+def _told(one: Result) -> str:
     return f"step{words.TIE}{one.setting}" if one.setting else one.told or "nothing"
 
 
-def _shown(contest: Contest) -> words.Shown:
-    return words.number if contest.measure == "RMSE" else words.percent
+def _shown(found: Comparison) -> words.Shown:
+    return words.number if found.measure == "RMSE" else words.percent

@@ -6,16 +6,14 @@ A content policy in the page forbids the browser to load anything, and to run an
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import os
-import secrets
 from importlib import resources
-from pathlib import Path
 
 from swordplay.application.report import vega
 from swordplay.application.report.markup import Drawer, escaped
 from swordplay.application.report.page import Page
+from swordplay.base.files import write_whole
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -28,19 +26,7 @@ def write(page: Page, path: str | os.PathLike[str]) -> None:
     OSError
         If it could not be written.
     """
-    target = Path(os.path.realpath(path))
-    data = render(page).encode("utf-8")
-    draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
-    try:
-        with draft.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
+    write_whole(path, render(page).encode("utf-8"))
 
 
 def render(page: Page) -> str:

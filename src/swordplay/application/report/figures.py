@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.files import write_whole
 from swordplay.theory.reproduce import INSTANCES, Row, Tuning
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def regret_figure(rows: Sequence[Row]) -> Figure:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure as PNG or SVG, whichever the suffix says."""
+    """Write a figure as PNG or SVG, whichever the suffix says, all or nothing."""
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
         raise ValueError(f"path must end in one of {list(SUFFIXES)}, got {arguments.shown(str(path))}.")
@@ -110,7 +111,7 @@ def save(figure: Figure, path: str | Path) -> None:
     image = io.BytesIO()
     with mpl.rc_context(SETTINGS):
         figure.savefig(image, format=kind, dpi=144, metadata={"Date": None} if kind == "svg" else {})
-    target.write_bytes(image.getvalue())  # drawn in memory first: a failure leaves no half a file
+    write_whole(target, image.getvalue())
 
 
 def _panel(axes: Axes, rows: Sequence[Row]) -> None:

@@ -11,7 +11,7 @@ from swordplay.application.report.document import write
 from swordplay.application.report.page import Answer, Page, Score, Scores, Section, Table, Text
 
 if TYPE_CHECKING:
-    from swordplay.application.tracking.keyed import KeyedStory, KeyLine
+    from swordplay.application.tracking.keyed_story import KeyedStory, KeyLine
 
 CAPTIONS = {"best": "Where it did best", "worst": "Where it did worst", "largest": "The keys with most rows"}
 RATIO = "× no change"

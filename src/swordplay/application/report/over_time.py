@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swordplay.application.report import words
 from swordplay.application.report.axes import Axis
-from swordplay.application.report.charts import Chart, Line, chart
+from swordplay.application.report.charts import Chart, Line, Look, chart
 from swordplay.base.types import Vector
 
 if TYPE_CHECKING:
@@ -84,23 +84,23 @@ def drawn(
     lines: Sequence[Line],
     y: Axis,
     *,
-    extra: Sequence[Line] = (),
     at: NDArray[np.int64] | None = None,
-    **more: Any,
+    **look: Unpack[Look],
 ) -> Chart:
     """Lines over the run: a value for each stretch stands at its end, and that of the first at its beginning too.
 
     Parameters
     ----------
-    story, title, text, lines, y, extra, more
+    story, title, text, lines, y, look
         As for :func:`chart`; lines have the shape ``(B,)``.
     at
         The stretches that lines tell of, counted from 1, where it is not each of them.
     """
     some = np.arange(len(story.course.ends) + 1) if at is None else np.concatenate([[0], at])
-    begun = [[line._replace(values=np.concatenate([line.values[:1], line.values])) for line in part] for part in (lines, extra)]
-    options = {"stretch": True, "group": TIME, "rows": rows(story)[some]} | more
-    return chart(title, text, points(story)[some], begun[0], axis(story), y, extra=begun[1], **options)
+    parts = lines, look.get("extra", ())
+    begun = [[line._replace(values=np.concatenate([line.values[:1], line.values])) for line in part] for part in parts]
+    usual: Look = {"stretch": True, "group": TIME, "rows": rows(story)[some], **look, "extra": begun[1]}
+    return chart(title, text, points(story)[some], begun[0], axis(story), y, **usual)
 
 
 def back(story: Story) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from swordplay.application.report.page import Section, Table, Text
 from swordplay.base.types import Vector
 
 if TYPE_CHECKING:
-    from swordplay.application.contest import LeftOut, Perspective
+    from swordplay.application.comparison import LeftOut, Perspective
     from swordplay.theory.regret.curve import RegretCurve
 
 
@@ -81,11 +81,11 @@ def perspective_section(view: Perspective | LeftOut, learner: str = "") -> Secti
     Parameters
     ----------
     view
-        What :func:`swordplay.application.contest.perspective` returned.
+        What :func:`swordplay.application.comparison.perspective` returned.
     learner
         What the page calls the model of ``swordplay track``, unless by its estimator's name.
     """
-    from swordplay.application.contest import LeftOut
+    from swordplay.application.comparison import LeftOut
 
     if isinstance(view, LeftOut):
         text = f"The look back at what perfect tracking would have been worth is left out, because {view.why}."

@@ -5,8 +5,9 @@ from swordplay.application.tracking.errors import TrackingError
 from swordplay.application.tracking.figures import figures
 from swordplay.application.tracking.job import Job
 from swordplay.application.tracking.run import run
+from swordplay.application.tracking.settings import Settings
 from swordplay.application.tracking.story import Column, Course, Moment, Story, Task
-from swordplay.application.tracking.tracker import Settings, Tracked, Tracker
+from swordplay.application.tracking.tracker import Tracked, Tracker
 
 __all__ = [
     "Column",

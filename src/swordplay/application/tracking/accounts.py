@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from swordplay.application.tracking.trackers import AnyTracker
-from swordplay.data.tables import Refusal
+from swordplay.data.tables import Position, Refusal, Table
 
 
 class Progress(NamedTuple):
@@ -44,3 +44,24 @@ class Outcome(NamedTuple):
     """The first few rows that were refused."""
     partial: str | None = None
     """Where the predictions are that a stopped run without a state has left."""
+
+
+def share_done(table: Table, at: Position | None, ahead: Position | None, rows: int) -> float | None:
+    """How much of a table is learned, from 0 to 1; None where nobody knows.
+
+    Parameters
+    ----------
+    table
+        What is read.
+    at
+        The end of the last batch that is done.
+    ahead
+        The end of the batch that is under way, if one is: its rows are taken for equally long.
+    rows
+        Rows that are done.
+    """
+    share = None if at is None else table.share(at)
+    if at is None or ahead is None or share is None:
+        return share
+    beyond = table.share(ahead)
+    return share + ((beyond or share) - share) * (rows - at.row) / max(ahead.row - at.row, 1)

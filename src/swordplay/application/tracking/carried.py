@@ -24,10 +24,8 @@ def carried(head: Any, target: str, ids: Sequence[str] | None) -> tuple[Any, ...
 
     Parameters
     ----------
-    head
-        A pyarrow record batch of the first rows.
-    target
-        Its name.
+    head, target
+        The first rows and the name of the target, as for ``encoding.plan``.
     ids
         Columns that were asked for; None for the column that dates the rows, if there is one.
     """

@@ -24,7 +24,7 @@ LARGEST = float(np.finfo(np.float32).max)
 """In single precision; targets may be larger."""
 
 Now = Mapping[int, Vector]
-"""Coefficients of each model by the place of its class (0 for a regression), shape ``(d,)`` each."""
+"""Coefficients of each model by the code of its class (0 for a regression), shape ``(d,)`` each."""
 
 
 @final

@@ -20,7 +20,7 @@ class Said(NamedTuple):
     """Predictions of the learner."""
 
     predictions: Vector
-    """Values, or places of classes; shape ``(T,)``."""
+    """Values, or codes of classes; shape ``(T,)``."""
     probabilities: Vector
     """Of the predicted classes, shape ``(T,)``; empty for a regression."""
 
@@ -59,7 +59,7 @@ class Contestants(Protocol):
 
     @property
     def coefficients(self) -> dict[int, Vector]:
-        """Of the scaled columns, for each model by the place of its class (0 for a regression); shape ``(d,)`` each."""
+        """Of the scaled columns, for each model by the code of its class (0 for a regression); shape ``(d,)`` each."""
         ...
 
     def targets(self, column: Any) -> Vector:

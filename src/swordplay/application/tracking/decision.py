@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from swordplay.application.tracking import trackers
-from swordplay.application.tracking.tracker import Settings
+from swordplay.application.tracking.settings import Settings
 from swordplay.application.tracking.trackers import AnyTracker
 
 
@@ -58,6 +58,11 @@ def _decided(tracker: AnyTracker) -> tuple[object, ...]:
 def confirmed(tracker: AnyTracker, rows: int) -> str:
     """What is said when enough rows agree with the first guess."""
     return f"{_target(tracker)}: {tracker.recognised.task} is confirmed by the first {rows:,} rows."
+
+
+def hints(tracker: AnyTracker) -> tuple[str, ...]:
+    """What to say if something else than the recognised task was meant; nothing where there is no doubt."""
+    return (tracker.recognised.hint,) if tracker.recognised.hint else ()
 
 
 def changed(before: AnyTracker, now: AnyTracker, rows: int, *, sent: bool) -> str:

@@ -17,9 +17,8 @@ from swordplay.base.state import DAMAGED
 from swordplay.base.types import State
 from swordplay.data.tables import Batch, TableError
 from swordplay.data.tables.layout import TYPES
+from swordplay.data.tables.table import HEAD_ROWS
 
-HEAD_ROWS = 10_000
-"""Rows by which task and columns are decided, if they are there at once."""
 PATIENCE = 1.0
 """Seconds after the first target of a pipe by which a first guess is made."""
 SURE = 200

@@ -8,12 +8,15 @@ from typing import Any
 from swordplay import __version__
 from swordplay.application.tracking.accounts import Outcome
 from swordplay.application.tracking.changes import changes
-from swordplay.application.tracking.keyed import KeyedStory, KeyLine
+from swordplay.application.tracking.keyed_story import KeyedStory, KeyLine
 from swordplay.application.tracking.story import Story
 from swordplay.application.tracking.verdict import verdict
 
+AnyStory = Story | KeyedStory
+"""What a run has to tell, of one series or of many."""
 
-def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[str, Any]:
+
+def figures(outcome: Outcome, story: AnyStory, files: Mapping[str, str]) -> dict[str, Any]:
     """Text, numbers, lists and dictionaries only; all but the last two are the same however often the run was interrupted.
 
     Parameters
@@ -23,19 +26,11 @@ def figures(outcome: Outcome, story: Story, files: Mapping[str, str]) -> dict[st
     files
         What was written, by what it is.
     """
-    return {
-        **_run(outcome, story),
-        **_more(story),
-        "best_step_size": story.best_step if story.rows else None,
-        "effective_step_size": outcome.tracker.effective_step_size,
-        "changes": [one._asdict() for one in changes(story)],
-        "columns": [column._asdict() for column in story.columns],
-        "worst": [moment._asdict() for moment in story.worst],
-        **_end(outcome, files),
-    }
+    own = _of_keys(story) if isinstance(story, KeyedStory) else _of_series(outcome, story)
+    return _run(outcome, story) | own | _end(outcome, files)
 
 
-def _run(outcome: Outcome, story: Story | KeyedStory) -> dict[str, Any]:
+def _run(outcome: Outcome, story: AnyStory) -> dict[str, Any]:
     """What every run has to tell, of one series or of many."""
     return {
         "swordplay": __version__,
@@ -64,13 +59,25 @@ def _end(outcome: Outcome, files: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def verdict_of(outcome: Outcome, story: Story | KeyedStory) -> str:
+def verdict_of(outcome: Outcome, story: AnyStory) -> str:
     """What is said of the learner beside the baselines; empty where there is nothing to say."""
     lags = outcome.tracker.settings.lags
     if isinstance(story, KeyedStory):
         return verdict(story.errors, story.task, story.rows, lags=lags, same_key=True)
     confusion = None if story.task == "regression" else story.confusion
     return verdict(story.errors, story.task, story.rows, lags=lags, confusion=confusion)
+
+
+def _of_series(outcome: Outcome, story: Story) -> dict[str, Any]:
+    """Of a run over one series."""
+    return {
+        **_more(story),
+        "best_step_size": story.best_step if story.rows else None,
+        "effective_step_size": outcome.tracker.effective_step_size,
+        "changes": [one._asdict() for one in changes(story)],
+        "columns": [column._asdict() for column in story.columns],
+        "worst": [moment._asdict() for moment in story.worst],
+    }
 
 
 def _more(story: Story) -> dict[str, Any]:
@@ -80,16 +87,14 @@ def _more(story: Story) -> dict[str, Any]:
     return {name.lower().replace(" ", "_"): value for name, value in story.more.items()}
 
 
-def keyed_figures(outcome: Outcome, story: KeyedStory, files: Mapping[str, str]) -> dict[str, Any]:
-    """The same for a run over many keys."""
+def _of_keys(story: KeyedStory) -> dict[str, Any]:
+    """Of a run over many keys."""
     return {
-        **_run(outcome, story),
         "columns": [column._asdict() for column in story.columns],
         "key": list(story.key),
         "keys": story.keys,
         "keys_ahead": story.ahead,
         **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("best", "worst", "largest")},
-        **_end(outcome, files),
     }
 
 

@@ -10,17 +10,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from swordplay.application.tracking import job_sanity, nested, trackers
+from swordplay.application.tracking import job_sanity, trackers
 from swordplay.application.tracking.early import Early
 from swordplay.application.tracking.errors import TrackingError
 from swordplay.application.tracking.ordered import AS_IT_IS, Order
-from swordplay.application.tracking.tracker import Settings
+from swordplay.application.tracking.settings import Settings
 from swordplay.application.tracking.trackers import AnyTracker
-from swordplay.base import checkpoint
+from swordplay.base import checkpoint, nested
 from swordplay.base.checkpoint.encoding import MAGIC
 from swordplay.base.state import ROWS, require
 from swordplay.base.types import State
 from swordplay.data.tables import Frame, OutputPosition, Position, Refusal
+from swordplay.data.tables.reading import ReadOptions
 from swordplay.data.tables.writing import is_stream
 
 KIND = "track"
@@ -58,6 +59,12 @@ class Job(NamedTuple):
     def on_bad(self) -> Literal["stop", "skip"]:
         """What happens at a row that cannot be used."""
         return "stop" if self.refused is None else "skip"
+
+    @property
+    def reading(self) -> ReadOptions:
+        """How the table is read."""
+        read = self.settings.reading(self.order, format=self.format, encoding=self.encoding, on_bad=self.on_bad)
+        return {**read, "block_size": self.block_size}
 
     def essence(self) -> dict[str, Any]:
         """What must be the same when the job goes on, by the name of its option."""
@@ -185,7 +192,7 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
     early = nested.take("early", state)
     tracker, position = trackers.resumed(nested.take("tracker", state)), Position(**nested.take("position", state))
     _compare(_plain(tracker.settings), _plain(job.settings), str(job.state))
-    job_sanity.require_layout(job_sanity.require_place(position), tracker)
+    job_sanity.require_layout(job_sanity.require_position(position), tracker)
     for name in ("done", "bad"):
         require(name, state[name], ROWS)
     stream = job.output is not None and (job.output == "-" or is_stream(job.output))
@@ -195,8 +202,8 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
         position=position,
         done=int(state["done"]),
         early=job_sanity.require_early(Early.read(early) if early else None, position, tracker, int(state["done"])),
-        output=job_sanity.require_place(OutputPosition(**outputs[0])) if outputs[0] else None,
-        refused=job_sanity.require_place(OutputPosition(**outputs[1])) if outputs[1] else None,
+        output=job_sanity.require_position(OutputPosition(**outputs[0])) if outputs[0] else None,
+        refused=job_sanity.require_position(OutputPosition(**outputs[1])) if outputs[1] else None,
         schema=job_sanity.require_schema(state["schema"], tracker, stream=stream),
         remarks=job_sanity.require_remarks(json.loads(state["remarks"])),
         bad=int(state["bad"]),

@@ -27,15 +27,15 @@ REFUSAL = {"row": (int,), "line": (int, type(None)), "column": (str, type(None))
 P = TypeVar("P", Position, OutputPosition)
 
 
-def require_place(place: P) -> P:
+def require_position(position: P) -> P:
     """Where a run is in its input or its output: strings, and numbers that count something."""
-    for name, kind in get_type_hints(type(place)).items():
-        value = getattr(place, name)
+    for name, kind in get_type_hints(type(position)).items():
+        value = getattr(position, name)
         if type(value) is not kind or (kind is int and not 0 <= value <= COUNT.most):
-            raise refuse(f"{name} of a place is {shown(value)}")
-    if place.format not in FORMATS:
-        raise refuse(f"the format of a place is {shown(place.format)}")
-    return place
+            raise refuse(f"{name} of a position is {shown(value)}")
+    if position.format not in FORMATS:
+        raise refuse(f"the format of a position is {shown(position.format)}")
+    return position
 
 
 def require_layout(position: Position, tracker: AnyTracker) -> None:

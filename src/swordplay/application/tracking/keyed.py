@@ -5,27 +5,30 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.application.tracking import carried, nested, sanity
-from swordplay.application.tracking.contestants import BEST_STEP, LEARNER, NO_CHANGE
+from swordplay.application.tracking import carried, keyed_story, sanity
 from swordplay.application.tracking.errors import TrackingError
+from swordplay.application.tracking.keyed_story import Key, KeyedStory, KeyLine
 from swordplay.application.tracking.order import OrderWatch, Remark, told
 from swordplay.application.tracking.packing import pack, unpack
 from swordplay.application.tracking.predictions import Predictions
+from swordplay.application.tracking.settings import Settings
 from swordplay.application.tracking.steps import Steps, moves
-from swordplay.application.tracking.story import Column, Task
+from swordplay.application.tracking.story import Task
 from swordplay.application.tracking.task import Recognised, recognise
-from swordplay.application.tracking.tracker import Settings, Tracked, Tracker
-from swordplay.base.arguments import shown
+from swordplay.application.tracking.tracker import Tracked, Tracker
+from swordplay.base import nested
 from swordplay.base.state import ROWS, require
 from swordplay.base.types import State
-from swordplay.data.encoding.columns import Encoder, Plan, codes_of, plan
+from swordplay.data.encoding.categories import codes_of
+from swordplay.data.encoding.encoder import Encoder
+from swordplay.data.encoding.plans import Plan, plan
 from swordplay.data.encoding.sanity import refuse, require_plans
 from swordplay.data.tables import Refusal
 from swordplay.data.tables.errors import nearest
@@ -34,84 +37,6 @@ MOST_KEYS = 10_000
 """Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many keys."""
 COUNTS = ("rows", "unlabelled", "refused", "last")
 WHY = "it is the key"
-NOTES = {
-    "number": "as it is",
-    "truth": "1 and 0",
-    "category": "one column for each category that the key has",
-    "date": "day of the week, day of the year",
-    "date and time": "hour of the day, day of the week, day of the year",
-}
-"""What is made of columns, by kind."""
-RESERVED = ("row", "prediction", "probability", "truth", "loss", "running_error")
-"""Columns of the predictions."""
-FEWEST_ROWS = 10
-"""Predicted rows of a key before it may be called the best or the worst."""
-NAMED = 5
-"""Keys that are named as best, as worst, as largest."""
-LITTLE = 50
-"""Rows of the median key below which there is little to learn a model of its own from."""
-
-Key = tuple[Any, ...]
-"""Values of the key's columns, None where missing."""
-
-
-class KeyLine(NamedTuple):
-    """How one key went."""
-
-    key: Key
-    rows: int
-    """Rows that were predicted and then learned."""
-    errors: Mapping[str, float]
-    """Of the learner and the baselines."""
-
-    @property
-    def name(self) -> str:
-        """The key for people."""
-        return ", ".join("(missing)" if one is None else f"{one:g}" if isinstance(one, float) else str(one) for one in self.key)
-
-    @property
-    def ratio(self) -> float:
-        """The learner's error in units of that of no change: below 1 it is better; 1 where neither erred."""
-        ours, theirs = self.errors[LEARNER], self.errors[NO_CHANGE]
-        return ours / theirs if theirs > 0.0 else math.inf if ours > 0.0 else 1.0
-
-
-class KeyedStory(NamedTuple):
-    """What a run over many keys has to tell; what is called as in ``Story`` means the same."""
-
-    source: str
-    target: str
-    task: Task
-    learner: str
-    rows: int
-    refused: int
-    unlabelled: int
-    seconds: float
-    measure: str
-    errors: Mapping[str, float]
-    """Over the rows of all keys; each baseline is that of the row's own key."""
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    """Names of the columns that tell the keys apart."""
-    keys: int
-    """How many keys there are."""
-    ahead: int
-    """How many of those with a prediction have a smaller error than no change."""
-    best: tuple[KeyLine, ...]
-    """Keys that do best beside no change (classes: with fewest mistakes), best first; of those with ten predicted rows."""
-    worst: tuple[KeyLine, ...]
-    """Those that do worst, worst first; none that is among the best."""
-    largest: tuple[KeyLine, ...]
-    """Those with most rows; none where all keys have the same number."""
-    remarks: tuple[str, ...]
-    """About the order of the rows, and about keys with few rows."""
-
-    @property
-    def named(self) -> dict[str, tuple[KeyLine, ...]]:
-        """The keys to be shown, by what they are; the largest ones only where best and worst are not all there are."""
-        largest = self.largest if self.keys > len(self.best) + len(self.worst) else ()
-        lists = {"best": self.best, "worst": self.worst, "largest": largest}
-        return {title: lines for title, lines in lists.items() if lines}
 
 
 @final
@@ -152,15 +77,15 @@ class KeyedTracker:
         """Classes of all keys, in the order in which they appeared."""
         self.blank = self._fresh()
         """A tracker that never learns: all keys begin like it."""
-        self.predictions = Predictions(kind, recognised.task != "regression")
+        self.predictions = Predictions(kind, recognised.of_classes)
         """Keeps the running error over all keys."""
         self.rows = self.unlabelled = self.refused = self.last = 0
         self.numbering: NDArray[np.int64] | None = None
 
     def _fresh(self) -> Tracker:
-        labels = self.recognised.task != "regression"
+        of_classes = self.recognised.of_classes
         tracker = Tracker(
-            self.settings, self.recognised, self.kind, Encoder(self.plans, self.settings.lags, labels, self.settings.target)
+            self.settings, self.recognised, self.kind, Encoder(self.plans, self.settings.lags, of_classes, self.settings.target)
         )
         tracker.order.clocks = {name: Steps() for name in self.clocks}
         return tracker
@@ -175,7 +100,7 @@ class KeyedTracker:
                 raise TrackingError(f"--key names the column {name!r}, which is not there.{nearest(name, names)}")
             if name == settings.target:
                 raise TrackingError(f"--key names the target {name!r}. Name columns that tell series apart.")
-            if name in RESERVED:
+            if name in carried.RESERVED:
                 raise TrackingError(f"--key names {name!r}, which is a column of the predictions themselves. Rename it.")
             if pa.types.is_timestamp(head.column(name).type):
                 raise TrackingError(f"--key names {name!r}, which holds dates. Name columns that tell series apart.")
@@ -257,7 +182,7 @@ class KeyedTracker:
 
     def _learn_classes(self, targets: Any) -> None:
         """Remember the classes of all keys, of which there may be so many and no more."""
-        if self.recognised.task != "regression":
+        if self.recognised.of_classes:
             self.classes |= dict.fromkeys(targets.drop_null().unique().to_pylist())
             self.blank.contestants.targets(pa.array(list(self.classes)))
 
@@ -276,7 +201,7 @@ class KeyedTracker:
         """The answers of all keys with the key and the error over all of them."""
         losses = answers.column("loss")
         scored = losses.is_valid().to_numpy(zero_copy_only=False)
-        if self.recognised.task == "regression":
+        if not self.recognised.of_classes:
             errors = losses.fill_null(0.0).to_numpy(zero_copy_only=False)
         else:
             wrong = pc.not_equal(answers.column("prediction"), answers.column("truth")).fill_null(False)
@@ -298,47 +223,15 @@ class KeyedTracker:
 
     def lines(self) -> list[KeyLine]:
         """How every key went that has a prediction."""
-        found = ((key, tracker.recorder.rows, tracker.errors()[0]) for key, tracker in self.trackers.items())
-        return [KeyLine(key, rows, _without_best_step(errors)) for key, rows, errors in found if rows]
+        return keyed_story.lines(self)
 
     def errors(self) -> tuple[dict[str, float], float]:
         """RMSE or share of mistakes over all keys; there is no single best step size."""
-        rows = sum(tracker.recorder.rows for tracker in self.trackers.values())
-        if not rows:
-            return {}, math.nan
-        every = [_without_best_step(tracker.recorder.totals()[0]) for tracker in self.trackers.values()]
-        means = {name: math.fsum(totals[name] for totals in every) / rows for name in every[0]}
-        return {n: math.sqrt(m) for n, m in means.items()} if self.task == "regression" else means, math.nan
+        return keyed_story.errors(self), math.nan
 
     def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> KeyedStory:
         """All that a report needs (see ``Tracker.story``)."""
-        if not self.started:
-            raise TrackingError(f"no row has a value of the target {self.settings.target!r}, so nothing was learned.")
-        lines, regression = self.lines(), self.task == "regression"
-
-        judged = [line for line in lines if line.rows >= FEWEST_ROWS]
-        ranked = sorted(judged, key=lambda line: line.ratio if regression else line.errors[LEARNER])
-        best = ranked[: min(NAMED, (len(ranked) + 1) // 2)]
-        return KeyedStory(
-            source=source,
-            target=self.settings.target,
-            task=self.task,
-            learner=LEARNER,
-            rows=sum(line.rows for line in lines),
-            refused=refused,
-            unlabelled=self.unlabelled,
-            seconds=seconds,
-            measure="RMSE" if regression else "error rate",
-            errors=self.errors()[0],
-            columns=tuple(_column(one) for one in self.plans),
-            key=self.settings.key,
-            keys=len(self.trackers),
-            ahead=sum(line.errors[LEARNER] < line.errors[NO_CHANGE] for line in lines),
-            best=tuple(best),
-            worst=tuple(ranked[len(best) :][: -NAMED - 1 : -1]),
-            largest=tuple(sorted(lines, key=lambda line: -line.rows)[:NAMED]) if len({line.rows for line in lines}) > 1 else (),
-            remarks=(*(remark.text for remark in self.remarks()), *_little(lines)),
-        )
+        return keyed_story.story(self, source, refused, seconds)
 
     # ------------------------------------------------------------------ crash-safe
 
@@ -361,9 +254,7 @@ class KeyedTracker:
     @classmethod
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The trackers that were saved, bit by bit."""
-        settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
-        sanity.require_settings(settings)
-        sanity.require_recognised(recognised, saved["kind"])
+        settings, recognised = sanity.read_decided(saved)
         plans = tuple(Plan(*one) for one in json.loads(saved["encoder.plans"]))
         require_plans(plans)
         fields, clocks = carried.read(saved["fields"]), json.loads(saved["clocks"])
@@ -373,8 +264,8 @@ class KeyedTracker:
         settings = settings._replace(key=tuple(settings.key))
         keyed = cls(settings, recognised, saved["kind"], plans, fields, tuple(clocks))
         keyed.predictions.load_state(nested.take("predictions", saved))
-        sanity.require_predictions(keyed.predictions, recognised.task != "regression")
-        keys = _keys(json.loads(saved["keys"]), settings.key)
+        sanity.require_predictions(keyed.predictions, recognised.of_classes)
+        keys = sanity.require_keys(json.loads(saved["keys"]), settings.key, MOST_KEYS)
         states = unpack(nested.take("each", saved), len(keys))
         keyed.trackers = dict(zip(keys, map(Tracker.resumed, states), strict=True))
         for tracker in keyed.trackers.values():
@@ -397,35 +288,5 @@ class KeyedTracker:
             raise refuse("the run of one key is not like the others")
 
 
-def _keys(saved: Any, names: tuple[str, ...]) -> list[Key]:
-    """Keys as they were saved: different ones, with a value for each column."""
-    if type(saved) is not list or not names or len(saved) > MOST_KEYS:
-        raise refuse(f"the keys are {shown(saved)}")
-    for key in saved:
-        if type(key) is not list or len(key) != len(names) or not sanity.all_of(key, (str, float, bool, type(None))):
-            raise refuse(f"a key is {shown(key)}")
-    if len({tuple(key) for key in saved}) < len(saved):
-        raise refuse("two keys are the same")
-    return [tuple(key) for key in saved]
-
-
 def _value(code: int, values: list[Any]) -> Any:
     return None if code < 0 else values[code]
-
-
-def _little(lines: list[KeyLine]) -> tuple[str, ...]:
-    """A remark where most keys have few rows."""
-    middle = float(np.median([line.rows for line in lines])) if lines else LITTLE
-    if middle >= LITTLE:
-        return ()
-    return (f"The median key has {middle:.0f} predicted rows: little data for a model each.",)
-
-
-def _without_best_step(errors: Mapping[str, float]) -> dict[str, float]:
-    """The learner and the baselines: a step size chosen anew for each key is no rival."""
-    return {name: error for name, error in errors.items() if name != BEST_STEP}
-
-
-def _column(one: Plan) -> Column:
-    note = f"left out: {one.why}" if one.kind == "left out" else NOTES[one.kind]
-    return Column(one.name, one.kind.removesuffix(" and time"), note)

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.application.tracking import nested
 from swordplay.application.tracking.clock import dates
 from swordplay.application.tracking.series import Series, candidates
 from swordplay.application.tracking.steps import Moves, Steps, moves
+from swordplay.base import nested
 from swordplay.base.types import State
 
 FEWEST_STEPS = 20

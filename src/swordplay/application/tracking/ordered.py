@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from swordplay.application.tracking.errors import TrackingError
+from swordplay.application.tracking.threads import GLANCE, Ahead
 from swordplay.base.arguments import shown
 from swordplay.data.tables import Batch, Position, Refusal, Table, TableError
 from swordplay.data.tables.columns import Choice
@@ -148,8 +150,8 @@ def _remarks(rows: Any, order: Order, name: str) -> list[str]:
     return found
 
 
-def everything(batches: Iterable[Batch | None], told: Callable[[], bool]) -> list[Batch]:
-    """Batches to the last one, unless told to stop.
+def everything(table: Table, told: Callable[[], bool]) -> list[Batch]:
+    """All batches of a table, which is closed then; ``told`` is asked now and then whether to stop.
 
     Raises
     ------
@@ -157,9 +159,13 @@ def everything(batches: Iterable[Batch | None], told: Callable[[], bool]) -> lis
         If it was told to.
     """
     found = []
-    for batch in batches:
-        if told():
-            raise KeyboardInterrupt
-        if batch is not None:
-            found.append(batch)
+    with ExitStack() as stack:
+        reader = Ahead(table.batches())
+        stack.callback(reader.close)
+        stack.callback(table.close)  # comes first on the way out: the reader may be waiting for a pipe
+        for batch in reader.arriving(GLANCE):
+            if told():
+                raise KeyboardInterrupt
+            if batch is not None:
+                found.append(batch)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from swordplay.application.tracking.contestants import Contestants, Played
 from swordplay.application.tracking.tally import Learned
 from swordplay.base.types import State, Vector
+
+MOST_VALUES, LONGEST_VALUE = 12, 40
+"""Columns of a row that are shown, and characters of each."""
 
 
 @final
@@ -57,6 +60,20 @@ class Page:
         self.losses[learned], self.errors[learned], self.scored[learned] = played.losses, played.errors[:, 0], True
         return learned
 
+    def values(self, row: int, late: Collection[str]) -> dict[str, str]:
+        """What the first columns of a row hold, for people.
+
+        A column that joins ``late`` is told of where it has a value, so that it does not matter where batches end.
+        """
+        found: dict[str, str] = {}
+        for name, column in self.shown:
+            value = column[row].as_py()
+            if value is not None or name not in late:
+                found[name] = shortened(value)
+            if len(found) == MOST_VALUES:
+                break
+        return found
+
 
 @final
 class Predictions:
@@ -78,16 +95,16 @@ class Predictions:
     ----------
     kind
         Pyarrow's name of the target's type.
-    labels
+    of_classes
         Whether classes are predicted.
     carried
         Columns of the input that stand beside each prediction: a list of pyarrow fields.
     """
 
-    def __init__(self, kind: str, labels: bool, carried: Sequence[Any] = ()) -> None:
-        self.labels, self.carried = labels, tuple(carried)
-        self.target = {"double": pa.float64(), "bool": pa.bool_(), "string": pa.string()}[kind if labels else "double"]
-        chance = [("probability", pa.float64())] if labels else []
+    def __init__(self, kind: str, of_classes: bool, carried: Sequence[Any] = ()) -> None:
+        self.of_classes, self.carried = of_classes, tuple(carried)
+        self.target = {"double": pa.float64(), "bool": pa.bool_(), "string": pa.string()}[kind if of_classes else "double"]
+        chance = [("probability", pa.float64())] if of_classes else []
         numbers = [("loss", pa.float64()), ("running_error", pa.float64())]
         answers = [("prediction", self.target), *chance, ("truth", self.target), *numbers]
         self.schema = pa.schema([pa.field("row", pa.int64()), *self.carried, *(pa.field(*one) for one in answers)])
@@ -105,7 +122,7 @@ class Predictions:
             pa.array(page.numbers),
             *(page.batch.column(field.name).cast(field.type) for field in self.carried),
             contestants.arrow(page.predictions, page.known).cast(self.target),
-            *([_numbers(page.probabilities, page.known)] if self.labels else []),
+            *([_numbers(page.probabilities, page.known)] if self.of_classes else []),
             contestants.arrow(page.targets, ~np.isnan(page.targets)).cast(self.target),
             _numbers(page.losses, page.scored),
             self.running(page.errors, page.scored),
@@ -122,7 +139,7 @@ class Predictions:
 
     def _figure(self, totals: Vector, counts: Any) -> Vector:
         means = np.divide(totals, counts, out=np.full(len(totals), np.nan), where=counts > 0)
-        return np.asarray(means if self.labels else np.sqrt(means))
+        return np.asarray(means if self.of_classes else np.sqrt(means))
 
     def state(self) -> State:
         """All that the next row needs."""
@@ -135,3 +152,9 @@ class Predictions:
 
 def _numbers(values: Vector, known: Any) -> Any:
     return pa.array(values, mask=None if known.all() else ~known)
+
+
+def shortened(value: Any, digits: int = 12) -> str:
+    """A value of a table for people; numbers with at most so many digits."""
+    text = "" if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

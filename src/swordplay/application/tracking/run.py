@@ -15,27 +15,23 @@ from numpy.typing import NDArray
 
 from swordplay.application.tracking import decision, trackers
 from swordplay.application.tracking import job as jobs
-from swordplay.application.tracking.accounts import Outcome, Progress
-from swordplay.application.tracking.early import HEAD_ROWS, Early, gathered, together
-from swordplay.application.tracking.errors import TrackingError
+from swordplay.application.tracking.accounts import Outcome, Progress, share_done
+from swordplay.application.tracking.early import Early, gathered, together
+from swordplay.application.tracking.errors import TrackingError, nothing_to_learn, unusable
 from swordplay.application.tracking.job import Job, Saved
 from swordplay.application.tracking.keeping import Kept, kept_by
 from swordplay.application.tracking.ordered import everything, ordered
 from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.pieces import Piece, pieces
-from swordplay.application.tracking.threads import Ahead
+from swordplay.application.tracking.saving import SaveClock
+from swordplay.application.tracking.threads import GLANCE, Ahead
 from swordplay.application.tracking.trackers import AnyTracker
 from swordplay.base.checkpoint import CheckpointError
-from swordplay.data.tables import Batch, Position, Refusal, Table, TableError, open_table
+from swordplay.data.tables import Batch, Table, TableError, open_table
 from swordplay.data.tables.reading import BLOCK
+from swordplay.data.tables.table import HEAD_ROWS
 from swordplay.data.tables.typed import BATCH_ROWS
 
-__all__ = ["Outcome", "Progress", "run"]
-
-BETWEEN_SAVES = 10.0
-"""Seconds between two checkpoints."""
-GLANCE = 0.1
-"""Seconds after which a wait looks whether it should go on."""
 FEW = 5
 """Refused rows that are told one by one; all of them are listed in a file."""
 
@@ -84,13 +80,13 @@ class _Run:
         """What ended a pipe before its first rows were learned."""
         self.numbering: NDArray[np.int64] | None = None
         """The numbers that the rows have in the input, where they are read in another order."""
-        self.last_save, self.rows_at_save = self.began, self.rows
+        self.clock = SaveClock(job.save_every, self.rows)
         self.outputs = Outputs(job, saved)
 
     def go(self) -> Outcome:
         """Begin or go on, until the end or until told to stop."""
         with ExitStack() as stack:
-            self.table = self._opened()
+            self.table = open_table(self.job.source, position=None if self.job.order else self.position, **self.job.reading)
             stack.callback(self.table.close)
             stack.enter_context(self.outputs)
             if self.job.order:
@@ -116,30 +112,9 @@ class _Run:
         done = (self._refused(), self._seconds(), remarks, self.before, self.rows - self.before)
         return Outcome(self.tracker, *done, stopped, self.refusals, partial)
 
-    def _opened(self) -> Table:
-        job = self.job
-        return open_table(
-            job.source,
-            format=job.format,
-            target=job.settings.target,
-            drop=job.order.unwanted(job.settings.unread),
-            keep=job.order.wanted(job.settings.read),
-            position=None if job.order else self.position,
-            on_bad=job.on_bad,
-            encoding=job.encoding,
-            types=job.settings.types,
-            missing=job.settings.missing,
-            header=job.settings.header,
-            block_size=job.block_size,
-        )
-
     def _ordered(self, table: Table) -> Table:
         """The table in another order; bad rows are put on their list."""
-        with ExitStack() as stack:
-            reader = Ahead(table.batches())
-            stack.callback(reader.close)
-            stack.callback(table.close)
-            batches = everything(reader.arriving(GLANCE), self.told)
+        batches = everything(table, self.told)
         rows = max(1, self.job.block_size * BATCH_ROWS // BLOCK)
         found = ordered(table, self.job.order, batches, position=self.position, batch_rows=rows, rows=self.job.rows)
         if not self.saved:
@@ -163,7 +138,7 @@ class _Run:
         head = Early(rows.slice(0, HEAD_ROWS), waiting[0].numbers[:0])
         tracker = decision.begin(self.job.settings, head.rows, self.schema)
         if ended or head.enough(self.job.settings.target) is not None:
-            self._hint(tracker)
+            self.remarks += decision.hints(tracker)
         else:
             self.early = head._replace(rows=head.rows.slice(0, 0))
         return waiting, tracker
@@ -175,7 +150,7 @@ class _Run:
                 if piece is not None:
                     self._one(piece)
                     self._tell(batch, piece)
-                if self._is_time_to_save():
+                if self.job.state is not None and self.clock.is_time(self.rows):
                     self._save(finished=False)
                 if self.told():
                     return True
@@ -190,19 +165,9 @@ class _Run:
         return False
 
     def _tell(self, batch: Batch | None = None, piece: Piece | None = None) -> None:
-        share = self._share(batch.position if batch is not None and piece is not None and piece.position is None else None)
-        self.watch(
-            Progress(self.tracker, self.rows, share, self._refused(), self.before, self.remarks, self.refusals),
-        )
-
-    def _share(self, ahead: Position | None) -> float | None:
-        """How much of the input is learned: rows within a batch, which ends ``ahead``, are taken for equally long."""
-        at = self.position
-        share = None if at is None else self.table.share(at)
-        if at is None or ahead is None or share is None:
-            return share
-        beyond = self.table.share(ahead)
-        return share + ((beyond or share) - share) * (self.rows - at.row) / max(ahead.row - at.row, 1)
+        ahead = batch.position if batch is not None and piece is not None and piece.position is None else None
+        share = share_done(self.table, self.position, ahead, self.rows)
+        self.watch(Progress(self.tracker, self.rows, share, self._refused(), self.before, self.remarks, self.refusals))
 
     def _one(self, piece: Piece) -> None:
         """Track a piece; with ``--on-bad stop`` up to the first row that cannot be used."""
@@ -216,7 +181,7 @@ class _Run:
         bad = self.tracker.usable(piece.rows.slice(first, 1), piece.numbers[first : first + 1])[2][0]
         if first:
             self._learn(piece.first(first))
-        raise _unusable(self.table.name, bad)
+        raise unusable(self.table.name, bad)
 
     def _learn(self, piece: Piece) -> None:
         """Track a piece and write what comes of it; if that fails on a stream, the piece is as if it had not been there."""
@@ -255,7 +220,7 @@ class _Run:
             self.remarks += (decision.changed(self.tracker, now, len(self.early.rows), sent=self.outputs.stream),)
             self._learn_anew(now)
         if count is not None:
-            self._hint(now)
+            self.remarks += decision.hints(now)
 
     def _learn_anew(self, now: AnyTracker) -> None:
         """Let another tracker learn the first rows."""
@@ -268,16 +233,6 @@ class _Run:
             self.refusals = (self.refusals + tracked.refusals)[:FEW]
         if self.job.state is not None:  # the state on disk belongs to predictions that are gone
             self._save(finished=False)
-
-    def _hint(self, tracker: AnyTracker) -> None:
-        self.remarks += (tracker.recognised.hint,) if tracker.recognised.hint else ()
-
-    def _is_time_to_save(self) -> bool:
-        if self.job.state is None or self.rows == self.rows_at_save:
-            return False
-        if self.job.save_every is not None:
-            return self.rows >= self.rows_at_save + self.job.save_every
-        return time.monotonic() >= self.last_save + BETWEEN_SAVES
 
     def _save(self, *, finished: bool) -> None:
         assert self.position is not None
@@ -298,7 +253,7 @@ class _Run:
             finished,
         )
         jobs.save(self.job, saved)
-        self.last_save, self.rows_at_save = time.monotonic(), self.rows
+        self.clock.saved(self.rows)
 
     def _end(self, stopped: bool, news: bool) -> str | None:
         """Give the outputs their names, unless it was told to stop or has nothing to add; what is left of them then."""
@@ -330,25 +285,15 @@ class _Run:
         except (TableError, CheckpointError):  # a full disk, say: what was saved before is still there
             pass
         file = self.job.output is not None and not self.outputs.stream
-        return Kept(self.rows_at_save, f"{self.job.output}.partial" if file else None)
+        return Kept(self.clock.rows, f"{self.job.output}.partial" if file else None)
 
     def _useless(self, refused: int) -> TrackingError:
         """No row could be learned from; those that were refused are listed all the same."""
         self.outputs.finish_refused()
-        listed = f" ({refused:,} refused, listed in {self.job.refused})" if refused else ""
-        return TrackingError(
-            f"{self.table.name}: there is no row with a target to learn from{listed}. Give a table with such rows."
-        )
+        return nothing_to_learn(self.table.name, refused, self.job.refused)
 
     def _refused(self) -> int:
         return self.bad + self.tracker.refused
 
     def _seconds(self) -> float:
         return (self.saved.seconds if self.saved else 0.0) + time.monotonic() - self.began
-
-
-def _unusable(name: str, bad: Refusal) -> TrackingError:
-    return TrackingError(
-        f"{name}, row {bad.row}, column {bad.column!r}: {bad.value} {bad.reason}. "
-        "Repair it, or leave such rows out with --on-bad skip."
-    )

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.application.tracking import nested
+from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators.model import THRESHOLDS
 from swordplay.estimators.scaler import Locator, Scaler

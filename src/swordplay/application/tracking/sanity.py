@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,19 +14,20 @@ from swordplay.application.tracking.course import ARRAYS, FIRST_WIDTH, MOST, Rec
 from swordplay.application.tracking.predictions import Predictions
 from swordplay.application.tracking.rungs import COUNT as COUNT_OF_RUNGS
 from swordplay.application.tracking.rungs import Rungs
+from swordplay.application.tracking.settings import Settings
 from swordplay.application.tracking.steps import Steps
 from swordplay.application.tracking.tally import Tally
 from swordplay.application.tracking.task import MOST_CLASSES, TASKS, Recognised
 from swordplay.application.tracking.totals import Totals
 from swordplay.base.arguments import shown
 from swordplay.base.state import ROWS, Range, require
-from swordplay.data.encoding.columns import ALL_DIFFERENT, Plan
+from swordplay.data.encoding.plans import ALL_DIFFERENT, Plan
 from swordplay.data.encoding.sanity import refuse
 from swordplay.estimators.model import LARGEST
 
 if TYPE_CHECKING:
-    from swordplay.application.tracking.labels import LabelContestants
-    from swordplay.application.tracking.tracker import Settings, Tracker
+    from swordplay.application.tracking.classes import ClassContestants
+    from swordplay.application.tracking.tracker import Tracker
     from swordplay.application.tracking.values import ValueContestants
 
 TIME = 1e15
@@ -75,6 +77,14 @@ def require_held(saved: Mapping[str, Any], width: int, lags: int) -> None:
     for name, size in (("encoder.width", width), ("lags", lags)):
         if type(size) is not int or not 0 <= size <= numbers:
             raise refuse(f"{name} is {size!r}, and there are {numbers} numbers in all")
+
+
+def read_decided(saved: Mapping[str, Any]) -> tuple[Settings, Recognised]:
+    """What was said about the table, and the task that was recognised, as a tracker saves both."""
+    settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
+    require_settings(settings)
+    require_recognised(recognised, saved["kind"])
+    return settings, recognised
 
 
 def require_settings(settings: Settings) -> None:
@@ -130,24 +140,24 @@ def require_tracker(tracker: Tracker) -> None:
     counts = {"rows": tracker.rows, "unlabelled": tracker.unlabelled, "refused": tracker.refused, "last": tracker.last}
     for name, count in counts.items():
         require(name, count, ROWS)
-    labels = tracker.recognised.task != "regression"
-    require_predictions(tracker.predictions, labels)
+    of_classes = tracker.recognised.of_classes
+    require_predictions(tracker.predictions, of_classes)
     if tracker.lags.recent.shape != (settings.lags,):
         raise refuse(f"there are lags of shape {tracker.lags.recent.shape} instead of {settings.lags}")
-    places = Range(0.0, MOST_CLASSES - 1.0, whole=True, missing=True)
-    require("lags", tracker.lags.recent, places if labels else VALUE)
+    codes = Range(0.0, MOST_CLASSES - 1.0, whole=True, missing=True)
+    require("lags", tracker.lags.recent, codes if of_classes else VALUE)
     require_carried(tracker.predictions.carried, tracker.encoder.plans)
     require_clocks(tracker.order.clocks, tracker.encoder.plans)
     names = {one.name for one in tracker.encoder.plans if one.kind in (*SERIES, "left out")}
     series = set(tracker.order.series.names if tracker.order.series else ())
     if not series <= names or tracker.order.keyed is not bool(settings.key):
         raise refuse(f"the columns {shown(sorted(series))} are watched, and are not all there")
-    if tracker.recognised.task == "regression":
-        require_values(tracker.contestants)  # type: ignore[arg-type]  # because the task decides which ones they are
+    if not tracker.recognised.of_classes:
+        require_value_contestants(tracker.contestants)  # type: ignore[arg-type]  # because the task decides which ones they are
         classes = 0
     else:
-        require_labels(tracker.contestants, tracker.kind)  # type: ignore[arg-type]  # because of the same
-        classes = len(tracker.contestants.places)  # type: ignore[attr-defined]  # because of the same
+        require_class_contestants(tracker.contestants, tracker.kind)  # type: ignore[arg-type]  # because of the same
+        classes = len(tracker.contestants.codes)  # type: ignore[attr-defined]  # because of the same
     if isinstance(tracker.recorder, Recorder):
         require_recorder(tracker.recorder)
         require_classes(tracker.tally, classes)
@@ -155,10 +165,10 @@ def require_tracker(tracker: Tracker) -> None:
         require_totals(tracker.recorder)
 
 
-def require_predictions(predictions: Predictions, labels: bool) -> None:
+def require_predictions(predictions: Predictions, of_classes: bool) -> None:
     """How many rows were judged, and what they cost."""
     require("predictions.scored", predictions.scored, ROWS)
-    require("predictions.total", predictions.total, Range(0.0, predictions.scored) if labels else SUM)
+    require("predictions.total", predictions.total, Range(0.0, predictions.scored) if of_classes else SUM)
 
 
 def require_classes(tally: Tally, classes: int) -> None:
@@ -200,11 +210,11 @@ def require_rungs(rungs: Rungs, classes: int) -> None:
         raise refuse(f"rungs.points has shape {rungs.points.shape}")
 
 
-def require_labels(contestants: LabelContestants, kind: str) -> None:
+def require_class_contestants(contestants: ClassContestants, kind: str) -> None:
     """Classes of the target's type, each with its counts."""
     classes = contestants.model.classes
-    if list(contestants.places.values()) != list(range(classes)) or not all_of(contestants.places, LABELS.get(kind, ())):
-        raise refuse(f"there are {len(contestants.places)} classes for {classes} models, or some of another type")
+    if list(contestants.codes.values()) != list(range(classes)) or not all_of(contestants.codes, LABELS.get(kind, ())):
+        raise refuse(f"there are {len(contestants.codes)} classes for {classes} models, or some of another type")
     require("contestants.last", contestants.last, Range(-1, classes - 1, whole=True))
     require_rungs(contestants.rungs, classes)
 
@@ -216,11 +226,23 @@ def require_classes_of(classes: Any, kind: str) -> list[Any]:
     return classes
 
 
-def require_values(contestants: ValueContestants) -> None:
+def require_value_contestants(contestants: ValueContestants) -> None:
     """The last value and the sum of all."""
     require("contestants.last", contestants.last, VALUE._replace(missing=not contestants.started))
     require("contestants.total", contestants.total, Range(-VAST, VAST))
     require_rungs(contestants.rungs, 1)
+
+
+def require_keys(saved: Any, names: Sequence[str], most: int) -> list[tuple[Any, ...]]:
+    """Keys as they were saved: different ones, not too many, with a value for each column."""
+    if type(saved) is not list or not names or len(saved) > most:
+        raise refuse(f"the keys are {shown(saved)}")
+    for key in saved:
+        if type(key) is not list or len(key) != len(names) or not all_of(key, (str, float, bool, type(None))):
+            raise refuse(f"a key is {shown(key)}")
+    if len({tuple(key) for key in saved}) < len(saved):
+        raise refuse("two keys are the same")
+    return [tuple(key) for key in saved]
 
 
 def all_of(values: Iterable[Any], kinds: Sequence[type]) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,15 +94,16 @@ class Driver(NamedTuple):
     """Whether it is the size of a wave (over the day, the week, the year), which has no sign."""
 
 
-class Story(NamedTuple):
-    """Everything that a report tells of a run of ``swordplay track``: made at its end, read by ``report.track``."""
+@dataclass(frozen=True, kw_only=True)
+class RunStory:
+    """What every run of ``swordplay track`` has to tell, of one series or of many; abstract."""
 
     source: str
     """Name of the file, or ``"standard input"``."""
     target: str
     task: Task
     learner: str
-    """Name of the learner that made the predictions: a key of ``errors`` and ``course.losses``, as are the baselines."""
+    """Name of the learner that made the predictions: a key of ``errors``, as are the baselines."""
     rows: int
     """Rows predicted and then learned. The first row teaches only: nothing was known before it."""
     refused: int
@@ -112,12 +114,25 @@ class Story(NamedTuple):
     measure: str
     """``"RMSE"`` or ``"error rate"``."""
     errors: Mapping[str, float]
-    """Error over the whole run of the learner and of the baselines, in this order."""
+    """Error over the whole run of the learner and of the baselines, in this order; with keys over the rows of all of them, and
+    each baseline is that of the row's own key."""
+    columns: tuple[Column, ...]
+    remarks: tuple[str, ...] = ()
+    """About the order of the rows, and about keys with few rows."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Story(RunStory):
+    """Everything that a report tells of a run over one series: made at its end, read by ``report.track``.
+
+    ``learner`` and the baselines are keys of ``course.losses``, too.
+    """
+
     more: Mapping[str, float]
     """Regression: mean absolute errors of the learner and of two baselines. Classes: ``"log loss"`` and ``"Brier score"``."""
     best_step: float
     """The single step size that was best in hindsight."""
-    columns: tuple[Column, ...]
     course: Course
     step_sizes: Vector
     """The pool, ascending, shape ``(S,)``: the columns of ``course.weights``."""
@@ -141,5 +156,3 @@ class Story(NamedTuple):
     """The rows of largest loss, largest first."""
     summary: str
     """The estimator's own words."""
-    remarks: tuple[str, ...] = ()
-    """About the order of the rows."""

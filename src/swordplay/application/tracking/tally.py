@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.application.tracking import nested
 from swordplay.application.tracking.sketch import Sketch
+from swordplay.base import nested
 from swordplay.base.state import DAMAGED, ROWS, Range, require
 from swordplay.base.types import Matrix, State, Vector
 
@@ -60,12 +60,12 @@ class Tally:
 
     Parameters
     ----------
-    labels
+    of_classes
         Whether classes are predicted.
     """
 
-    def __init__(self, labels: bool) -> None:
-        self.labels = labels
+    def __init__(self, of_classes: bool) -> None:
+        self.of_classes = of_classes
         self.last = Learned(np.zeros(0, dtype=np.int64), *(np.zeros(0) for _ in Learned._fields[1:]))
         self.errors = Sketch()
         """Of a regression: prediction less target."""
@@ -77,7 +77,7 @@ class Tally:
         """Put rows on record."""
         joined = (np.concatenate([old, new])[-LAST_ROWS:] for old, new in zip(self.last, rows, strict=True))
         self.last = Learned(*joined)
-        if self.labels:
+        if self.of_classes:
             self._count(rows)
         else:
             self.errors.add(rows.predictions - rows.targets)

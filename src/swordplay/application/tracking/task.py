@@ -32,6 +32,11 @@ class Recognised(NamedTuple):
     whole: bool = False
     """Whether whole numbers were taken for classes: any other number is no class then."""
 
+    @property
+    def of_classes(self) -> bool:
+        """Whether classes are predicted, two or more; otherwise amounts."""
+        return self.task != "regression"
+
 
 def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "") -> Recognised:
     """The task that a target's first values ask for.

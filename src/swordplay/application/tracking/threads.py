@@ -10,6 +10,8 @@ from typing import Any, Generic, TypeVar, final
 T = TypeVar("T")
 AHEAD, BEHIND = 2, 2
 """Batches that may wait, read or to be written."""
+GLANCE = 0.1
+"""Seconds after which a wait looks whether it should go on."""
 
 
 @final

@@ -12,32 +12,28 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.application.tracking import carried, nested, sanity, verdict
+from swordplay.application.tracking import carried, sanity, telling
+from swordplay.application.tracking.classes import ClassContestants
 from swordplay.application.tracking.clock import time_column
-from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, Contestants, Played
-from swordplay.application.tracking.course import POOL, Recorder, sample
-from swordplay.application.tracking.drivers import drivers
-from swordplay.application.tracking.errors import TrackingError
-from swordplay.application.tracking.labels import BRIER, LOG_LOSS, LabelContestants
+from swordplay.application.tracking.contestants import Contestants, Played
+from swordplay.application.tracking.course import Recorder, sample
 from swordplay.application.tracking.lags import Lags
 from swordplay.application.tracking.order import OrderWatch, Remark
-from swordplay.application.tracking.predictions import Page, Predictions
-from swordplay.application.tracking.story import Column, Moment, Story, Task
+from swordplay.application.tracking.predictions import Page, Predictions, shortened
+from swordplay.application.tracking.settings import Settings
+from swordplay.application.tracking.story import Moment, Story, Task
 from swordplay.application.tracking.tally import Tally
 from swordplay.application.tracking.task import Recognised, recognise
 from swordplay.application.tracking.totals import Totals
 from swordplay.application.tracking.values import ValueContestants
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.base import nested
+from swordplay.base.types import Matrix, State
 from swordplay.data.encoding import dates
-from swordplay.data.encoding.columns import EMPTY, Encoder, how_read, plan
+from swordplay.data.encoding.encoder import Encoder
+from swordplay.data.encoding.plans import EMPTY, how_read, plan
 from swordplay.data.encoding.sanity import require_encoder
 from swordplay.data.tables import Refusal
-from swordplay.estimators import summary
-from swordplay.estimators.model import LinearModel, LossName
-
-MOST_VALUES, LONGEST_VALUE = 12, 40
-"""Columns of a row that are shown, and characters of each."""
-
+from swordplay.estimators.model import LinearModel
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
 PARTS = ("encoder", "contestants", "predictions", "recorder", "tally", "order")
@@ -45,41 +41,6 @@ PARTS = ("encoder", "contestants", "predictions", "recorder", "tally", "order")
 
 NO_TALLY = Tally(False)
 """That of all keys of many, which is never added to: one of its own takes twice as much as their learners."""
-
-
-class Settings(NamedTuple):
-    """What a user may say about a table; all but the target may be left unsaid."""
-
-    target: str
-    task: Task | None = None
-    lags: int = 0
-    """How many of the last targets join the columns."""
-    features: tuple[str, ...] | None = None
-    """Columns to use; all unless given."""
-    drop: tuple[str, ...] = ()
-    """Columns not to use."""
-    loss: LossName = "squared"
-    """Of a regression: ``"squared"`` or ``"huber"``."""
-    key: tuple[str, ...] = ()
-    """Columns whose values name series: each has a model, baselines and lags of its own."""
-    types: Mapping[str, str] | None = None
-    """What columns are, by name (see ``tables.open_table``); recognised unless given."""
-    missing: tuple[str, ...] = ()
-    """Further texts that stand for nothing."""
-    header: bool | None = None
-    """Whether CSV begins with names; recognised unless given."""
-    id: tuple[str, ...] | None = None
-    """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
-
-    @property
-    def read(self) -> tuple[str, ...] | None:
-        """The only columns to be read beside the target; None for all."""
-        return None if self.features is None else (*self.features, *self.key, *(self.id or ()))
-
-    @property
-    def unread(self) -> tuple[str, ...]:
-        """Columns that need not be read."""
-        return tuple(name for name in self.drop if name not in (*self.key, *(self.id or ())))
 
 
 class Tracked(NamedTuple):
@@ -105,20 +66,20 @@ class Tracker:
         self, settings: Settings, recognised: Recognised, kind: str, encoder: Encoder, beside: Sequence[Any] = ()
     ) -> None:
         self.settings, self.recognised, self.kind, self.encoder = settings, recognised, kind, encoder
-        labels = recognised.task != "regression"
+        of_classes = recognised.of_classes
         self.contestants: Contestants = (
-            LabelContestants(encoder.width, settings.target)
-            if labels
+            ClassContestants(encoder.width, settings.target)
+            if of_classes
             else ValueContestants(encoder.width, settings.target, settings.loss)
         )
-        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, labels, beside)
+        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, of_classes, beside)
         # One of many keys keeps sums only: the course of a run takes a hundred times as much.
         self.recorder: Recorder | Totals = (
             Totals(self.contestants.names)
             if settings.key
-            else Recorder(self.contestants.names, self.contestants.figures, 0 if labels else 3)
+            else Recorder(self.contestants.names, self.contestants.figures, 0 if of_classes else 3)
         )
-        self.tally = NO_TALLY if settings.key else Tally(labels)
+        self.tally = NO_TALLY if settings.key else Tally(of_classes)
         self.order = OrderWatch(keyed=bool(settings.key))
         self.rows = self.unlabelled = self.refused = 0
         """Rows that were tracked, those of them whose target was missing, and rows that could not be used."""
@@ -144,7 +105,7 @@ class Tracker:
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
         plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
-        encoder = Encoder(plans, settings.lags, recognised.task != "regression", settings.target)
+        encoder = Encoder(plans, settings.lags, recognised.of_classes, settings.target)
         beside = carried.carried(head, settings.target, settings.id)
         tracker = cls(settings, recognised, str(target.type), encoder, beside)
         tracker.order.begin(head, settings.target)
@@ -232,7 +193,7 @@ class Tracker:
         def moment(k: int) -> Moment:
             row = int(learned[k])
             said, truth = (self.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
-            values = self._values(page, row)
+            values = page.values(row, {one.name for one in self.encoder.plans if one.late or one.why == EMPTY})
             time = None if math.isnan(page.times[row]) else float(page.times[row])
             at = self.recorder.rows + k + 1
             return Moment(int(page.numbers[row]), said, truth, float(played.losses[k]), values, at, time)
@@ -241,21 +202,6 @@ class Tracker:
             self.recorder.add(played, page.times[learned] if self.clock else None, moment)
         if not self.recorder.room:
             self.recorder.close(sample(self._models()), lambda: self.contestants.coefficients)
-
-    def _values(self, page: Page, row: int) -> dict[str, str]:
-        """What the first columns of a row hold, for people.
-
-        A column that joins late is told of where it has a value, so that it does not matter where batches end.
-        """
-        late = {one.name for one in self.encoder.plans if one.late or one.why == EMPTY}
-        found: dict[str, str] = {}
-        for name, column in page.shown:
-            value = column[row].as_py()
-            if value is not None or name not in late:
-                found[name] = _shortened(value)
-            if len(found) == MOST_VALUES:
-                break
-        return found
 
     def strange(self, batch: Any) -> dict[int, str]:
         """Which rows of a batch cannot be used, by their targets, and why."""
@@ -268,7 +214,7 @@ class Tracker:
             return batch, numbers, ()
         name, rows = self.settings.target, self._in_input(numbers)
         values = batch.column(name)
-        refusals = tuple(Refusal(int(rows[k]), None, name, _target(values[k].as_py()), why) for k, why in found.items())
+        refusals = tuple(Refusal(int(rows[k]), None, name, shortened(values[k].as_py(), 6), why) for k, why in found.items())
         used = np.ones(len(numbers), dtype=bool)
         used[list(found)] = False
         return batch.filter(pa.array(used)), numbers[used], refusals
@@ -288,24 +234,7 @@ class Tracker:
 
     def errors(self) -> tuple[dict[str, float], float]:
         """RMSE or share of mistakes of the learner and of all baselines, and the best single step size."""
-        if not self.recorder.rows:
-            return {}, math.nan
-        totals, best = self.recorder.totals()
-        means = {name: total / self.recorder.rows for name, total in totals.items()}
-        return {n: math.sqrt(m) for n, m in means.items()} if self.task == "regression" else means, best
-
-    def means(self) -> dict[str, float]:
-        """Mean absolute errors of the learner and of two baselines; for classes log loss and Brier score of the learner.
-
-        The Brier score of two classes is that of the second one, as usual; of more it is the sum over all of them.
-        """
-        if not isinstance(self.recorder, Recorder) or not self.recorder.rows:
-            return {}
-        sums = self.recorder.figures[: self.recorder.closed + 1].sum(axis=0) / self.recorder.rows
-        told = dict(zip(self.contestants.figures, sums.tolist(), strict=True))
-        if self.task == "regression":
-            return {name: told[name] for name in self.contestants.names}
-        return {LOG_LOSS: told[LOG_LOSS], BRIER: told[BRIER] / (2.0 if self.task == "binary" else 1.0)}
+        return telling.errors(self)
 
     def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> Story:
         """All that a report needs.
@@ -317,47 +246,7 @@ class Tracker:
         refused, seconds
             How many rows were refused, and how long it took.
         """
-        if not self.started:
-            raise TrackingError(f"no row has a value of the target {self.settings.target!r}, so nothing was learned.")
-        assert isinstance(self.recorder, Recorder), "one of many keys has no story of its own"
-        models, (errors, best) = self._models(), self.errors()
-        labels, spreads = self.recognised.task != "regression", models[0].columns.places[1]
-        classes = tuple(self.contestants.shown(place) for place in range(len(self.tally.confusion))) if labels else ()
-        course = self.recorder.course(sample(models), self.contestants.coefficients)
-        about = {k: classes[k] if labels and k < len(classes) else "" for k in self.contestants.coefficients}
-        signed = course.coefficients
-        if self.task == "binary" and len(classes) == 2 and classes[0] > classes[1]:
-            about, signed = {1: classes[0]}, -signed  # one asks what speaks for "1", "yes" and "up", not for "0", "no", "down"
-        names = self.encoder.names(self.settings.target)
-        blocks = labels and verdict.in_blocks(errors.get(NO_CHANGE, 1.0), self.recorder.rows, self.tally.confusion)
-        return Story(
-            source=source,
-            target=self.settings.target,
-            task=self.task,
-            learner=LEARNER,
-            rows=self.recorder.rows,
-            refused=refused,
-            unlabelled=self.unlabelled,
-            seconds=seconds,
-            measure="RMSE" if self.task == "regression" else "error rate",
-            errors=errors,
-            more=self.means(),
-            best_step=best,
-            columns=tuple(Column(*one) for one in self.encoder.columns(spreads)),
-            course=course,
-            step_sizes=POOL,
-            drivers=drivers(signed, names, spreads, about),
-            watched=(min(course.coefficients.shape[2], len(names)), len(names)),
-            clock=self.clock if forward(course.times) else "",
-            last=self.tally.last,
-            residuals=self.tally.errors,
-            classes=classes,
-            confusion=self.tally.confusion.copy(),
-            sureness=self.tally.sureness,
-            worst=self.recorder.worst(self.last),
-            summary=summary.text(LEARNER, self.contestants.models, bound=False),
-            remarks=(*(remark.text for remark in self.remarks()), *((verdict.BLOCKS,) if blocks else ())),
-        )
+        return telling.story(self, source, refused, seconds)
 
     # ------------------------------------------------------------------ crash-safe
 
@@ -379,12 +268,10 @@ class Tracker:
     @classmethod
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The tracker that was saved, bit by bit."""
-        settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
-        sanity.require_settings(settings)
-        sanity.require_recognised(recognised, saved["kind"])
-        labels = recognised.task != "regression"
+        settings, recognised = sanity.read_decided(saved)
+        of_classes = recognised.of_classes
         sanity.require_held(saved, saved["encoder.width"], settings.lags)
-        encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, labels, settings.target)
+        encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, of_classes, settings.target)
         require_encoder(encoder)
         tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in _parts(settings)[1:]:
@@ -399,18 +286,3 @@ class Tracker:
 def _parts(settings: Settings) -> tuple[str, ...]:
     """The parts of a tracker that have a state; one of many keys keeps no tally."""
     return tuple(name for name in PARTS if name != "tally" or not settings.key)
-
-
-def forward(times: Vector) -> bool:
-    """Whether times are all known and never go back, and not all the same: then they can stand under a picture."""
-    return bool(len(times) > 1 and np.isfinite(times).all() and (np.diff(times) >= 0.0).all() and times[-1] > times[0])
-
-
-def _target(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else _shortened(value)
-
-
-def _shortened(value: Any) -> str:
-    """A value of a table for people."""
-    text = "" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

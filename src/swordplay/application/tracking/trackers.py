@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from swordplay.application.tracking.keyed import KeyedTracker
-from swordplay.application.tracking.tracker import Settings, Tracker
+from swordplay.application.tracking.settings import Settings
+from swordplay.application.tracking.tracker import Tracker
 
 AnyTracker = Tracker | KeyedTracker
 

@@ -8,11 +8,11 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.application.tracking import nested
 from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Played, Said, interleaved
 from swordplay.application.tracking.rungs import COUNT, Rungs
+from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.data.encoding.columns import numbers_of
+from swordplay.data.encoding.encoder import numbers_of
 from swordplay.estimators.model import LARGEST, LinearModel, LossName
 
 TOO_LARGE = f"must not pass {LARGEST:g} in magnitude"

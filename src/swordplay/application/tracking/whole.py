@@ -8,16 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.application.tracking.early import HEAD_ROWS, together
+from swordplay.application.tracking.early import together
 from swordplay.application.tracking.errors import TrackingError
 from swordplay.application.tracking.lags import Lags
 from swordplay.application.tracking.order import OrderWatch
 from swordplay.application.tracking.ordered import AS_IT_IS, Order, ordered
+from swordplay.application.tracking.settings import Settings
 from swordplay.application.tracking.task import MOST_CLASSES, Recognised, recognise
-from swordplay.application.tracking.tracker import Settings
 from swordplay.base.types import Matrix, Vector
-from swordplay.data.encoding.columns import Encoder, Plan, codes_of, how_read, numbers_of, plan
-from swordplay.data.tables import Frame, open_table
+from swordplay.data.encoding.categories import codes_of
+from swordplay.data.encoding.encoder import Encoder, numbers_of
+from swordplay.data.encoding.plans import Plan, how_read, plan
+from swordplay.data.tables import Frame, Table, open_table
+from swordplay.data.tables.reading import ReadOptions
+from swordplay.data.tables.table import HEAD_ROWS
 from swordplay.estimators.model import LARGEST
 
 
@@ -29,7 +33,7 @@ class Whole(NamedTuple):
     widths: dict[int, int]
     """How many columns there are from a row on: for the first row, and where categories appear."""
     targets: Vector
-    """Shape ``(T,)``: numbers, or places of classes."""
+    """Shape ``(T,)``: numbers, or codes of classes."""
     classes: tuple[str, ...]
     """Names of the classes in the order in which they appear; empty for a regression."""
     recognised: Recognised
@@ -44,12 +48,12 @@ class Whole(NamedTuple):
 def whole(
     source: str | Frame,
     settings: Settings,
+    order: Order = AS_IT_IS,
     *,
     most: int,
     format: str | None = None,
     encoding: str = "utf-8",
     on_bad: str = "stop",
-    order: Order = AS_IT_IS,
 ) -> Whole:
     """Read a table up to its row number ``most``.
 
@@ -59,38 +63,13 @@ def whole(
         As for ``tables.open_table``.
     settings
         The target, and what else was said.
-    most
-        Rows to be read.
     order
         Another order of the rows than that of the file: it is read whole then, and ``most`` counts in that order.
+    most
+        Rows to be read.
     """
-    with open_table(
-        source,
-        format=format,
-        target=settings.target,
-        drop=order.unwanted(settings.unread),
-        keep=order.wanted(settings.read),
-        on_bad=on_bad,
-        encoding=encoding,
-        types=settings.types,
-        missing=settings.missing,
-        header=settings.header,
-    ) as read:
-        table, refused = read, 0
-        if order:
-            found = ordered(read, order, read.batches())
-            table, refused = found.table, len(found.refusals)
-        batches, count = [], 0
-        for batch in table.batches():
-            if len(batch.rows):
-                batches.append(batch.rows)
-            count, refused = count + len(batch.rows), refused + len(batch.refusals)
-            if count > most:
-                break
-        remarks = tuple(table.remarks)
-    if not count:
-        raise TrackingError(f"{source}: there is no row to learn from. Give a table with rows.")
-    rows = pa.Table.from_batches([together(batches)]).slice(0, most)
+    read = _read(source, order, most, settings.reading(order, format=format, encoding=encoding, on_bad=on_bad))
+    rows = read.rows.slice(0, most)
     head = rows.slice(0, HEAD_ROWS).combine_chunks().to_batches()[0]
     known = rows.filter(pc.is_valid(rows.column(settings.target))).combine_chunks().to_batches()
     if not known:
@@ -100,8 +79,36 @@ def whole(
     watch = OrderWatch()
     watch.begin(known[0], settings.target)
     watch.add(known[0])
-    remarks = (*remarks, *(one.text for one in watch.remarks(key_option=False)))
-    return _encoded(head, known[0], settings, remarks, refused, count > most)
+    remarks = (*read.remarks, *(one.text for one in watch.remarks(key_option=False)))
+    return _encoded(head, known[0], settings, remarks, read.refused, len(read.rows) > most)
+
+
+class _Read(NamedTuple):
+    """A table as it was read: at least as many rows as are wanted, unless there are fewer."""
+
+    rows: Any
+    """A pyarrow table."""
+    remarks: tuple[str, ...]
+    refused: int
+
+
+def _read(source: str | Frame, order: Order, most: int, options: ReadOptions) -> _Read:
+    with open_table(source, **options) as opened:
+        table: Table = opened
+        refused = 0
+        if order:
+            found = ordered(opened, order, opened.batches())
+            table, refused = found.table, len(found.refusals)
+        batches, count = [], 0
+        for batch in table.batches():
+            if len(batch.rows):
+                batches.append(batch.rows)
+            count, refused = count + len(batch.rows), refused + len(batch.refusals)
+            if count > most:
+                break
+        if not count:
+            raise TrackingError(f"{source}: there is no row to learn from. Give a table with rows.")
+        return _Read(pa.Table.from_batches([together(batches)]), tuple(table.remarks), refused)
 
 
 def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...], refused: int, cut: bool) -> Whole:
@@ -109,9 +116,9 @@ def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...]
     column = batch.column(settings.target)
     recognised = recognise(settings.target, head.column(settings.target), settings.task, how_read(head.schema, settings.target))
     plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
-    labels = recognised.task != "regression"
+    of_classes = recognised.of_classes
     names: tuple[str, ...] = ()
-    if labels:
+    if of_classes:
         targets, values = codes_of(column)
         names = tuple(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
         if not 2 <= len(names) <= MOST_CLASSES:
@@ -128,7 +135,7 @@ def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...]
                 f"the target {settings.target!r} must not pass {LARGEST:g} in magnitude, got {largest:g}. Repair that row."
             )
     every = np.ones(len(targets), dtype=bool)
-    encoder = Encoder(plans, settings.lags, labels, settings.target)
+    encoder = Encoder(plans, settings.lags, of_classes, settings.target)
     widths = {0: encoder.width}
     encoded = encoder.encode(batch, Lags(settings.lags).before(targets, every), every)
     return Whole(encoded.rows, widths | encoded.widths, targets, names, recognised, plans, remarks, refused, cut)

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from swordplay.base.arguments import shown
 from swordplay.base.types import Matrix, State
 from swordplay.data.encoding import sanity
-from swordplay.data.encoding.columns import NOTHING, Encoder, Plan, planned
+from swordplay.data.encoding.encoder import NOTHING, Encoder
+from swordplay.data.encoding.plans import Plan, planned
 from swordplay.data.tables import typed
 from swordplay.data.tables.columns import Choice, finite, infinite
 from swordplay.data.tables.deciding import plainly
@@ -25,6 +26,7 @@ from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.memory import piece
 from swordplay.data.tables.readings import TimeOfDay
 from swordplay.data.tables.readings.reading import DATES, NUMBER, TIME, TRUTH, WORD, Reading
+from swordplay.data.tables.table import HEAD_ROWS
 
 FEWEST_DATES = 20
 """So many dates, all without a time of the day, are days; fewer may be chance."""
@@ -79,13 +81,13 @@ class FrameEncoder:
         words = {field.name: "word" for field in rows.schema if _is_category(field.type)}
 
         def head(names: Sequence[str]) -> pa.RecordBatch:
-            return piece(rows.select(list(names)).slice(0, typed.HEAD_ROWS))
+            return piece(rows.select(list(names)).slice(0, HEAD_ROWS))
 
         layout = typed.decided("X", rows.schema, len(rows), head, Choice(None, types=words), remarks)
-        first = _read(rows.slice(0, typed.HEAD_ROWS), layout)
+        first = _read(rows.slice(0, HEAD_ROWS), layout)
         plans = [_planned(name, first.column(name)) for name in layout.names]
         _tell(plans, remarks)
-        return cls(Encoder(plans, lags=0, labels=False), layout)
+        return cls(Encoder(plans, lags=0, of_classes=False), layout)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -161,7 +163,7 @@ class FrameEncoder:
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The one that was saved."""
         layout = Layout.read(saved["layout"])[0]
-        encoder = Encoder.resumed(saved, 0, labels=False)
+        encoder = Encoder.resumed(saved, 0, of_classes=False)
         sanity.require_encoder(encoder)
         types = {field.name: _family(field.type) for field in layout.schema}
         kinds = {one.name: NOTHING.get(one.kind) for one in encoder.plans}

@@ -7,7 +7,9 @@ from typing import Any
 
 from swordplay.base.arguments import shown
 from swordplay.base.state import DAMAGED, ROWS, require
-from swordplay.data.encoding.columns import MOST_CATEGORIES, WIDTHS, Categories, Encoder, Plan
+from swordplay.data.encoding.categories import Categories
+from swordplay.data.encoding.encoder import Encoder
+from swordplay.data.encoding.plans import MOST_CATEGORIES, WIDTHS, Plan
 
 KINDS = (*WIDTHS, "category", "left out")
 """Of columns."""
@@ -60,7 +62,7 @@ def _require_places(encoder: Encoder) -> None:
     wanted = [one.name for one in encoder.plans if one.kind in WIDTHS]
     if type(starts) is not dict or set(starts) != set(wanted) or any(type(start) is not int for start in starts.values()):
         raise refuse(f"the places where columns begin are {shown(starts)}")
-    first = Encoder(encoder.plans, encoder.lags, encoder.labels).starts
+    first = Encoder(encoder.plans, encoder.lags, encoder.of_classes).starts
     if any(starts[name] != start for name, start in first.items()):
         raise refuse(f"the places where columns begin are {shown(starts)}")
     groups = [*encoder.categories.values(), *encoder.lagged]

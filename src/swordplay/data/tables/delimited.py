@@ -15,10 +15,9 @@ from swordplay.data.tables.joining import EMPTY
 from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.readings.reading import MISSING, NUMBER, WORD
 from swordplay.data.tables.records import boundaries, newlines, pieces
-from swordplay.data.tables.text import Fault, Head, bad_row, ended, endless, not_utf8, refusal
-
-HEAD_ROWS = 10_000
-"""Rows that decide on the types."""
+from swordplay.data.tables.table import HEAD_ROWS
+from swordplay.data.tables.text import bad_row, endless, refusal
+from swordplay.data.tables.text_format import Fault, Head, ended, not_utf8
 
 
 class Delimited:

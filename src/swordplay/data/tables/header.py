@@ -13,7 +13,8 @@ from swordplay.data.tables.columns import Choice
 from swordplay.data.tables.errors import TableError
 from swordplay.data.tables.readings.reading import MARKS, MISSING
 from swordplay.data.tables.readings.values import is_value, value_kind
-from swordplay.data.tables.text import Head, endless, without_mark
+from swordplay.data.tables.text import endless
+from swordplay.data.tables.text_format import Head, without_mark
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 LOOKED_AT = 40

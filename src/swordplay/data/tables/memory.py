@@ -16,8 +16,8 @@ from swordplay.data.tables.columns import Choice
 from swordplay.data.tables.errors import TableError
 from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.readings.reading import NUMBER, WORD
-from swordplay.data.tables.table import Batch, Position
-from swordplay.data.tables.typed import BATCH_ROWS, HEAD_ROWS, TypedTable, decided, kind_of
+from swordplay.data.tables.table import HEAD_ROWS, Batch, Position
+from swordplay.data.tables.typed import BATCH_ROWS, TypedTable, decided, kind_of
 
 FINGERPRINT_ROWS = 1 << 13
 """Rows of the fingerprint, if they are done."""

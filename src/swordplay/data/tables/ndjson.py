@@ -20,10 +20,10 @@ from swordplay.data.tables.joining import EMPTY
 from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.readings.reading import DATES, MARKS, MISSING, NUMBER, TRUTH, WORD
 from swordplay.data.tables.records import newlines, pieces
-from swordplay.data.tables.text import MARK, Fault, Head, bad_row, ended, not_utf8, refusal
+from swordplay.data.tables.table import HEAD_ROWS
+from swordplay.data.tables.text import bad_row, refusal
+from swordplay.data.tables.text_format import MARK, Fault, Head, ended, not_utf8
 
-HEAD_ROWS = 10_000
-"""Rows that decide on columns and types."""
 BLANK = b" \t\r\n"
 """What JSON allows between values."""
 KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t]*:')

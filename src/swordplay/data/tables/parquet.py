@@ -17,9 +17,9 @@ from swordplay.data.tables.errors import TableError, unreadable
 from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.readings.reading import NUMBER
 from swordplay.data.tables.source import Raw, Source
-from swordplay.data.tables.table import Batch, Position
+from swordplay.data.tables.table import HEAD_ROWS, Batch, Position
 from swordplay.data.tables.text import BEGINNING
-from swordplay.data.tables.typed import BATCH_ROWS, HEAD_ROWS, TypedTable, decided
+from swordplay.data.tables.typed import BATCH_ROWS, TypedTable, decided
 
 BUFFER = 1 << 20
 """Bytes of a column that are read at a time: row groups may be larger than the memory."""

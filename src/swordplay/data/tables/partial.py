@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
 from io import FileIO
 from typing import Any, BinaryIO
 
+from swordplay.base import files
 from swordplay.data.tables.errors import TableError, unwritable
 
-try:
-    import fcntl
-except ImportError:  # Windows: there nobody else can remove or rename an open file
-    fcntl = None  # type: ignore[assignment]
-
-UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Open no link; wait for nobody at a pipe. Windows has neither."""
 PIECE = 1 << 20
 """Bytes that are read at a time."""
 
@@ -57,37 +49,17 @@ class Partial:
                 raise
 
     def _opened(self) -> int:
-        """A new file, or the one that is there if it is nothing but our own: not through a link, which may lead anywhere."""
         try:
-            return os.open(self.partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | UNFOLLOWED, 0o666)
-        except FileExistsError:
-            pass
-        try:
-            descriptor = os.open(self.partial, os.O_RDWR | UNFOLLOWED)
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENXIO) or os.path.islink(self.partial):
-                raise self._planted() from error
-            raise
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-            os.close(descriptor)
-            raise self._planted()
-        return descriptor
-
-    def _planted(self) -> TableError:
-        return TableError(
-            f"{self.partial} is a link or no file at all, and what it leads to would be overwritten.\n"
-            "Find out who made it and remove it, or choose another output."
-        )
+            return files.open_own(self.partial)
+        except files.Planted as error:
+            raise TableError(
+                f"{self.partial} is a link or no file at all, and what it leads to would be overwritten.\n"
+                "Find out who made it and remove it, or choose another output."
+            ) from error
 
     def _lock(self) -> None:
-        if fcntl is not None:
-            try:
-                fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise TableError(
-                    f"{self.partial} is being written by another run. Wait for it, or choose another output."
-                ) from error
+        if not files.lock(self._file.fileno(), wait=False):
+            raise TableError(f"{self.partial} is being written by another run. Wait for it, or choose another output.")
 
     def append(self, data: bytes | memoryview) -> None:
         """Write all of it."""
@@ -103,7 +75,7 @@ class Partial:
         with reported(self.path):
             os.fsync(self._file.fileno())
             if not self._keep:
-                sync_folder(self.partial)
+                files.sync_folder(self.partial)
         self._keep = True
 
     def fingerprint(self) -> str:
@@ -113,9 +85,7 @@ class Partial:
     def publish(self) -> None:
         """Give the file its name, once everything is on the disk."""
         with reported(self.path):
-            os.fsync(self._file.fileno())
-            os.replace(self.partial, self.path)
-            sync_folder(self.path)
+            files.give_name(self._file, self.partial, self.path)
         self._file.close()
 
     def discard(self) -> None:
@@ -164,13 +134,3 @@ def not_ours(path: str) -> TableError:
         f"{path} is not the output that this state was saved with, or has been changed since.\n"
         "Put it back, or begin anew with --force."
     )
-
-
-def sync_folder(path: str) -> None:
-    """Bring the name of a file down to the disk; Windows does so by itself and opens no folder."""
-    if fcntl is not None:
-        descriptor = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from swordplay.base.arguments import shown
+from swordplay.base.options import completed
 from swordplay.data.tables import delimited, ndjson
 from swordplay.data.tables.columns import Choice
 from swordplay.data.tables.errors import TableError, nearest
@@ -17,7 +18,8 @@ from swordplay.data.tables.parquet import ParquetTable, changed
 from swordplay.data.tables.readings import KINDS
 from swordplay.data.tables.source import Source
 from swordplay.data.tables.table import Position, Table
-from swordplay.data.tables.text import BEGINNING, HEAD_BYTES, LONGEST_RECORD, MARK, Format, Head, TextTable, endless
+from swordplay.data.tables.text import BEGINNING, HEAD_BYTES, LONGEST_RECORD, TextTable, endless
+from swordplay.data.tables.text_format import MARK, Format, Head
 from swordplay.data.tables.typed import BATCH_ROWS
 
 NEWLINES = (b"\n", b"\r")
@@ -45,20 +47,51 @@ TEXT: dict[str, TextFormat] = {
 }
 
 
+class ReadOptions(TypedDict, total=False):
+    """How a table is to be read; whatever is not said is as it says here."""
+
+    format: str | None
+    """``"csv"``, ``"ndjson"`` or ``"parquet"``; recognised from the content and the name where it is not given."""
+    target: str | None
+    """A column that must be there, ``"y"`` unless said; None for no such demand."""
+    drop: Collection[str]
+    """Columns to leave out altogether."""
+    keep: Collection[str] | None
+    """The only columns to read beside the target; all unless given."""
+    on_bad: str
+    """``"stop"`` (unless said) at the first bad row, after the rows before it were handed out, or ``"skip"`` it and say so in
+    the batch."""
+    encoding: str
+    """Of text: any that Python knows; UTF-8 unless said."""
+    types: Mapping[str, str] | None
+    """What columns are, by name, where it is not to be recognised: ``"number"``, ``"decimal-comma"``, ``"decimal-point"``,
+    ``"truth"``, ``"word"`` or ``"category"``, ``"date"``, ``"day-first"``, ``"month-first"``, ``"year-first"``, ``"time"``,
+    ``"skip"``."""
+    missing: Collection[str]
+    """Further texts that stand for nothing."""
+    header: bool | None
+    """Whether CSV begins with the names of its columns; recognised unless given."""
+    block_size: int
+    """Bytes of text per batch, about; of Parquet, a batch has as many rows as that much text might have."""
+
+
+USUAL: ReadOptions = {
+    "format": None,
+    "target": "y",
+    "drop": (),
+    "keep": None,
+    "on_bad": "stop",
+    "encoding": "utf-8",
+    "types": None,
+    "missing": (),
+    "header": None,
+    "block_size": BLOCK,
+}
+"""What holds unless something is said."""
+
+
 def open_table(
-    source: str | os.PathLike[str] | Frame,
-    *,
-    format: str | None = None,
-    target: str | None = "y",
-    drop: Collection[str] = (),
-    keep: Collection[str] | None = None,
-    position: Position | None = None,
-    on_bad: str = "stop",
-    encoding: str = "utf-8",
-    types: Mapping[str, str] | None = None,
-    missing: Collection[str] = (),
-    header: bool | None = None,
-    block_size: int = BLOCK,
+    source: str | os.PathLike[str] | Frame, *, position: Position | None = None, **options: Unpack[ReadOptions]
 ) -> Table:
     r"""Open a CSV, NDJSON or Parquet table for one pass over its rows.
 
@@ -72,30 +105,10 @@ def open_table(
     ----------
     source
         Path, or ``"-"`` for standard input. Pipes are read as their lines arrive. Or a table in memory (:func:`frame`).
-    format
-        ``"csv"``, ``"ndjson"`` or ``"parquet"``; recognised from the content and the name where it is not given.
-    target
-        A column that must be there; None for no such demand.
-    drop
-        Columns to leave out altogether.
-    keep
-        The only columns to read beside the target; all unless given.
     position
         Where an earlier reading got to (:class:`Batch`); the same source has to be given, and may have grown.
-    on_bad
-        ``"stop"`` at the first bad row, after the rows before it were handed out, or ``"skip"`` it and say so in the batch.
-    encoding
-        Of text: any that Python knows.
-    types
-        What columns are, by name, where it is not to be recognised: ``"number"``, ``"decimal-comma"``, ``"decimal-point"``,
-        ``"truth"``, ``"word"`` or ``"category"``, ``"date"``, ``"day-first"``, ``"month-first"``, ``"year-first"``, ``"time"``,
-        ``"skip"``.
-    missing
-        Further texts that stand for nothing.
-    header
-        Whether CSV begins with the names of its columns; recognised unless given.
-    block_size
-        Bytes of text per batch, about; of Parquet, a batch has as many rows as that much text might have.
+    options
+        See :class:`ReadOptions`.
 
     Raises
     ------
@@ -111,32 +124,38 @@ def open_table(
     ...     [batch.rows.to_pylist() for batch in table.batches()]
     [[{'x': 1.0, 'y': True}, {'x': None, 'y': False}]]
     """
+    asked = completed("open_table", options, USUAL)
+    choice, skip, block_size = _choice(asked, position), asked["on_bad"] == "skip", asked["block_size"]
+    batch_rows = max(1, block_size * BATCH_ROWS // BLOCK)
+    if isinstance(source, Frame):
+        return MemoryTable(source.rows, source.name, choice, position, skip=skip, batch_rows=batch_rows)
+    text = Source(os.fspath(source), asked["encoding"])
+    try:
+        format = position.format if position else asked["format"] or recognised(text)
+        if format == "parquet":
+            return ParquetTable(text, choice, position, skip=skip, batch_rows=batch_rows)
+        how: dict[str, Any] = {"skip": skip, "block_size": block_size}
+        return _begun(text, format, choice, how) if position is None else _resumed(text, position, how)
+    except BaseException:
+        text.close()
+        raise
+
+
+def _choice(asked: ReadOptions, position: Position | None) -> Choice:
+    """The columns that are asked for, once all options have values that there are."""
+    on_bad, format, types = asked["on_bad"], asked["format"], asked["types"] or {}
     if on_bad not in ("stop", "skip"):
         raise ValueError(f"on_bad must be 'stop' or 'skip', got {shown(on_bad)}.")
     if format not in (None, *ENDINGS):
         raise ValueError(f"format must be one of {', '.join(ENDINGS)}, got {shown(format)}.")
     if position is not None and format not in (None, position.format):
         raise TableError(f"format is {format!r}, but the saved state read {position.format!r}. Give the same format.")
-    for name, kind in (types or {}).items():
+    for name, kind in types.items():
         if kind not in KINDS:
             raise TableError(
                 f"types gives {name!r} the kind {shown(kind)}.{nearest(kind, KINDS)} There are: {', '.join(KINDS)}."
             )
-    choice = Choice(target, drop, keep, types or {}, tuple(missing), header)
-    batch_rows = max(1, block_size * BATCH_ROWS // BLOCK)
-    if isinstance(source, Frame):
-        return MemoryTable(source.rows, source.name, choice, position, skip=on_bad == "skip", batch_rows=batch_rows)
-    text = Source(os.fspath(source), encoding)
-    try:
-        format = position.format if position else format or recognised(text)
-        skip = on_bad == "skip"
-        if format == "parquet":
-            return ParquetTable(text, choice, position, skip=skip, batch_rows=batch_rows)
-        options: dict[str, Any] = {"skip": skip, "block_size": block_size}
-        return _begun(text, format, choice, options) if position is None else _resumed(text, position, options)
-    except BaseException:
-        text.close()
-        raise
+    return Choice(asked["target"], asked["drop"], asked["keep"], types, tuple(asked["missing"]), asked["header"])
 
 
 def recognised(source: Source) -> str:

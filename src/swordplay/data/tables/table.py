@@ -11,6 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+HEAD_ROWS = 10_000
+"""First rows of a table by which its columns, their types and the task are decided, if they are there at once."""
+
 
 class Position(NamedTuple):
     """Where to go on in the input after a batch; strings and whole numbers only.

@@ -6,7 +6,6 @@ import hashlib
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from swordplay.data.tables.readings.reading import refused
 from swordplay.data.tables.records import count_lines, newlines
 from swordplay.data.tables.source import Source
 from swordplay.data.tables.table import Batch, Position, Refusal, Table
+from swordplay.data.tables.text_format import Fault, Format, ended
 
 HEAD_BYTES = 1 << 22
 """Beginning of a file that decides on the types, whatever the block size. Of a pipe it is what there is."""
@@ -25,81 +25,8 @@ LONGEST_RECORD = 1 << 26
 """A record of more bytes is taken for a quote that was never closed, before it fills the memory."""
 BEGINNING = 1 << 16
 """Bytes of the fingerprint."""
-MARK = b"\xef\xbb\xbf"
 MARK_FOR_NOTHING = re.compile(r"(?!-?inf)(?:[^\d'\"]{1,16}|#[^'\"]{1,16})", re.IGNORECASE)
 """Short texts without digits, or with a # in front: among other values they may stand for nothing. An infinity does not."""
-
-
-class Fault(NamedTuple):
-    """What is wrong with a record."""
-
-    column: str | None
-    value: str
-    reason: str
-
-
-class Head:
-    """The beginning of a text, and what is learned from it.
-
-    Parameters
-    ----------
-    name
-        Of the input.
-    data
-        Its first bytes.
-    ended
-        Whether that is all there is.
-    """
-
-    def __init__(self, name: str, data: bytes, ended: bool = True) -> None:
-        self.name, self.data, self.ended = name, data, ended
-        self.remarks: list[str] = []
-        self.size = self.lines = 0
-
-    def take(self, size: int, lines: int) -> None:
-        """So much is the header, and done."""
-        self.size, self.lines = size, lines
-
-
-class Format(Protocol):
-    """How rows are written: CSV or NDJSON."""
-
-    name: str
-    schema: pa.Schema
-    grows: bool
-    """Whether columns may join, as they have had no value so far."""
-
-    def describe(self) -> str:
-        """What a position has to remember."""
-        ...
-
-    def cut(self, block: bytes) -> int:
-        """End of the last complete record; 0 where there is none."""
-        ...
-
-    def unclosed(self, block: bytes) -> bool:
-        """Whether the block ends within a record that newlines do not end."""
-        ...
-
-    def split(self, block: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Starts and ends of the records that are not empty, in a block of complete ones."""
-        ...
-
-    def parse(self, block: bytes) -> pa.RecordBatch:
-        """Complete records as rows; ``ArrowInvalid`` if one of them is bad."""
-        ...
-
-    def faults(self, records: list[bytes]) -> dict[int, Fault]:
-        """What is wrong with which record, by number; columns that have had no value so far fit everything."""
-        ...
-
-    def overlooks(self, block: bytes) -> bool:
-        """Whether there are columns in complete records which :meth:`parse` passes over, and which might join."""
-        ...
-
-    def joined(self, records: list[bytes]) -> Self | None:
-        """The same with the columns that have their first value in these good records; None if there are none."""
-        ...
 
 
 class TextTable(Table):
@@ -287,25 +214,3 @@ def bad_row(name: str, bad: Refusal) -> TableError:
 def endless(name: str, lines: int) -> TableError:
     """The error for a record without end, after so many lines."""
     return TableError(f"{name}, line {lines + 1}: a quote is opened in this row and never closed. Close it, or remove it.")
-
-
-def not_utf8(records: list[bytes]) -> dict[int, Fault]:
-    """Records that are not UTF-8."""
-    found: dict[int, Fault] = {}
-    for i, record in enumerate(records):
-        try:
-            record.decode()
-        except UnicodeDecodeError as error:
-            reason = f"is not UTF-8 at byte {error.start + 1} of the row (0x{record[error.start]:02x}); try --encoding latin-1"
-            found[i] = Fault(None, record.decode("latin-1").strip("\r\n"), reason)
-    return found
-
-
-def without_mark(data: bytes) -> bytes:
-    """Text without its byte-order mark."""
-    return data.removeprefix(MARK)
-
-
-def ended(block: bytes) -> bytes:
-    """The last block of a file, with the newline that may be missing."""
-    return block if block.endswith(b"\n") else block + b"\n"

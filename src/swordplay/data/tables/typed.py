@@ -20,8 +20,6 @@ from swordplay.data.tables.table import Batch, Position, Refusal, Table
 from swordplay.data.tables.text import bad_row
 
 BATCH_ROWS = 1 << 16
-HEAD_ROWS = 10_000
-"""Rows that decide how texts and numbers are read."""
 BECOMES = (
     (pa.types.is_integer, NUMBER),
     (pa.types.is_floating, NUMBER),

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from swordplay.application.contest.estimator import estimator
-from swordplay.application.contest.field import FEWEST_ROWS, Field
+from swordplay.application.comparison.estimator import estimator
+from swordplay.application.comparison.field import FEWEST_ROWS, Field
 from swordplay.base import arguments
 from swordplay.base.types import Vector
 from swordplay.parts.learners import Sword

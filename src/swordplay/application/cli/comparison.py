@@ -1,4 +1,4 @@
-"""A contest as a table that fits in 80 columns."""
+"""A comparison as a table that fits in 80 columns."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rich.text import Text
 
 from swordplay.application.cli.tables import number
 from swordplay.application.cli.words import counted
-from swordplay.application.contest import Contest, Standing
-from swordplay.application.contest.rivals import block_size
+from swordplay.application.comparison import Comparison, Result
+from swordplay.application.comparison.rivals import block_size
 
 SECTIONS = {
     "estimator": ("estimator", "bold cyan"),
@@ -21,7 +21,7 @@ SECTIONS = {
     "rival": ("other packages", "magenta"),
     "learner": ("game on a ball", ""),
 }
-"""What each kind of contestant is called, and its colour in a terminal."""
+"""What each kind of participant is called, and its colour in a terminal."""
 LEGEND = (
     "estimator: what swordplay track runs, the one to use on rows and targets. other\n"
     "packages: as they come, untuned. game on a ball: learners of swordplay (import\n"
@@ -37,38 +37,38 @@ MOST_DIGITS = 8
 """Characters of a number in the table."""
 
 
-def show(contest: Contest, out: Console) -> None:
-    """Print the standings, who won, and what the columns mean."""
-    out.print(table(contest))
-    out.print(Text(verdict(contest), style="bold"))
-    for line in remarks(contest):
+def show(comparison: Comparison, out: Console) -> None:
+    """Print the ranking, who won, and what the columns mean."""
+    out.print(table(comparison))
+    out.print(Text(verdict(comparison), style="bold"))
+    for line in remarks(comparison):
         out.print(Text(line))
     out.print(Text(LEGEND, style="dim"))
 
 
-def remarks(contest: Contest) -> list[str]:
+def remarks(comparison: Comparison) -> list[str]:
     """Who did not take part, and who predicts several rows at a time."""
-    lines = [f"{name} did not take part: {why}." for name, why in contest.absent.items()]
-    size = block_size(contest.rows)
-    if size > 1 and any(one.name.startswith("scikit-learn") for one in contest.standings):
+    lines = [f"{name} did not take part: {why}." for name, why in comparison.absent.items()]
+    size = block_size(comparison.rows)
+    if size > 1 and any(one.name.startswith("scikit-learn") for one in comparison.results):
         lines.append(f"scikit-learn SGD predicts and learns {size} rows at a time, as each of its calls is slow.")
     return lines
 
 
-def table(contest: Contest) -> Table:
-    """Rank, error, regrets and cost of every contestant: the estimator first, then kind by kind."""
-    title = f"{counted(contest.rows, 'row')}, {counted(contest.columns, 'column')}"
+def table(comparison: Comparison) -> Table:
+    """Rank, error, regrets and cost of every participant: the estimator first, then kind by kind."""
+    title = f"{counted(comparison.rows, 'row')}, {counted(comparison.columns, 'column')}"
     grid = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_edge=False, padding=0)
     grid.add_column("#", **NUMBERS)
     grid.add_column("learner", no_wrap=True)
     grid.add_column("told", no_wrap=True, style="dim")
-    grid.add_column(contest.measure.replace(" ", "\n"), **NUMBERS)
-    for place, mark in enumerate(contest.benchmarks):
+    grid.add_column(comparison.measure.replace(" ", "\n"), **NUMBERS)
+    for place, mark in enumerate(comparison.benchmarks):
         grid.add_column(f"to {mark.name}".replace(" pieces", "\npieces") if place else f"regret\nto {mark.name}", **NUMBERS)
     grid.add_column("µs\n/row", **NUMBERS)
     for kind, (heading, style) in SECTIONS.items():
-        lines = [_line(contest, one, style) for one in contest.of(kind)]  # type: ignore[arg-type]  # because keys are plain strings
-        lines += [["-", Text(f" {name}", style="dim"), "", "-"] for name in contest.absent if kind == "rival"]
+        lines = [_line(comparison, one, style) for one in comparison.of(kind)]  # type: ignore[arg-type]  # because keys are plain strings
+        lines += [["-", Text(f" {name}", style="dim"), "", "-"] for name in comparison.absent if kind == "rival"]
         if lines:
             grid.add_row("", Text(heading, style=f"italic {style}".strip()))
         for line in lines:
@@ -76,21 +76,21 @@ def table(contest: Contest) -> Table:
     return grid
 
 
-def verdict(contest: Contest) -> str:
+def verdict(comparison: Comparison) -> str:
     """Who erred least and, if it was not the estimator, where that stands; two lines of 80 at most."""
-    first, (ours,) = contest.standings[0], contest.of("estimator")
-    said = f"{first.name} erred least: {contest.measure} {error(contest, first)}"
+    first, (ours,) = comparison.results[0], comparison.of("estimator")
+    said = f"{first.name} erred least: {comparison.measure} {error(comparison, first)}"
     if first is not ours:
         told = f", told {_told(first)}" if first.told else ""
-        ranked = f"{ours.name}, told nothing, is number {ours.rank} of {len(contest.standings)}"
-        return f"{said}{told}.\n{ranked}: {error(contest, ours)}."
-    base = min(contest.of("baseline"), key=lambda one: one.rank, default=None)
-    return f"{said}." if base is None else f"{said}; {base.name} has {error(contest, base)}."
+        ranked = f"{ours.name}, told nothing, is number {ours.rank} of {len(comparison.results)}"
+        return f"{said}{told}.\n{ranked}: {error(comparison, ours)}."
+    base = min(comparison.of("baseline"), key=lambda one: one.rank, default=None)
+    return f"{said}." if base is None else f"{said}; {base.name} has {error(comparison, base)}."
 
 
-def error(contest: Contest, one: Standing) -> str:
+def error(comparison: Comparison, one: Result) -> str:
     """A share of rows in per cent, or an RMSE in the target's units."""
-    return f"{100 * one.error:.2f} %" if contest.measure == "error rate" else f"{one.error:.4g}"
+    return f"{100 * one.error:.2f} %" if comparison.measure == "error rate" else f"{one.error:.4g}"
 
 
 def short(value: float) -> str:
@@ -105,12 +105,12 @@ def short(value: float) -> str:
     return plain if len(plain) <= MOST_DIGITS else f"{value:.1e}"
 
 
-def _line(contest: Contest, one: Standing, style: str) -> list[str | Text]:
+def _line(comparison: Comparison, one: Result, style: str) -> list[str | Text]:
     bold = f"bold {style}".strip() if one.rank == 1 else style
-    regrets = [short(one.regrets[mark.name]) for mark in contest.benchmarks]
-    named = (Text(f" {one.name}", style=bold), _told(one), Text(error(contest, one), style=bold))
+    regrets = [short(one.regrets[mark.name]) for mark in comparison.benchmarks]
+    named = (Text(f" {one.name}", style=bold), _told(one), Text(error(comparison, one), style=bold))
     return [str(one.rank), *named, *regrets, short(one.microseconds)]
 
 
-def _told(one: Standing) -> str:
+def _told(one: Result) -> str:
     return f"step {one.setting}" if one.setting else one.told

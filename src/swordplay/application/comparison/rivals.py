@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.application.contest.field import Field, Said
+from swordplay.application.comparison.field import Field, Said
 from swordplay.base.types import Vector
 
 MOST_CALLS = 4000

@@ -1,4 +1,4 @@
-"""A table made into the game that all contestants play: the same scaled rows, the same domain, the same losses."""
+"""A table made into the game that all participants play: the same scaled rows, the same domain, the same losses."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ FEWEST_ROWS = 10
 
 
 class Said(NamedTuple):
-    """What a contestant said about the rows, each before it was learned."""
+    """What a participant said about the rows, each before it was learned."""
 
     predictions: Vector
-    """Numbers of a regression, or places of classes; shape ``(T,)``. The first one is not looked at."""
+    """Numbers of a regression, or codes of classes; shape ``(T,)``. The first one is not looked at."""
     scores: Matrix | None
     """In the losses of the game, a column for each stream, shape ``(T, K)``; None where there are none, and so no regret."""
 
 
 class Field(NamedTuple):
-    """Where a contest takes place."""
+    """Where a comparison takes place."""
 
     rows: Matrix
     """As they stand in the table, NaN where missing; shape ``(T, d)``."""
     targets: Any
-    """Numbers of a regression, or places of classes; shape ``(T,)``."""
+    """Numbers of a regression, or codes of classes; shape ``(T,)``."""
     classes: int
     """How many classes there are; 0 for a regression."""
     domain: Ball
@@ -113,7 +113,7 @@ class Field(NamedTuple):
 
 
 def field(rows: Any, targets: Any, classes: int = 0, *, radius: float = 8.0, widths: Mapping[int, int] | None = None) -> Field:
-    """Scale a table and make it the game of a contest.
+    """Scale a table and make it the game of a comparison.
 
     Columns are scaled as the estimators scale them: by what was known before each row. Targets of a regression are taken
     relative to where they were expected and in units of their standard deviation.
@@ -123,7 +123,7 @@ def field(rows: Any, targets: Any, classes: int = 0, *, radius: float = 8.0, wid
     rows
         Shape ``(T, d)``, NaN where an entry is missing.
     targets
-        Shape ``(T,)``: numbers, or places of classes 0..K-1.
+        Shape ``(T,)``: numbers, or codes of classes 0..K-1.
     classes
         K; 0 for a regression.
     radius

@@ -8,7 +8,7 @@ from river import linear_model, multiclass, preprocessing
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.preprocessing import StandardScaler
 
-from swordplay.application.contest import baselines, contest, field, rivals
+from swordplay.application.comparison import baselines, compare, field, rivals
 from tolerances import ROUNDING
 
 
@@ -80,9 +80,9 @@ def test_many_rows_are_learned_in_blocks():
 
 def test_who_is_not_installed_is_absent_and_says_so(rows, targets, monkeypatch):
     monkeypatch.setitem(sys.modules, "river.linear_model", None)
-    found = contest(field(rows, targets), only=["river", "no change"])
+    found = compare(field(rows, targets), only=["river", "no change"])
     assert found.absent == {"river linear": "not installed"}
-    assert [one.rank for one in found.standings] == [1, 2]
+    assert [one.rank for one in found.results] == [1, 2]
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan, 1e160])

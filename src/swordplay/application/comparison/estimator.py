@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from swordplay.application.contest.field import Field, Said
+from swordplay.application.comparison.field import Field, Said
 from swordplay.base.types import Matrix
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel

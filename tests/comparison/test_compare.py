@@ -1,12 +1,12 @@
-"""A contest is nothing but the learners of the package on the same stream: everything in it can be had another way."""
+"""A comparison is nothing but the learners of the package on the same stream: everything in it can be had another way."""
 
 import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.application.contest import LeftOut, UnknownLearner, contest, field, perspective
-from swordplay.application.contest.estimator import estimator
-from swordplay.application.contest.perspective import affordable, predicted
+from swordplay.application.comparison import LeftOut, UnknownLearner, compare, field, perspective
+from swordplay.application.comparison.estimator import estimator
+from swordplay.application.comparison.perspective import affordable, predicted
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 from tolerances import JUDGE, ROUNDING, SEEN_FROM_THE_END
 
@@ -23,16 +23,16 @@ def table():
 
 @pytest.fixture(scope="module")
 def regression(table):
-    return contest(field(*table), step_sizes=[0.125])
+    return compare(field(*table), step_sizes=[0.125])
 
 
-def standing(of, name):
-    (found,) = [one for one in of.standings if one.name == name]
+def result(of, name):
+    (found,) = [one for one in of.results if one.name == name]
     return found
 
 
 def test_every_learner_of_the_package_takes_part(regression):
-    names = {one.name for one in regression.standings}
+    names = {one.name for one in regression.results}
     learners = {"Sword", "SwordAgeless", "SwordBest", "SwordVar", "SwordSmall", "Ader"}
     assert names >= {f"sp.{name}" for name in learners} | {"best sp.OGD", "best sp.OEGD", "OGD, step 0.125"}
     assert names >= {"SwordRegressor", "no change", "running mean", "scikit-learn SGD", "river linear"}
@@ -41,10 +41,10 @@ def test_every_learner_of_the_package_takes_part(regression):
 
 
 def test_ranks_follow_the_error(regression):
-    errors = [one.error for one in regression.standings]
+    errors = [one.error for one in regression.results]
     assert errors == sorted(errors)
-    assert [one.rank for one in regression.standings] == list(range(1, len(errors) + 1))
-    assert all(one.microseconds > 0 for one in regression.standings)
+    assert [one.rank for one in regression.results] == list(range(1, len(errors) + 1))
+    assert all(one.microseconds > 0 for one in regression.results)
 
 
 def test_the_estimator_is_the_one_of_scikit_learn():
@@ -54,10 +54,8 @@ def test_the_estimator_is_the_one_of_scikit_learn():
     labels = (targets > 0.3).astype(int)
     predictions = SwordRegressor().predict_then_learn(rows, targets)
     rmse = np.sqrt(np.mean((predictions - targets)[1:] ** 2))  # nobody can tell the first one
-    assert standing(contest(field(rows, targets), only=[]), "SwordRegressor").error == pytest.approx(rmse, rel=ROUNDING)
-    assert standing(contest(field(rows, labels, 2), only=[]), "SwordClassifier").error == pytest.approx(
-        row_by_row(rows, labels)
-    )
+    assert result(compare(field(rows, targets), only=[]), "SwordRegressor").error == pytest.approx(rmse, rel=ROUNDING)
+    assert result(compare(field(rows, labels, 2), only=[]), "SwordClassifier").error == pytest.approx(row_by_row(rows, labels))
 
 
 def row_by_row(rows, labels):
@@ -75,7 +73,7 @@ def test_losses_and_regrets_are_those_of_the_game(table, regression):
     place = field(*table)
     ledger = sp.play(sp.OGD(place.domain, 0.125), place.streams[0], engine="python")
     fixed = sp.hindsight.best_fixed(place.streams[0], place.domain)
-    mine = standing(regression, "OGD, step 0.125")
+    mine = result(regression, "OGD, step 0.125")
     assert mine.loss == pytest.approx(ledger.total_loss, rel=ROUNDING)
     assert mine.regrets["fixed"] == pytest.approx(ledger.regret(fixed), rel=JUDGE)
     assert mine.course[-1] == pytest.approx(mine.error)
@@ -83,11 +81,11 @@ def test_losses_and_regrets_are_those_of_the_game(table, regression):
 
 def test_the_best_step_size_is_no_worse_than_any_other_on_the_ladder(table, regression):
     place = field(*table)
-    best = standing(regression, "best sp.OGD")
+    best = result(regression, "best sp.OGD")
     for share in (1.0, 0.25, 1 / 64):
         (other,) = [
             one
-            for one in contest(place, step_sizes=[share / place.smoothness], only=[]).standings
+            for one in compare(place, step_sizes=[share / place.smoothness], only=[]).results
             if one.name.startswith("OGD, step")
         ]
         assert best.error <= other.error * (1 + ROUNDING)
@@ -105,10 +103,10 @@ def test_more_freedom_in_hindsight_loses_less(regression):
 def test_three_classes_are_those_of_scikit_learn_too(table):
     rows, targets = table[0][8:], table[1][8:]  # without the missing entry
     labels = np.digitize(targets, [9.5, 10.5])
-    found = contest(field(rows, labels, 3), only=["Sword", "majority class", "river"])
+    found = compare(field(rows, labels, 3), only=["Sword", "majority class", "river"])
     assert found.measure == "error rate"
-    assert standing(found, "SwordClassifier").error == pytest.approx(row_by_row(rows, labels))
-    assert all(0 <= one.error <= 1 for one in found.standings)
+    assert result(found, "SwordClassifier").error == pytest.approx(row_by_row(rows, labels))
+    assert all(0 <= one.error <= 1 for one in found.results)
 
 
 def test_the_names_of_the_classes_do_not_matter(table):
@@ -122,15 +120,15 @@ def test_the_names_of_the_classes_do_not_matter(table):
 
 
 def test_only_those_asked_for_take_part_beside_the_estimator(table):
-    found = contest(field(*table), only=["Sword", "no change", "River", "best sp.OGD"])
-    assert {one.name for one in found.standings} == {"SwordRegressor", "sp.Sword", "no change", "river linear", "best sp.OGD"}
+    found = compare(field(*table), only=["Sword", "no change", "River", "best sp.OGD"])
+    assert {one.name for one in found.results} == {"SwordRegressor", "sp.Sword", "no change", "river linear", "best sp.OGD"}
     with pytest.raises(UnknownLearner, match=r"'Swort'. Did you mean 'sword'\? There are: no change, running mean"):
-        contest(field(*table), only=["Swort"])
+        compare(field(*table), only=["Swort"])
 
 
 def test_progress_reaches_its_plan(table):
     calls = []
-    contest(field(*table), only=["OGD", "Sword"], progress=lambda done, planned, label: calls.append((done, planned, label)))
+    compare(field(*table), only=["OGD", "Sword"], progress=lambda done, planned, label: calls.append((done, planned, label)))
     assert [done for done, _, _ in calls] == list(range(len(calls)))
     assert calls[-1][0] == calls[-1][1] - 1
 
@@ -146,7 +144,7 @@ def test_bad_input_is_named(rows, radius, message):
 
 def test_a_bad_step_size_is_named(table):
     with pytest.raises(ValueError, match="step_sizes"):
-        contest(field(*table), step_sizes=[0.0])
+        compare(field(*table), step_sizes=[0.0])
 
 
 def test_seen_from_the_end_the_certificate_stands_above_the_regret(table):

@@ -1,4 +1,4 @@
-"""Columns of a table as columns of numbers: what is made of each one, and the rows as an array.
+"""Rows of a table as rows of numbers.
 
 Numbers stay as they are and truths become 0 and 1. A category gets a column of its own in the row where it is first learned,
 so that nothing depends on how the rows were cut into batches. What is missing is NaN, which the learner takes for usual.
@@ -16,24 +16,9 @@ import pyarrow as pa
 from swordplay.base.arguments import LARGEST
 from swordplay.base.types import Matrix, State
 from swordplay.data.encoding import dates
-from swordplay.data.tables.errors import TableError, nearest
-from swordplay.data.tables.layout import HOW, LEFT
+from swordplay.data.encoding.categories import Categories, class_codes, codes_of
+from swordplay.data.encoding.plans import EMPTY, WIDTHS, Plan, how_read
 
-MOST_CATEGORIES = 50
-"""Of one column that get columns of their own; later ones share one."""
-FEWEST_NAMES = 20
-"""So many words, all different, are names of rows; among fewer that may be chance."""
-FEWEST_COUNTS = 2000
-"""So many numbers, each one more than the last, count the rows; fewer may be the days of a year or the minutes of a day."""
-
-WIDTHS = {"number": 1, "truth": 1, "date": dates.width(False), "date and time": dates.width(True), "time": 2}
-"""Columns that a column of each kind becomes; a category becomes as many as it has values."""
-
-
-EMPTY = "empty so far"
-"""Why a column is left out that joins as soon as a value of it is learned."""
-ALL_DIFFERENT = "every value is different"
-"""Why a column of words is left out."""
 NOTHING = {
     "number": pa.float64(),
     "truth": pa.bool_(),
@@ -47,22 +32,6 @@ LATE = {"double": "number", "bool": "truth", "string": "category"}
 """What a column becomes that joins late, by the type of its values; others are dates or times."""
 
 
-class Plan(NamedTuple):
-    """What is to be made of a column."""
-
-    name: str
-    kind: str
-    """``"number"``, ``"truth"``, ``"category"``, ``"date"``, ``"date and time"``, ``"time"`` or ``"left out"``."""
-    why: str = ""
-    """Why it is left out."""
-    how: str = ""
-    """How its values are written, where that is worth a word: ``"in $, thousands by commas"``."""
-    late: bool = False
-    """Whether it joined later than the others, with its first value that was learned."""
-    many: bool = False
-    """Whether the first rows hold more different words than have a column of their own."""
-
-
 class Encoded(NamedTuple):
     """Rows as numbers."""
 
@@ -72,107 +41,6 @@ class Encoded(NamedTuple):
     """Rows where something is learned for the first time, in their order, and how wide rows are from there on."""
     late: dict[str, int]
     """Columns that have joined, and the rows with which they did."""
-
-
-def plan(
-    head: Any, target: str, features: Sequence[str] | None, drop: Sequence[str], ids: Sequence[str] = ()
-) -> tuple[Plan, ...]:
-    """Decide what to make of every column but the target.
-
-    Parameters
-    ----------
-    head
-        A pyarrow record batch of the first rows.
-    target
-        Its name.
-    features
-        Columns to use; all that are of use unless given.
-    drop
-        Columns not to use.
-    ids
-        Columns that name the rows: not used, unless they hold dates or ``features`` names them.
-    """
-    names = [name for name in head.schema.names if name != target]
-    for option, asked in (("--features", features or ()), ("--drop", drop)):
-        if target in asked:
-            raise TableError(f"{option} names the target {target!r}. Name other columns; its last values join by --lags.")
-    for name in features or ():
-        if name not in names and name not in drop:
-            raise TableError(f"--features names the column {name!r}, which is not there.{nearest(name, names)}")
-    plans = []
-    for name in [*names, *(name for name in drop if name not in names)]:  # those to be dropped may not have been read at all
-        if name in drop or (features is not None and name not in features):
-            plans.append(Plan(name, "left out", "as asked"))
-        elif name in ids and features is None and not pa.types.is_timestamp(head.column(name).type):
-            plans.append(Plan(name, "left out", "it names the rows (--id)"))
-        else:
-            made = planned(name, head.column(name), insisted=features is not None)
-            plans.append(made._replace(how=how_read(head.schema, name)))
-    useless = {name: why for name, why in left_out(head.schema).items() if name not in drop}
-    return (*plans, *(Plan(name, "left out", why) for name, why in useless.items()))
-
-
-def how_read(schema: Any, name: str) -> str:
-    """How the values of a column are written, if its table says so."""
-    return ((schema.field(name).metadata or {}).get(HOW) or b"").decode()
-
-
-def left_out(schema: Any) -> dict[str, str]:
-    """Columns that the table left out as they cannot be used, and why."""
-    return dict(json.loads((schema.metadata or {}).get(LEFT) or "{}"))
-
-
-def planned(name: str, values: Any, *, insisted: bool) -> Plan:
-    """What is made of one column; ``insisted`` if it is to be used whatever it holds."""
-    kind, known = str(values.type), values.drop_null()
-    if not len(known):
-        return Plan(name, "left out", EMPTY)
-    if kind == "double":
-        if not insisted and len(known) >= FEWEST_COUNTS and (np.diff(known.to_numpy()) == 1.0).all():
-            return Plan(name, "left out", "it only counts the rows")
-        return Plan(name, "number")
-    if kind == "bool":
-        return Plan(name, "truth")
-    if kind == "string":
-        if not insisted and len(known) >= FEWEST_NAMES and len(known.unique()) == len(known):
-            return Plan(name, "left out", ALL_DIFFERENT)
-        return Plan(name, "category", many=len(known.unique()) > MOST_CATEGORIES)
-    if pa.types.is_time(values.type):
-        return Plan(name, "time")
-    return Plan(name, "date and time" if dates.has_hours(values) else "date")
-
-
-@final
-class Categories:
-    """The columns that the values of one column have."""
-
-    def __init__(self) -> None:
-        self.places: dict[Any, int] = {}
-        self.other: int | None = None
-
-    def join(self, value: Any, width: int) -> int:
-        """Give a new value a column behind the others, which are ``width``; returns how many there are then."""
-        if len(self.places) < MOST_CATEGORIES:
-            self.places[value] = width
-        elif self.other is None:
-            self.other = width
-        else:
-            return width
-        return width + 1
-
-    def news(self, values: Sequence[Any]) -> list[int]:
-        """Which of the values have no column yet."""
-        if self.other is not None:
-            return []
-        return [k for k, value in enumerate(values) if value not in self.places]
-
-    def place(self, value: Any) -> int:
-        """The column of a value; -1 if it has none yet."""
-        return self.places.get(value, -1 if self.other is None else self.other)
-
-    def all(self) -> list[int]:
-        """All of the columns."""
-        return [*self.places.values(), *([] if self.other is None else [self.other])]
 
 
 @final
@@ -185,20 +53,20 @@ class Encoder:
         What to make of each column.
     lags
         How many of the last targets join the columns, in front.
-    labels
-        Whether the targets are places of classes, so that lags are categories.
+    of_classes
+        Whether the targets are codes of classes, so that lags are categories.
     target
         Its name: all other columns of a batch join when they have a value. Unless given, nothing joins.
     """
 
-    def __init__(self, plans: Sequence[Plan], lags: int, labels: bool, target: str | None = None) -> None:
-        self.plans, self.lags, self.labels, self.target = tuple(plans), lags, labels, target
+    def __init__(self, plans: Sequence[Plan], lags: int, of_classes: bool, target: str | None = None) -> None:
+        self.plans, self.lags, self.of_classes, self.target = tuple(plans), lags, of_classes, target
         self.missing = dict.fromkeys((plan.name for plan in plans), 0)
         self.categories = {plan.name: Categories() for plan in plans if plan.kind == "category"}
-        self.lagged = [Categories() for _ in range(lags if labels else 0)]
+        self.lagged = [Categories() for _ in range(lags if of_classes else 0)]
         self.starts: dict[str, int] = {}
         """Where the columns of each number, truth and date begin."""
-        width = 0 if labels else lags
+        width = 0 if of_classes else lags
         for one in plans:
             if one.kind in WIDTHS and not one.late:
                 self.starts[one.name] = width
@@ -221,10 +89,10 @@ class Encoder:
         """
         late = self._late(batch, learned)
         coded = [(one, *codes_of(_column(batch, name, "category"))) for name, one in self.categories.items()]
-        coded += [(one, *_label_codes(lagged[:, k])) for k, one in enumerate(self.lagged)]
+        coded += [(one, *class_codes(lagged[:, k])) for k, one in enumerate(self.lagged)]
         widths = self._join(coded, learned, late)
         rows = np.empty((len(batch), self.width))
-        if self.lags and not self.labels:
+        if self.lags and not self.of_classes:
             rows[:, : self.lags] = lagged
         rows[:, self.fixed :] = 0.0
         for one in self.plans:
@@ -299,7 +167,7 @@ class Encoder:
     def names(self, target: str) -> tuple[str, ...]:
         """What each column of numbers is, by its place; sine and cosine of a date share a name."""
         found = [""] * self.width
-        for k in range(0 if self.labels else self.lags):
+        for k in range(0 if self.of_classes else self.lags):
             found[k] = f"{target} {k + 1} row{'s' * (k > 0)} before"
         for one in self.plans:
             if one.name in self.starts:
@@ -350,9 +218,9 @@ class Encoder:
         }
 
     @classmethod
-    def resumed(cls, saved: Mapping[str, Any], lags: int, labels: bool, target: str | None = None) -> Encoder:
+    def resumed(cls, saved: Mapping[str, Any], lags: int, of_classes: bool, target: str | None = None) -> Encoder:
         """The encoder that was saved."""
-        encoder = cls([Plan(*one) for one in json.loads(saved["plans"])], lags, labels, target)
+        encoder = cls([Plan(*one) for one in json.loads(saved["plans"])], lags, of_classes, target)
         encoder.missing, encoder.starts = json.loads(saved["missing"]), json.loads(saved["starts"])
         encoder.width, encoder.rows = int(saved["width"]), int(saved["rows"])
         groups = [*encoder.categories.values(), *encoder.lagged]
@@ -372,19 +240,3 @@ def numbers_of(values: Any) -> Any:
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8()).cast(pa.float64())
     return values.to_numpy(zero_copy_only=False)
-
-
-def codes_of(values: Any) -> tuple[Any, list[Any]]:
-    """Which of the different values each row has (-1 where missing), and these in the order in which they appear."""
-    coded = values.dictionary_encode()
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-    return codes, coded.dictionary.to_pylist()
-
-
-def _label_codes(labels: Any) -> tuple[Any, list[int]]:
-    """The same for places of classes."""
-    distinct, codes = np.unique(np.where(np.isnan(labels), -1.0, labels), return_inverse=True)
-    values = distinct.astype(int).tolist()
-    if values and values[0] == -1:
-        return codes - 1, values[1:]
-    return codes, values

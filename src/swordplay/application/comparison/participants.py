@@ -1,4 +1,4 @@
-"""Who takes part in a contest."""
+"""Who takes part in a comparison."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from swordplay.application.contest import baselines, rivals
-from swordplay.application.contest.estimator import estimator
-from swordplay.application.contest.field import Field, Said
+from swordplay.application.comparison import baselines, rivals
+from swordplay.application.comparison.estimator import estimator
+from swordplay.application.comparison.field import Field, Said
 from swordplay.base import arguments
 from swordplay.engine import twin
 from swordplay.parts.domains import Ball
@@ -22,7 +22,7 @@ Kind = Literal["estimator", "baseline", "rival", "learner"]
 Learner = OGD | OEGD | Ader | SwordVar | SwordSmall | SwordBest | Sword | SwordAgeless
 
 
-class Contestant(NamedTuple):
+class Participant(NamedTuple):
     """A learner, or several of which the best counts."""
 
     name: str
@@ -31,11 +31,11 @@ class Contestant(NamedTuple):
     """What it had to be told that only hindsight knows; empty if nothing."""
     entries: tuple[Callable[[Field], Said], ...]
     """Each plays the field; of several, the one with the least error counts."""
-    labels: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     """What tells the entries apart, such as their step size."""
 
 
-def contestants(field: Field) -> Iterator[Contestant]:
+def participants(field: Field) -> Iterator[Participant]:
     """The estimator, the baselines, rivals from outside, and all learners of the package.
 
     Parameters
@@ -44,12 +44,12 @@ def contestants(field: Field) -> Iterator[Contestant]:
         Where they will play: T, G and L are taken from it for those that must be told.
     """
     horizon, bound, smoothness = len(field.rows), field.gradient_bound, field.smoothness
-    yield Contestant(field.estimator, "estimator", "", (estimator,))
-    yield Contestant("no change", "baseline", "", (baselines.no_change,))
+    yield Participant(field.estimator, "estimator", "", (estimator,))
+    yield Participant("no change", "baseline", "", (baselines.no_change,))
     usual = "majority class" if field.classes else "running mean"
-    yield Contestant(usual, "baseline", "", (baselines.majority_class if field.classes else baselines.running_mean,))
-    yield Contestant("scikit-learn SGD", "rival", "", (rivals.scikit_learn,))
-    yield Contestant(f"river {'logistic' if field.classes else 'linear'}", "rival", "", (rivals.river,))
+    yield Participant(usual, "baseline", "", (baselines.majority_class if field.classes else baselines.running_mean,))
+    yield Participant("scikit-learn SGD", "rival", "", (rivals.scikit_learn,))
+    yield Participant(f"river {'logistic' if field.classes else 'linear'}", "rival", "", (rivals.river,))
     yield learner("sp.Sword", "", Sword)
     yield learner("sp.SwordAgeless", "L", lambda X: SwordAgeless(X, smoothness=smoothness))
     yield learner("sp.SwordBest", "T, G, L", _tuned(SwordBest, field))
@@ -58,7 +58,7 @@ def contestants(field: Field) -> Iterator[Contestant]:
     yield learner("sp.Ader", "T, G", lambda X: Ader(X, horizon=horizon, gradient_bound=bound))
     for kind in (OEGD, OGD):
         steps = [step / smoothness for step in LADDER]
-        yield Contestant(
+        yield Participant(
             f"best sp.{kind.__name__}",
             "learner",
             "step size",
@@ -67,16 +67,16 @@ def contestants(field: Field) -> Iterator[Contestant]:
         )
 
 
-def descents(step_sizes: Iterable[float]) -> Iterator[Contestant]:
+def descents(step_sizes: Iterable[float]) -> Iterator[Participant]:
     """OGD with any step sizes, for the scaled rows."""
     for step in step_sizes:
         step = arguments.positive("step_sizes", step)
-        yield Contestant(f"OGD, step {step:.3g}", "learner", "", (_descent(OGD, step),))
+        yield Participant(f"OGD, step {step:.3g}", "learner", "", (_descent(OGD, step),))
 
 
-def learner(name: str, told: str, make: Callable[[Ball], Learner]) -> Contestant:
+def learner(name: str, told: str, make: Callable[[Ball], Learner]) -> Participant:
     """A learner of the package, which plays the game on the ball."""
-    return Contestant(name, "learner", told, (_player(make),))
+    return Participant(name, "learner", told, (_player(make),))
 
 
 def _tuned(kind: type[SwordVar] | type[SwordSmall] | type[SwordBest], field: Field) -> Callable[[Ball], Learner]:

@@ -1,4 +1,4 @@
-"""The contest itself: every contestant plays the field, then all are ranked and held to what hindsight could have had."""
+"""The comparison itself: every participant plays the field, then all are ranked and held to what hindsight could have had."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.application.contest.contestants import Contestant, Kind, contestants, descents
-from swordplay.application.contest.field import FEWEST_ROWS, Field, Said
-from swordplay.application.contest.rivals import Absent
+from swordplay.application.comparison.field import FEWEST_ROWS, Field, Said
+from swordplay.application.comparison.participants import Kind, Participant, descents, participants
+from swordplay.application.comparison.rivals import Absent
 from swordplay.base.types import Vector
 from swordplay.data.tables.errors import nearest
 from swordplay.theory.regret import comparator_loss, hindsight, path_length
@@ -22,7 +22,7 @@ Progress = Callable[[int, int, str], None]
 PIECES = (10, 100)
 """Comparators that stand still within so many blocks of rows."""
 STRETCHES = 500
-"""Points of a contestant's course."""
+"""Points of a participant's course."""
 
 
 class UnknownLearner(ValueError):
@@ -39,8 +39,8 @@ class Benchmark(NamedTuple):
     """Its total loss."""
 
 
-class Standing(NamedTuple):
-    """How a contestant did."""
+class Result(NamedTuple):
+    """How a participant did."""
 
     rank: int
     """1 for the least error."""
@@ -59,11 +59,11 @@ class Standing(NamedTuple):
     microseconds: float
     """Time per row, of the entry that counts."""
     course: Vector
-    """Error over all rows so far at ``Contest.ends``."""
+    """Error over all rows so far at ``Comparison.ends``."""
 
 
-class Contest(NamedTuple):
-    """The result of :func:`contest`: how every learner did on one table. The command prints it and the report draws it."""
+class Comparison(NamedTuple):
+    """The result of :func:`compare`: how every learner did on one table. The command prints it and the report draws it."""
 
     rows: int
     columns: int
@@ -71,24 +71,24 @@ class Contest(NamedTuple):
     """``"RMSE"`` or ``"error rate"``."""
     radius: float
     benchmarks: tuple[Benchmark, ...]
-    standings: tuple[Standing, ...]
+    results: tuple[Result, ...]
     ends: NDArray[np.int64]
     """Rows played at each point of the courses."""
     absent: Mapping[str, str]
     """Rivals that did not take part, and why."""
 
-    def of(self, kind: Kind) -> tuple[Standing, ...]:
+    def of(self, kind: Kind) -> tuple[Result, ...]:
         """Those of one kind, by rank."""
-        return tuple(one for one in self.standings if one.kind == kind)
+        return tuple(one for one in self.results if one.kind == kind)
 
 
-def contest(
+def compare(
     place: Field,
     *,
     step_sizes: Iterable[float] = (),
     only: Collection[str] | None = None,
     progress: Progress | None = None,
-) -> Contest:
+) -> Comparison:
     """Let the estimator, baselines, rivals from outside and all learners of the package predict the same rows.
 
     Parameters
@@ -102,7 +102,7 @@ def contest(
     progress
         See :data:`Progress`.
     """
-    entered = [*chosen(contestants(place), only), *descents(step_sizes)]
+    entered = [*chosen(participants(place), only), *descents(step_sizes)]
     planned = sum(len(one.entries) for one in entered) + 1 + len(PIECES)
     done = 0
 
@@ -120,14 +120,14 @@ def contest(
         except Absent as reason:
             absent[one.name] = str(reason)
     benchmarks = _benchmarks(place, step)
-    ranked = sorted(plays, key=lambda standing: standing.error)
-    return Contest(
+    ranked = sorted(plays, key=lambda one: one.error)
+    return Comparison(
         rows=len(place.rows),
         columns=place.rows.shape[1],
         measure="error rate" if place.classes else "RMSE",
         radius=place.domain.radius,
         benchmarks=benchmarks,
-        standings=tuple(
+        results=tuple(
             one._replace(rank=rank, regrets={mark.name: one.loss - mark.loss for mark in benchmarks})
             for rank, one in enumerate(ranked, start=1)
         ),
@@ -136,7 +136,7 @@ def contest(
     )
 
 
-def chosen(entered: Iterable[Contestant], only: Collection[str] | None) -> list[Contestant]:
+def chosen(entered: Iterable[Participant], only: Collection[str] | None) -> list[Participant]:
     """The estimator, and those of the others that are asked for, such as ``"Sword"`` or ``"sp.Sword"`` or ``"river"``.
 
     Parameters
@@ -168,11 +168,11 @@ def _short(name: str) -> str:
     return folded.split(" ")[0] if folded.startswith(("river ", "scikit-learn ")) else folded
 
 
-def _best(contestant: Contestant, place: Field, ends: NDArray[np.int64], step: Callable[[str], None]) -> Standing:
-    """The entry of a contestant with the least error."""
-    best: Standing | None = None
-    for number, play in enumerate(contestant.entries):
-        step(contestant.name)
+def _best(participant: Participant, place: Field, ends: NDArray[np.int64], step: Callable[[str], None]) -> Result:
+    """The entry of a participant with the least error."""
+    best: Result | None = None
+    for number, play in enumerate(participant.entries):
+        step(participant.name)
         if number == 0:
             play(place.head(FEWEST_ROWS))  # compiles, so that the clock below sees only the rows
         started = time.perf_counter()
@@ -183,19 +183,19 @@ def _best(contestant: Contestant, place: Field, ends: NDArray[np.int64], step: C
         if best is not None and not error < best.error:
             continue
         means = np.cumsum(mistakes)[ends - 2] / (ends - 1)
-        best = Standing(
+        best = Result(
             rank=0,
-            name=contestant.name,
-            kind=contestant.kind,
-            told=contestant.told,
-            setting=contestant.labels[number] if contestant.labels else "",
+            name=participant.name,
+            kind=participant.kind,
+            told=participant.told,
+            setting=participant.settings[number] if participant.settings else "",
             error=error,
             loss=_loss(place, said),
             regrets={},
             microseconds=1e6 * seconds / len(place.rows),
             course=means if place.classes else np.sqrt(means),
         )
-    assert best is not None  # every contestant has an entry
+    assert best is not None  # every participant has an entry
     return best
 
 

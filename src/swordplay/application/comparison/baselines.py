@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from swordplay.application.contest.field import Field, Said
+from swordplay.application.comparison.field import Field, Said
 
 
 def no_change(field: Field) -> Said:

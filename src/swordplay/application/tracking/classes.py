@@ -9,12 +9,12 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.application.tracking import nested
 from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Played, Said, interleaved
 from swordplay.application.tracking.rungs import COUNT, Rungs
 from swordplay.application.tracking.task import MOST_CLASSES
+from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.data.encoding.columns import codes_of
+from swordplay.data.encoding.categories import codes_of
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
 
@@ -28,7 +28,7 @@ COUNTED = 6
 
 
 @final
-class LabelContestants:
+class ClassContestants:
     """The learner, the last class, the most frequent class so far, and gradient descent at every step size.
 
     Parameters
@@ -45,8 +45,8 @@ class LabelContestants:
 
     def __init__(self, dim: int, target: str) -> None:
         self.dim, self.target = dim, target
-        self.places: dict[Any, int] = {}
-        """The place of each class, in the order in which they appeared."""
+        self.codes: dict[Any, int] = {}
+        """The code of each class (0, 1, ...), in the order in which they appeared."""
         self.model = OneModelPerClass(self._make)
         self.rungs = Rungs(dim)
         self.last = -1.0
@@ -62,7 +62,7 @@ class LabelContestants:
     @property
     def models(self) -> Mapping[str, LinearModel]:
         """The model of each class; of two, that of the second."""
-        return dict(self.model.named([self.shown(place) for place in range(self.model.classes)]))
+        return dict(self.model.named([self.shown(code) for code in range(self.model.classes)]))
 
     @property
     def coefficients(self) -> dict[int, Vector]:
@@ -76,22 +76,22 @@ class LabelContestants:
         }
 
     def targets(self, column: Any) -> Vector:
-        """Places of the classes, NaN where missing; new ones get the next places."""
+        """Codes of the classes, NaN where missing; new ones get the next codes."""
         found, values = codes_of(column)
         for value in values:
-            self.places.setdefault(value, len(self.places))
-        places = np.array([*(self.places[value] for value in values), np.nan])
-        return np.asarray(places[found])
+            self.codes.setdefault(value, len(self.codes))
+        codes = np.array([*(self.codes[value] for value in values), np.nan])
+        return np.asarray(codes[found])
 
     def strange(self, column: Any, whole: bool) -> dict[int, str]:
         """Rows of a pyarrow column that name no class, and why: of more than there may be, or no ``whole`` number."""
         found, values = codes_of(column)
         reasons: dict[int, str] = {}
-        room = MOST_CLASSES - len(self.places)
+        room = MOST_CLASSES - len(self.codes)
         for code, value in enumerate(values):
             if whole and not float(value).is_integer():
                 reasons[code] = NOT_WHOLE
-            elif value not in self.places:
+            elif value not in self.codes:
                 if room <= 0:
                     reasons[code] = ONE_TOO_MANY
                 room -= 1
@@ -99,8 +99,8 @@ class LabelContestants:
 
     def debuts(self, targets: Vector) -> list[int]:
         """The first row of every class that has not been learned."""
-        new = range(self.model.classes, len(self.places))
-        return sorted(int((targets == place).argmax()) for place in new)
+        new = range(self.model.classes, len(self.codes))
+        return sorted(int((targets == code).argmax()) for code in new)
 
     def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
         """Predict rows, each before it is learned."""
@@ -146,22 +146,22 @@ class LabelContestants:
 
     def arrow(self, targets: Vector, known: Any) -> Any:
         """Classes as a pyarrow array, null where not ``known``."""
-        places = np.where(known, targets, 0).astype(np.int64)
-        return pa.array(list(self.places)).take(pa.array(places, mask=None if known.all() else ~known))
+        codes = np.where(known, targets, 0).astype(np.int64)
+        return pa.array(list(self.codes)).take(pa.array(codes, mask=None if known.all() else ~known))
 
     def shown(self, target: float) -> str:
         """The name of a class."""
-        label = list(self.places)[int(target)]
-        return f"{label:g}" if isinstance(label, float) else str(label)
+        name = list(self.codes)[int(target)]
+        return f"{name:g}" if isinstance(name, float) else str(name)
 
     def state(self) -> State:
         """All that the next row needs."""
         parts = nested.put("model", self.model.state()) | nested.put("rungs", self.rungs.state())
-        return parts | {"last": self.last, "places": json.dumps(list(self.places))}
+        return parts | {"last": self.last, "places": json.dumps(list(self.codes))}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self.places = {label: place for place, label in enumerate(json.loads(saved["places"]))}
+        self.codes = {name: code for code, name in enumerate(json.loads(saved["places"]))}
         self.model.load_state(nested.take("model", saved))
         self.rungs.grow(self.model.classes)
         self.rungs.load_state(nested.take("rungs", saved))
@@ -175,8 +175,8 @@ def _said(chances: Matrix) -> Said:
 
 def _figures(losses: Vector, squares: Vector, said: Vector, targets: Vector) -> Matrix:
     """Log losses, Brier scores, and what was predicted and true among the first classes."""
-    places = np.arange(float(COUNTED))
-    return np.column_stack([losses, squares, said[:, None] == places, targets[:, None] == places])
+    codes = np.arange(float(COUNTED))
+    return np.column_stack([losses, squares, said[:, None] == codes, targets[:, None] == codes])
 
 
 def _majority(counts: Vector, labels: Any) -> Any:

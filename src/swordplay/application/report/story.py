@@ -1,0 +1,28 @@
+"""The report of a run, of one series or of many."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from swordplay.application.report.keys import write_keys
+from swordplay.application.report.page import Section
+from swordplay.application.report.track import write_track
+from swordplay.application.tracking.figures import AnyStory
+from swordplay.application.tracking.keyed_story import KeyedStory
+
+
+def write_story(story: AnyStory, path: str | os.PathLike[str], *, command: str = "", more: Sequence[Section] = ()) -> None:
+    """Write the report of a run as one HTML file, all or nothing.
+
+    Parameters
+    ----------
+    story, path, command
+        As for ``write_track`` and ``write_keys``.
+    more
+        Further sections; there are none in the report of many keys.
+    """
+    if isinstance(story, KeyedStory):
+        write_keys(story, path, command=command)
+    else:
+        write_track(story, path, command=command, more=more)

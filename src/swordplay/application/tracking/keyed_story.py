@@ -1,0 +1,139 @@
+"""What a run over many keys has to tell, and how it is put together from the runs of the keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+import numpy as np
+
+from swordplay.application.tracking.contestants import BEST_STEP, LEARNER, NO_CHANGE
+from swordplay.application.tracking.story import Column, RunStory
+from swordplay.application.tracking.telling import common
+from swordplay.data.encoding.plans import Plan
+
+if TYPE_CHECKING:
+    from swordplay.application.tracking.keyed import KeyedTracker
+
+NOTES = {
+    "number": "as it is",
+    "truth": "1 and 0",
+    "category": "one column for each category that the key has",
+    "date": "day of the week, day of the year",
+    "date and time": "hour of the day, day of the week, day of the year",
+}
+"""What is made of columns, by kind."""
+FEWEST_ROWS = 10
+"""Predicted rows of a key before it may be called the best or the worst."""
+NAMED = 5
+"""Keys that are named as best, as worst, as largest."""
+LITTLE = 50
+"""Rows of the median key below which there is little to learn a model of its own from."""
+
+Key = tuple[Any, ...]
+"""Values of the key's columns, None where missing."""
+
+
+class KeyLine(NamedTuple):
+    """How one key went."""
+
+    key: Key
+    rows: int
+    """Rows that were predicted and then learned."""
+    errors: Mapping[str, float]
+    """Of the learner and the baselines."""
+
+    @property
+    def name(self) -> str:
+        """The key for people."""
+        return ", ".join("(missing)" if one is None else f"{one:g}" if isinstance(one, float) else str(one) for one in self.key)
+
+    @property
+    def ratio(self) -> float:
+        """The learner's error in units of that of no change: below 1 it is better; 1 where neither erred."""
+        ours, theirs = self.errors[LEARNER], self.errors[NO_CHANGE]
+        return ours / theirs if theirs > 0.0 else math.inf if ours > 0.0 else 1.0
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KeyedStory(RunStory):
+    """What a run over many keys has to tell: made at its end, read by ``report.keys``."""
+
+    key: tuple[str, ...]
+    """Names of the columns that tell the keys apart."""
+    keys: int
+    """How many keys there are."""
+    ahead: int
+    """How many of those with a prediction have a smaller error than no change."""
+    best: tuple[KeyLine, ...]
+    """Keys that do best beside no change (classes: with fewest mistakes), best first; of those with ten predicted rows."""
+    worst: tuple[KeyLine, ...]
+    """Those that do worst, worst first; none that is among the best."""
+    largest: tuple[KeyLine, ...]
+    """Those with most rows; none where all keys have the same number."""
+
+    @property
+    def named(self) -> dict[str, tuple[KeyLine, ...]]:
+        """The keys to be shown, by what they are; the largest ones only where best and worst are not all there are."""
+        largest = self.largest if self.keys > len(self.best) + len(self.worst) else ()
+        lists = {"best": self.best, "worst": self.worst, "largest": largest}
+        return {title: lines for title, lines in lists.items() if lines}
+
+
+def lines(tracker: KeyedTracker) -> list[KeyLine]:
+    """How every key went that has a prediction."""
+    found = ((key, one.recorder.rows, one.errors()[0]) for key, one in tracker.trackers.items())
+    return [KeyLine(key, rows, _without_best_step(errors)) for key, rows, errors in found if rows]
+
+
+def errors(tracker: KeyedTracker) -> dict[str, float]:
+    """RMSE or share of mistakes over the rows of all keys."""
+    rows = sum(one.recorder.rows for one in tracker.trackers.values())
+    if not rows:
+        return {}
+    every = [_without_best_step(one.recorder.totals()[0]) for one in tracker.trackers.values()]
+    means = {name: math.fsum(totals[name] for totals in every) / rows for name in every[0]}
+    return {n: math.sqrt(m) for n, m in means.items()} if tracker.task == "regression" else means
+
+
+def story(tracker: KeyedTracker, source: str, refused: int, seconds: float) -> KeyedStory:
+    """All that a report needs (see ``Tracker.story``)."""
+    facts = common(tracker, source, refused, seconds)
+    found, regression = lines(tracker), tracker.task == "regression"
+    judged = [line for line in found if line.rows >= FEWEST_ROWS]
+    ranked = sorted(judged, key=lambda line: line.ratio if regression else line.errors[LEARNER])
+    best = ranked[: min(NAMED, (len(ranked) + 1) // 2)]
+    return KeyedStory(
+        **facts,
+        rows=sum(line.rows for line in found),
+        errors=errors(tracker),
+        columns=tuple(_column(one) for one in tracker.plans),
+        key=tracker.settings.key,
+        keys=len(tracker.trackers),
+        ahead=sum(line.errors[LEARNER] < line.errors[NO_CHANGE] for line in found),
+        best=tuple(best),
+        worst=tuple(ranked[len(best) :][: -NAMED - 1 : -1]),
+        largest=tuple(sorted(found, key=lambda line: -line.rows)[:NAMED]) if len({line.rows for line in found}) > 1 else (),
+        remarks=(*(remark.text for remark in tracker.remarks()), *_little(found)),
+    )
+
+
+def _little(lines: list[KeyLine]) -> tuple[str, ...]:
+    """A remark where most keys have few rows."""
+    middle = float(np.median([line.rows for line in lines])) if lines else LITTLE
+    if middle >= LITTLE:
+        return ()
+    return (f"The median key has {middle:.0f} predicted rows: little data for a model each.",)
+
+
+def _without_best_step(errors: Mapping[str, float]) -> dict[str, float]:
+    """The learner and the baselines: a step size chosen anew for each key is no rival."""
+    return {name: error for name, error in errors.items() if name != BEST_STEP}
+
+
+def _column(one: Plan) -> Column:
+    note = f"left out: {one.why}" if one.kind == "left out" else NOTES[one.kind]
+    return Column(one.name, one.kind.removesuffix(" and time"), note)

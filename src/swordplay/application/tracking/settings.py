@@ -1,0 +1,62 @@
+"""What a user says about a table before it is tracked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from swordplay.application.tracking.ordered import AS_IT_IS, Order
+from swordplay.application.tracking.story import Task
+from swordplay.data.tables.reading import ReadOptions
+from swordplay.estimators.model import LossName
+
+
+class Settings(NamedTuple):
+    """What a user may say about a table; all but the target may be left unsaid."""
+
+    target: str
+    task: Task | None = None
+    lags: int = 0
+    """How many of the last targets join the columns."""
+    features: tuple[str, ...] | None = None
+    """Columns to use; all unless given."""
+    drop: tuple[str, ...] = ()
+    """Columns not to use."""
+    loss: LossName = "squared"
+    """Of a regression: ``"squared"`` or ``"huber"``."""
+    key: tuple[str, ...] = ()
+    """Columns whose values name series: each has a model, baselines and lags of its own."""
+    types: Mapping[str, str] | None = None
+    """What columns are, by name (see ``tables.open_table``); recognised unless given."""
+    missing: tuple[str, ...] = ()
+    """Further texts that stand for nothing."""
+    header: bool | None = None
+    """Whether CSV begins with names; recognised unless given."""
+    id: tuple[str, ...] | None = None
+    """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
+
+    @property
+    def read(self) -> tuple[str, ...] | None:
+        """The only columns to be read beside the target; None for all."""
+        return None if self.features is None else (*self.features, *self.key, *(self.id or ()))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Columns that need not be read."""
+        return tuple(name for name in self.drop if name not in (*self.key, *(self.id or ())))
+
+    def reading(
+        self, order: Order = AS_IT_IS, *, format: str | None = None, encoding: str = "utf-8", on_bad: str = "stop"
+    ) -> ReadOptions:
+        """How a table is to be read so that these columns are there, and the one to sort by."""
+        return {
+            "format": format,
+            "target": self.target,
+            "drop": order.unwanted(self.unread),
+            "keep": order.wanted(self.read),
+            "on_bad": on_bad,
+            "encoding": encoding,
+            "types": self.types,
+            "missing": self.missing,
+            "header": self.header,
+        }

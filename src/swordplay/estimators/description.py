@@ -1,0 +1,59 @@
+"""What the saved state of an estimator holds, for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from swordplay.base import nested
+from swordplay.base.checkpoint.facts import Facts, Names, entries
+from swordplay.engine import layout
+from swordplay.engine.layout import LIVE
+
+MOST_MODELS = 12
+"""Models whose step sizes are told."""
+
+
+def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
+    """Parameters, columns and pace of an estimator's state; None if it is no estimator's."""
+    if not any(name.startswith("parameter.") for name in state):
+        return None
+    parameters = [f"{name} = {value}" for name, value in nested.take("parameter", state).items()]
+    facts: Facts = {"what": "an estimator", "parameters": parameters}
+    if "columns" not in state and not any(name.startswith("model.") for name in state):
+        return facts | {"rows": 0}
+    if "names" in state:
+        facts["columns"] = Names(str(name) for name in json.loads(state["names"]))
+    elif "columns" in state:
+        facts["columns"] = int(state["columns"])
+    return facts | models_described(nested.take("model", state))
+
+
+def models_described(state: Mapping[str, Any]) -> Facts:
+    """Rounds and step sizes of one model, or of the model of each class."""
+    if "engine.live" in state:
+        return engine_described(nested.take("engine", state))
+    each = [engine_described(nested.take(f"{k}.engine", state)) for k in range(len(state)) if f"{k}.engine.live" in state]
+    if not each:
+        return {"entries": entries(state)}
+    steps = ", ".join(str(one["effective step size"]) for one in each[:MOST_MODELS])
+    return {"models": len(each), "rounds": each[0]["rounds"], "experts": each[0]["experts"], "effective step size": steps}
+
+
+def engine_described(state: Mapping[str, Any]) -> Facts:
+    """Rounds, experts and pace of an engine's own arrays."""
+    experts = int(state["live"][LIVE.experts])
+    steps, weights = (state["rows"][row, :experts] for row in (layout.STEP, layout.WEIGHT))
+    return {
+        "rounds": int(state["live"][LIVE.rounds]),
+        "experts": experts,
+        "effective step size": f"{np.exp(weights @ np.log(steps)):.3g}",
+    }
+
+
+def engine_alone(kind: str, state: Mapping[str, Any]) -> Facts | None:
+    """The same of a state that an engine saved by itself; None if it is another's."""
+    return {"what": "an engine's own arrays", **engine_described(state)} if {"coords", "rows", "live"} <= state.keys() else None
