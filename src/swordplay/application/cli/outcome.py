@@ -12,7 +12,7 @@ from rich.text import Text
 
 from swordplay.application.cli import keys
 from swordplay.application.cli.words import LONGEST_NAME, counted, printable
-from swordplay.application.report.words import near, step
+from swordplay.application.report.words import near, number, step
 from swordplay.application.tracking import Outcome, Story, figures
 from swordplay.application.tracking.contestants import LEARNER
 from swordplay.application.tracking.figures import AnyStory, verdict_of
@@ -95,8 +95,8 @@ def _lines(outcome: Outcome, story: AnyStory) -> list[str]:
 
 def _interval_words(found: Intervals) -> str:
     """Coverage beside its level, and the mean width."""
-    wide = "" if found.mean_width is None else f", {near(found.mean_width)} wide on average"
-    return f"Intervals held {found.coverage:.1%} of the truths ({found.level:.4g} asked for){wide}."
+    wide = "" if found.mean_width is None else f", {number(found.mean_width)} wide on average"
+    return f"Intervals held {100.0 * found.coverage:.1f} % of the truths, {100.0 * found.level:g} % asked for{wide}."
 
 
 def as_json(outcome: Outcome, story: AnyStory, files: Mapping[str, str]) -> str:

@@ -49,7 +49,8 @@ class Page:
     def learned(self, rows: NDArray[np.intp]) -> Learned:
         """What a tally wants to know of some rows."""
         said, truth, chance = self.predictions[rows], self.targets[rows], self.probabilities[rows]
-        return Learned(self.numbers[rows], said, truth, chance, self.times[rows])
+        lower, upper = np.where(np.isfinite(self.bounds[rows]), self.bounds[rows], np.nan).T
+        return Learned(self.numbers[rows], said, truth, chance, self.times[rows], lower, upper)
 
     def score(self, first: int, played: Played) -> NDArray[np.intp]:
         """Predictions and what they cost; returns the rows that were learned."""
