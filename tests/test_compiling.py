@@ -49,15 +49,21 @@ def test_a_kernel_depends_on_every_file_that_its_own_imports(file):
 def test_the_kernels_are_where_they_were_looked_for():
     names = {str(file.relative_to(PACKAGE)) for file in WITH_KERNELS}
     assert {"engine/rounds.py", "engine/ladder.py", "spark/kernel.py", "data/tables/quotes.py"} <= names
-    assert "regret/hindsight/chain_kernels.py" in names
-    for file in set(FILES) - {PACKAGE / "compiling.py"}:
+    assert "theory/regret/hindsight/chain_kernels.py" in names
+    for file in set(FILES) - {PACKAGE / "base" / "compiling.py"}:
         assert "numba.njit" not in file.read_text(encoding="utf-8"), f"{file} compiles by itself"
 
 
 def test_constants_from_other_rooms_count_and_rooms_that_nothing_is_taken_from_do_not():
     found = {str(file.relative_to(PACKAGE)) for file in compiling.sources(PACKAGE / "engine" / "rounds.py")}
-    assert {"rates.py", "metas/optimism.py", "metas/hedge.py", "engine/layout.py", "compiling.py"} <= found
-    assert not {"__init__.py", "game.py", "learners/sword.py", "engine/driver.py"} & found
+    assert {
+        "parts/rates.py",
+        "parts/metas/optimism.py",
+        "parts/metas/hedge.py",
+        "engine/layout.py",
+        "base/compiling.py",
+    } <= found
+    assert not {"__init__.py", "theory/game.py", "parts/learners/sword.py", "engine/driver.py"} & found
 
 
 def test_imports_are_absolute_so_that_they_can_be_followed():
@@ -107,9 +113,9 @@ def test_a_changed_constant_reaches_the_machine_code_on_disk(tmp_path):
     package = copied(tmp_path)
     (package / "probe.py").write_text(KERNEL, encoding="utf-8")
     assert fresh(package, ASK) == [2e-12, 0]
-    changed(package / "game.py", "The repeated game,", "The game, repeated,")  # nothing of it can be frozen
+    changed(package / "theory" / "game.py", "The repeated game,", "The game, repeated,")  # nothing of it can be frozen
     assert fresh(package, ASK) == [2e-12, 1]
-    changed(package / "rates.py", "TIE = 1e-12", "TIE = 1e-3")
+    changed(package / "parts" / "rates.py", "TIE = 1e-12", "TIE = 1e-3")
     assert fresh(package, ASK) == [2e-3, 0]
 
 
@@ -132,8 +138,8 @@ def test_the_engine_follows_the_readable_learner_when_a_constant_changes(tmp_pat
     package = copied(tmp_path)
     before, compiled = fresh(package, PLAY)
     assert compiled == pytest.approx(before, abs=1e-10)
-    changed(package / "rates.py", "TIE = 1e-12", "TIE = 0.9")  # nearly every pair of guesses ties now
-    changed(package / "metas" / "optimism.py", "TIED = 0.5", "TIED = 1.0")
+    changed(package / "parts" / "rates.py", "TIE = 1e-12", "TIE = 0.9")  # nearly every pair of guesses ties now
+    changed(package / "parts" / "metas" / "optimism.py", "TIED = 0.5", "TIED = 1.0")
     after, compiled = fresh(package, PLAY)
     assert after != pytest.approx(before, abs=1e-3)
     assert compiled == pytest.approx(after, abs=1e-10)

@@ -6,7 +6,8 @@ import pytest
 import swordplay as sp
 from swordplay.base.types import Setting
 from swordplay.parts import rates
-from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
+from swordplay.parts.domains.shrunken import Shrunken
+from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts, OptimisticExperts
 from swordplay.parts.streams import drift
 from swordplay.theory.conformance import check_domain, check_expert, check_learner, check_loss, check_meta, check_weighing
 
@@ -42,9 +43,35 @@ EXPERTS = {
     "OEGD": lambda domain: OEGDExperts(domain, Constant([0.01, 0.1, 1.0])),
     "OGD, adaptive": lambda domain: OGDExperts(domain, AdaGradNorm(domain.diameter)),
     "OEGD, adaptive": lambda domain: OEGDExperts(domain, AdaGradNorm(domain.diameter)),
+    "optimistic": lambda domain: OptimisticExperts(domain, Constant([0.01, 0.1, 1.0])),
+    "optimistic, adaptive": lambda domain: OptimisticExperts(domain, AdaGradNorm(domain.diameter)),
 }
 TOLD = {"horizon": 40, "gradient_bound": 5.0, "smoothness": 3.0}
-SINGLES = {"OGD": lambda domain: sp.OGD(domain, 0.1), "OEGD": lambda domain: sp.OEGD(domain, 0.1)}
+SINGLES = {
+    "OGD": lambda domain: sp.OGD(domain, 0.1),
+    "OEGD": lambda domain: sp.OEGD(domain, 0.1),
+    "OptimisticOGD": sp.OptimisticOGD,
+    "OMGD": lambda domain: sp.OMGD(domain, strong_convexity=1.0, smoothness=3.0),
+    "RestartedOGD": lambda domain: sp.RestartedOGD(domain, horizon=40, gradient_bound=5.0, every=7),
+    "MildOGD": lambda domain: sp.MildOGD(domain, horizon=40, gradient_bound=5.0, delay=1.5),
+    "OneProjection of Ader": lambda domain: sp.OneProjection(
+        domain, lambda ball: sp.Ader(ball, horizon=40, gradient_bound=5.0)
+    ),
+    "OneProjection of Sword": lambda domain: sp.OneProjection(domain, sp.Sword),
+    "SAOL": lambda domain: sp.SAOL(domain, gradient_bound=5.0),
+    "CBCE": lambda domain: sp.CBCE(domain, gradient_bound=5.0),
+    "SACS": lambda domain: sp.SACS(domain, gradient_bound=5.0),
+    "MetaGrad": lambda domain: sp.MetaGrad(domain, horizon=40, gradient_bound=5.0),
+    "MetaGrad, diagonal": lambda domain: sp.MetaGrad(domain, horizon=40, gradient_bound=5.0, diagonal=True),
+}
+BANDITS = {
+    "PBGD, one point": lambda domain: sp.PBGD(domain, horizon=40, gradient_bound=5.0, value_bound=50.0, points=1),
+    "PBGD, two points": lambda domain: sp.PBGD(domain, horizon=40, gradient_bound=5.0),
+}
+FORECASTERS = {
+    "Arrows": lambda domain: sp.Arrows(domain, noise=0.1, horizon=40),
+    "Aligator": sp.Aligator,
+}
 METAS = {
     "Ader": lambda domain: sp.Ader(domain, horizon=40, gradient_bound=5.0),
     "SwordVar": lambda domain: sp.SwordVar(domain, **TOLD),
@@ -54,6 +81,7 @@ METAS = {
     "SwordBest, doubling": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Doubling()),
     "SwordBest, fixed": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Fixed(0.2), optimism_rate=2.0),
     "Sword": sp.Sword,
+    "AderTrueLosses": lambda domain: sp.AderTrueLosses(domain, horizon=40, gradient_bound=5.0),
     "SwordPlusPlus": lambda domain: sp.SwordPlusPlus(domain, **TOLD),
     "SwordSmall, Squint": lambda domain: sp.SwordSmall(domain, **TOLD, meta=sp.metas.Squint()),
     "SwordBest, Adapt-ML-Prod": lambda domain: sp.SwordBest(domain, **TOLD, meta=sp.metas.AdaptMLProd()),
@@ -95,6 +123,25 @@ def test_experts(experts, domain):
 @pytest.mark.parametrize("learner", SINGLES.values(), ids=SINGLES.keys())
 def test_single_learners(learner, domain):
     check_learner(learner, domain)
+
+
+@pytest.mark.parametrize("domain", [sp.Ball(1), sp.Ball(3, 2.0, [1.0, -5.0, 0.3]), sp.Box([0.0, 5.0], [1.0, 9.0])], ids=repr)
+@pytest.mark.parametrize("learner", BANDITS.values(), ids=BANDITS.keys())
+def test_bandits(learner, domain):
+    check_learner(learner, domain)
+
+
+@every_domain
+@pytest.mark.parametrize("learner", FORECASTERS.values(), ids=FORECASTERS.keys())
+def test_forecasters(learner, domain):
+    rng = np.random.default_rng(0)
+    targets = domain.center + domain.diameter * rng.normal(size=(40, domain.dim)) * (np.arange(40) > 20)[:, None]
+    check_learner(learner, domain, [sp.QuadraticLoss(np.eye(domain.dim), y, 0.5 * float(y @ y)) for y in targets])
+
+
+@pytest.mark.parametrize("domain", [Shrunken(sp.Ball(2, 3.0, [1.0, 0.0]), 0.7), Shrunken(sp.Simplex(4), 0.5)], ids=repr)
+def test_shrunken_domains(domain):
+    check_domain(domain)
 
 
 @every_domain

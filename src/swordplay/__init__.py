@@ -16,7 +16,30 @@ from swordplay.base.earlier import install as _install_earlier_names
 from swordplay.base.types import Domain, Learner, Loss, Stream
 from swordplay.parts import metas, pools, rates, streams
 from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordPlusPlus, SwordSmall, SwordVar
+from swordplay.parts.learners import (
+    CBCE,
+    OEGD,
+    OGD,
+    OMGD,
+    PBGD,
+    SACS,
+    SAOL,
+    Ader,
+    AderTrueLosses,
+    Aligator,
+    Arrows,
+    MetaGrad,
+    MildOGD,
+    OneProjection,
+    OptimisticOGD,
+    RestartedOGD,
+    Sword,
+    SwordAgeless,
+    SwordBest,
+    SwordPlusPlus,
+    SwordSmall,
+    SwordVar,
+)
 from swordplay.parts.losses import FunctionLoss, HuberLoss, LogisticLoss, PinballLoss, QuadraticLoss, SquaredLoss, WeightedLoss
 from swordplay.parts.streams import LinearStream, PlantedStream
 from swordplay.theory.game import Round, play, rounds
@@ -27,9 +50,11 @@ from swordplay.theory.regret import (
     comparator_loss,
     empirical_gradient_variation,
     function_variation,
+    gradient_bound,
     gradient_variation,
     hindsight,
     path_length,
+    smoothness,
     squared_gradients,
     squared_path_length,
 )
@@ -39,9 +64,17 @@ __version__ = "0.1.0"
 _install_earlier_names()
 
 __all__ = [
+    "CBCE",
     "OEGD",
     "OGD",
+    "OMGD",
+    "PBGD",
+    "SACS",
+    "SAOL",
     "Ader",
+    "AderTrueLosses",
+    "Aligator",
+    "Arrows",
     "Ball",
     "Box",
     "Domain",
@@ -52,10 +85,15 @@ __all__ = [
     "LinearStream",
     "LogisticLoss",
     "Loss",
+    "MetaGrad",
+    "MildOGD",
+    "OneProjection",
+    "OptimisticOGD",
     "PinballLoss",
     "PlantedStream",
     "QuadraticLoss",
     "Quantity",
+    "RestartedOGD",
     "Round",
     "Simplex",
     "SquaredLoss",
@@ -73,6 +111,7 @@ __all__ = [
     "empirical_gradient_variation",
     "engine",
     "function_variation",
+    "gradient_bound",
     "gradient_variation",
     "hindsight",
     "metas",
@@ -81,6 +120,7 @@ __all__ = [
     "pools",
     "rates",
     "rounds",
+    "smoothness",
     "squared_gradients",
     "squared_path_length",
     "streams",

@@ -19,7 +19,6 @@ import numpy as np
 import swordplay as sp
 from swordplay.base import checkpoint
 from swordplay.base.types import State
-from swordplay.engine.layout import LIVE
 
 EVERY = 50
 DIM = 4
@@ -106,9 +105,8 @@ class Compiled:
 
     @staticmethod
     def essence(state: State) -> State:
-        """Less the columns that are kept free for experts to come: how many these are is no part of the game."""
-        experts = int(state["live"][LIVE.experts])
-        return {**state, "rows": state["rows"][:, :experts], "coords": state["coords"][:, :experts]}
+        """All of it: columns that are kept free for experts to come are not saved."""
+        return state
 
     def play(self, features: np.ndarray, target: float) -> float:
         prediction = self.model.predict(features)

@@ -11,6 +11,7 @@ from swordplay import sklearn
 from swordplay.base import checkpoint
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.state import Range, require
+from swordplay.engine.layout import LIVE
 
 QUICK, DEEP, CHUNK = 660, 1_000_000, 500
 """Changes in all, and of each kind in one process."""
@@ -52,10 +53,10 @@ def test_the_message_names_file_field_and_value(tmp_path):
 
 @pytest.mark.parametrize(
     ("place", "value"),
-    [(sp.engine.layout.LIVE.experts, 10_000.0), (sp.engine.layout.LIVE.experts, 27.5), (sp.engine.layout.LIVE.rounds, -1.0)],
+    [(LIVE.rounds, -1.0), (LIVE.rounds, 2.5), (LIVE.trust, 1.5), (LIVE.last_norm, -1.0)],
 )
 def test_numbers_of_the_engine(place, value, tmp_path):
-    refused(fitted(), tmp_path / "x", **{"model.engine.live": (place, value)})
+    refused(fitted(), tmp_path / "x", **{"model.engine.round": (place, value)})
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import scipy.sparse
 
 import swordplay as sp
 from engine.duels import Duel, gap, state_gaps
-from swordplay.engine.layout import COEFFICIENT, CUMULATIVE, LAST, NORM, SCALE
+from swordplay.engine.layout import EXPERT, VECTOR
 from tolerances import LAZY_NORM, SETTLED, TWIN, WEIGHT_SUM
 
 DIM, PART = 3, 100_000
@@ -62,10 +62,10 @@ def healthy(learner: Any) -> None:
     for name, values in learner.state().items():
         assert np.isfinite(values).all(), name
     n = memory.experts
-    rows, last = memory.rows[:, :n], memory.vectors[LAST]
-    base = rows[SCALE] * (memory.coords[:, :n] + np.multiply.outer(last, rows[COEFFICIENT]))
+    numbers, last = memory.numbers[:, :n], memory.vectors[VECTOR.last]
+    base = numbers[EXPERT.scale] * (memory.coords[:, :n] + np.multiply.outer(last, numbers[EXPERT.coefficient]))
     norms = np.einsum("ji,ji->i", base, base)
-    np.testing.assert_allclose(rows[NORM], norms, rtol=0, atol=LAZY_NORM * radius**2)
+    np.testing.assert_allclose(numbers[EXPERT.norm], norms, rtol=0, atol=LAZY_NORM * radius**2)
     assert (np.sqrt(norms) <= radius * (1 + LAZY_NORM)).all()
     assert (np.linalg.norm(learner.points - learner.domain.center, axis=1) <= radius * (1 + LAZY_NORM)).all()
     assert learner.domain.contains(learner.decision)
@@ -196,4 +196,4 @@ def test_cumulative_losses_stay_near_their_smallest(learner: str) -> None:
     sp.play(made, sp.LinearStream(rows, targets + 10.0), engine="compiled")  # every round costs everyone
     memory = made.keeper.memory
     one_round = 13.5 * made.domain.diameter  # |<g, x>| of any round
-    assert abs(memory.rows[CUMULATIVE, : memory.experts].min()) <= one_round
+    assert abs(memory.numbers[EXPERT.cumulative, : memory.experts].min()) <= one_round

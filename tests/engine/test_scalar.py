@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.engine import meta, scalar
+from swordplay.engine import rates, scalar
 from swordplay.engine.layout import HUBER, LOGISTIC, SQUARED
 from swordplay.parts.metas import optimism
 from tolerances import FADING, LAST_BIT, ROUNDING
@@ -82,7 +82,7 @@ def test_logistic_slopes_are_slopes(target: float) -> None:
 def test_trust_is_the_readable_one(kappa: float) -> None:
     for difference in (0.0, 1e-20, -1e-20, 1e-13, 1e-11, -1e-11, 0.5, -0.5, 40.0, -40.0, 1e4, -1e4):
         expected = optimism.trust(kappa, difference, 1.0)
-        assert meta.trust(kappa, difference, 1.0) == pytest.approx(expected, rel=ROUNDING, abs=1e-300)
+        assert rates.trust(kappa, difference, 1.0) == pytest.approx(expected, rel=ROUNDING, abs=1e-300)
 
 
 def explicit(now: float, before: float, a: np.ndarray, b: np.ndarray) -> float:

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from swordplay.estimators.class_rows import ClassRows
+from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
 from tolerances import DRIVEN
 
@@ -106,7 +106,7 @@ def test_a_copy_goes_its_own_way(copied):
 def test_classes_row_by_row(classes):
     rows, _ = stream("logistic")
     labels = np.random.default_rng(1).integers(classes, size=ROWS)
-    whole, single = (ClassRows(lambda: LinearModel(DIM, loss="logistic"), classes) for _ in range(2))
+    whole, single = (OneModelPerClass(lambda: LinearModel(DIM, loss="logistic"), classes) for _ in range(2))
     whole.predict_then_learn(rows, labels)
     for row, label in zip(rows, labels.tolist(), strict=True):
         single.learn_row(row, label)
@@ -115,7 +115,7 @@ def test_classes_row_by_row(classes):
 
 
 def test_scores_of_any_size_are_probabilities():
-    model = ClassRows(lambda: LinearModel(1, loss="logistic", radius=1e6, standardize=False), 2)
+    model = OneModelPerClass(lambda: LinearModel(1, loss="logistic", radius=1e6, standardize=False), 2)
     rows = np.array([[1.0], [-1.0]] * 30)
     model.predict_then_learn(rows, (rows[:, 0] > 0).astype(int))
     for size in (1.0, 1e3, 1e50):

@@ -88,7 +88,7 @@ MUTANTS = [
         ("2 * V + math.log(2))", "2 * V)"),
     ),
     *_in(
-        "theory/regret/bounds.py",
+        "theory/regret/single_bounds.py",
         (f"{IN_NUMBERS}::test_ogd", f"{IN_NUMBERS}::test_oegd"),
         ("eta * L * F) / (1 - eta * L)", "eta * L * F)"),
         ("eta * G**2 * T / 2", "eta * G**2 * T"),
@@ -98,17 +98,17 @@ MUTANTS = [
         ("return D**2 + 2 * D * P", "return D**2 + D * P"),
     ),
     *_in(
-        "theory/regret/bounds.py",
+        "theory/regret/single_bounds.py",
         (f"{IN_NUMBERS}::test_oegd_is_infinite_where_the_step_is_too_long",),
         ("if eta * L <= 0.25", "if eta * L <= 0.5"),
     ),
     *_in(
-        "pools.py",
+        "parts/pools.py",
         (f"{DEFAULTS}::test_a_pool_that_is_just_long_enough",),
         ("G**2 * T / (2 * D**2 * L**2)", "G**2 * T / (D**2 * L**2)"),
     ),
     *_in(
-        "pools.py",
+        "parts/pools.py",
         (f"{DEFAULTS}::test_pools", f"{DEFAULTS}::test_ader"),
         ("(8 * G**2 * T)", "(4 * G**2 * T)"),
         ("D / (16 * L * G * T)", "D / (8 * L * G * T)"),
@@ -221,7 +221,7 @@ MUTANTS = [
         ('"step_sizes": steps, ', ""),
     ),
     *_in(
-        "settings.py",
+        "base/settings.py",
         (LOADING,),
         ('saved.keys() | present.keys() if "learner" in saved else saved.keys()', "saved.keys() & present.keys()"),
         ('saved.keys() | present.keys() if "learner" in saved else saved.keys()', "saved.keys() | present.keys()"),
@@ -229,7 +229,7 @@ MUTANTS = [
         ("return np.array_equal(one, other)", "return np.shape(one) == np.shape(other)"),
     ),
     *_in(
-        "rates.py",
+        "parts/rates.py",
         (LOADING,),
         ('for name in ("cap", "offset", "factor", "floor", "memory")', 'for name in ("cap", "offset", "factor", "floor")'),
         ('for name in ("cap", "offset", "factor", "floor", "memory")', 'for name in ("cap", "factor", "floor", "memory")'),
@@ -277,7 +277,7 @@ MUTANTS = [
         ("prior[-1] = 1.0 / experts", "prior[-1] *= 1.0"),
     ),
     *_in(
-        "rates.py",
+        "parts/rates.py",
         (RATES, f"{DEFAULTS}::test_rates_unless_told_otherwise"),
         ("factor: float = 0.5", "factor: float = 1.0"),
         ("TIE = 1e-12", "TIE = 1e-9"),
@@ -311,5 +311,9 @@ MUTANTS = [
         ("    os.fsync(file.fileno())\n", ""),
         ("    sync_folder(target)\n", ""),
     ),
-    *_in("sweeps.py", (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",), ("            os.fsync(book.fileno())\n", "")),
+    *_in(
+        "theory/sweeps.py",
+        (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",),
+        ("            os.fsync(book.fileno())\n", ""),
+    ),
 ]

@@ -5,14 +5,17 @@ Every error names the argument, the value received and the remedy.
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from swordplay.base.types import Array, Domain, Gradient, Learner, Loss, Vector
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 SMALLEST_SIZE, LARGEST_SIZE = 1e-100, 1e100
 """Sizes of domains: their squares, times squared gradients, are still numbers."""
@@ -245,6 +248,54 @@ def gradient_of(loss: Any) -> Gradient:
         return answer
 
     return ask
+
+
+def values_of(loss: Any) -> Gradient:
+    """The values of a loss at points of shape ``(..., d)``, refusing an answer of the wrong shape or one that is not finite."""
+    value = getattr(loss, "value", None)
+    if not callable(value):
+        raise not_a_loss(loss)
+
+    def ask(where: Array) -> Array:
+        view = where.view()
+        view.flags.writeable = False
+        raw = value(view)
+        try:
+            answer = np.array(raw, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"loss.value must return numbers, got {shown(raw)}. Return one value per point.") from None
+        if answer.shape != where.shape[:-1]:
+            raise ValueError(
+                f"loss.value returned shape {answer.shape} for points of shape {where.shape}. "
+                "It must return one value per point."
+            )
+        if not (np.abs(answer) <= LARGEST_GRADIENT).all():
+            require_finite("loss.value's answer", answer)
+            raise ValueError(f"loss.value's answer must not pass {LARGEST_GRADIENT:g}. Rescale the loss.")
+        return answer
+
+    return ask
+
+
+def representable(function: F) -> F:
+    """Let a function of numbers refuse, in words, those that no double can carry through its formula.
+
+    Each number may be fine by itself; squared and multiplied with the others it may overflow, or vanish in a denominator.
+    """
+
+    @functools.wraps(function)
+    def watched(*given: Any, **named: Any) -> Any:
+        try:
+            return function(*given, **named)
+        except (OverflowError, ZeroDivisionError):
+            numbers_ = {name: value for name, value in named.items() if isinstance(value, numbers.Real)}
+            told = ", ".join(f"{name}={shown(value, 24)}" for name, value in numbers_.items())
+            raise ValueError(
+                f"{function.__qualname__.removesuffix('.__init__')}({told}) leaves the range of doubles: these numbers are too "
+                "large or too small together. Choose other units, such as losses divided by their usual size."
+            ) from None
+
+    return watched  # type: ignore[return-value]
 
 
 def rate(name: str, value: Any, default: Any) -> Any:

@@ -13,13 +13,14 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Matrix, State
-from swordplay.engine.recipe import NotCompilable
+from swordplay.engine.recipe import LARGEST_EXPLICIT, NotCompilable
+from swordplay.engine.saved import describe, is_state
 from swordplay.parts.metas import Parts
 
 if TYPE_CHECKING:
     from swordplay.engine.driver import Engine
 
-__all__ = ["Assembled", "NotCompilable", "online", "play_many", "twin"]
+__all__ = ["LARGEST_EXPLICIT", "Assembled", "NotCompilable", "describe", "is_state", "online", "play_many", "twin"]
 
 
 @runtime_checkable

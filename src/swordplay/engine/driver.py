@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -11,21 +10,24 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.guard import Guarded
-from swordplay.base.types import Matrix, State, Vector
-from swordplay.engine import layout
-from swordplay.engine.layout import CONFIG, LIVE
+from swordplay.base.types import Matrix, Vector
+from swordplay.engine import inputs, readable, saved
+from swordplay.engine.facts import Facts
+from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR
 from swordplay.engine.memory import Memory
+from swordplay.engine.patience import patiently
 from swordplay.engine.recipe import NotCompilable, recipe
+from swordplay.engine.sanity import require_sane
 from swordplay.parts.metas import Parts
 
 CHUNK = 1 << 14
 """Rows per compiled call: a few milliseconds, so that Ctrl-C and progress are prompt."""
 CHUNK_NUMBERS = 1 << 21
 """Entries per chunk of wide rows, for the same reason."""
-PATIENCE = 0.7
-"""Seconds after which a call that is still compiling says so."""
 
-_called: set[str] = set()
+
+NOTHING: Matrix = np.empty((0, 1))
+"""Where neither decisions nor weights are kept."""
 
 
 class Played(NamedTuple):
@@ -37,7 +39,7 @@ class Played(NamedTuple):
     weights: list[Vector] | None
 
 
-class Engine(Guarded):
+class Engine(Facts, Guarded):
     """The compiled twin of a learner for losses of a linear prediction.
 
     Parameters
@@ -67,7 +69,7 @@ class Engine(Guarded):
         self.dim = parts.domain.dim
         self.memory = Memory(recipe(parts, loss, threshold, dtype), dtype)
         if state is not None:
-            self.memory.load(state)
+            readable.load(self.memory, state)
         self._predict: Callable[..., float] | None = None
         self._learn: Callable[..., float] | None = None
         self._room = 0
@@ -94,39 +96,43 @@ class Engine(Guarded):
                 "Ask sp.engine.online(learner) for the one that it has now."
             )
 
-    @property
-    def rounds(self) -> int:
-        """How many rounds were played."""
-        return self.memory.rounds
+    def load_compact_state(
+        self, state: Mapping[str, Any], reach: float | None = None, also: Mapping[str, float] | None = None
+    ) -> None:
+        """Go on from the numbers of an engine of the same make; on an error nothing changes.
 
-    @property
-    def decision(self) -> Vector:
-        """x_t of the coming round, shape ``(d,)``; formed when asked for."""
-        return self.memory.decision()
-
-    @property
-    def weights(self) -> Vector:
-        """p_t of the coming round, in the readable learner's order."""
-        return np.asarray(self.memory.rows[layout.WEIGHT, self.memory.order])
-
-    def state(self) -> State:
-        """The readable learner's state."""
-        return self.memory.state()
-
-    def compact_state(self) -> State:
-        """The engine's own arrays, for a continuation that is the same bit by bit."""
-        return self.memory.compact_state()
-
-    def load_compact_state(self, saved: Mapping[str, Any], reach: float | None = None) -> None:
-        """Go on from the arrays of an engine of the same make; points may lie as far out as ``reach``, if that is given."""
-        self.memory.load_compact_state(saved, reach)
+        Parameters
+        ----------
+        state
+            What :meth:`compact_state` gave, of this version or an earlier one.
+        reach
+            How far out points may lie, if farther than the domain's own size (see ``sanity``).
+        also
+            Settings that may differ, and the value that they then have: it is taken over.
+        """
+        memory = self.memory
+        numbers = saved.read(state, memory.coords.dtype)
+        taken = saved.require_make(memory, numbers, also or {})
+        require_sane(memory.recipe, memory.vectors[[VECTOR.center, VECTOR.upper]], numbers, reach)
+        for name, value in taken.items():
+            memory.config[CONFIG._fields.index(name)] = value
+        saved.write(memory, numbers)
         self._predict = self._learn = None
 
-    def widen(self, dim: int) -> None:
-        """Make room for more features; their coefficients start at 0."""
-        self.memory.widen(dim)
+    def widen(self, dim: int, last: int = 0) -> None:
+        """Make room for more features; their coefficients start at 0. The ``last`` ones stay behind the new ones."""
+        self.memory.widen(dim, last)
         self.dim = dim
         self._predict = self._learn = None
+
+    def play_row(self, features: Matrix, target: Vector, schedule: Matrix, prediction: Vector, loss: Vector) -> bool:
+        """Play one row on a ball, all arrays at hand and known to be right: what :meth:`play` does, without its checks.
+
+        ``features`` and ``schedule`` have one row, the others one number; the last two are written. False if the row would
+        overflow, and then nothing has changed.
+        """
+        arrays = self.memory.arrays
+        return bool(self._kernels.play_dense(*arrays, features, target, schedule, prediction, loss, NOTHING, NOTHING))
 
     def play(
         self,
@@ -159,7 +165,7 @@ class Engine(Guarded):
         """
         self._require_held()
         if not checked:
-            features, targets = self._clean(features, targets)
+            features, targets = inputs.rows(features, targets, self.dim, self.loss)
         count = len(targets)
         predictions, losses = np.empty(count), np.empty(count)
         decisions = np.empty((count if keep_decisions else 0, self.dim))
@@ -169,11 +175,11 @@ class Engine(Guarded):
             self.memory.live[LIVE.weight] = 1.0
         elif schedule.shape != (count, 3):
             raise ValueError(f"schedule must have shape ({count}, 3), got {schedule.shape}: weight, threshold, radius.")
-        size = max(1, min(CHUNK, CHUNK_NUMBERS // self.dim)) if not _is_sparse(features) else CHUNK
+        size = max(1, min(CHUNK, CHUNK_NUMBERS // self.dim)) if not inputs.is_sparse(features) else CHUNK
         for first in range(0, count, size):
             rows = slice(first, min(first + size, count))
             self.memory.reserve_rounds(rows.stop - first)
-            kept = np.zeros((rows.stop - first if keep_weights else 0, self.memory.rows.shape[1]))
+            kept = np.zeros((rows.stop - first if keep_weights else 0, self.memory.numbers.shape[1]))
             done = self._chunk(features, rows, targets, plan, predictions, losses, decisions, kept)
             if kept_weights is not None:
                 kept_weights.extend(self._readable_weights(kept[:done]))
@@ -185,22 +191,6 @@ class Engine(Guarded):
             if progress is not None:
                 progress(rows.stop)
         return Played(predictions, losses, decisions if keep_decisions else None, kept_weights)
-
-    def _clean(self, features: Any, targets: Any) -> tuple[Any, Vector]:
-        """Rows and targets that fit, or an error before anything is learned."""
-        if hasattr(features, "tocsr"):
-            arguments.require_inside("features", features)
-            features = features.tocsr()  # the kernels know no other format
-        rows: Any = features if _is_sparse(features) else arguments.unmasked("features", features)
-        goals = arguments.array("targets", targets, ndim=1)
-        if rows.shape != (len(goals), self.dim):
-            raise ValueError(f"features must have shape ({len(goals)}, {self.dim}), got {rows.shape}. Give one row per target.")
-        if _is_sparse(rows):
-            arguments.require_inside("features", rows)
-        arguments.array("features", rows.data if _is_sparse(rows) else rows)
-        if self.loss == "logistic" and not np.isin(goals, (0.0, 1.0)).all():
-            raise ValueError("targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1.")
-        return rows, goals
 
     def _chunk(
         self,
@@ -216,7 +206,7 @@ class Engine(Guarded):
         """One compiled call."""
         outputs = (np.ascontiguousarray(schedule[rows]), predictions[rows], losses[rows], decisions[rows], kept)
         wanted = np.require(targets[rows], dtype=np.float64, requirements=["C", "W"])
-        if not _is_sparse(features):
+        if not inputs.is_sparse(features):
             part = np.require(features[rows], dtype=np.float64, requirements=["C", "W"])
             kernel = self._kernels.play_dense if self.memory.recipe.on_ball else self._kernels.play_points
             return int(patiently(kernel, *self.memory.arrays, part, wanted, *outputs))
@@ -227,7 +217,7 @@ class Engine(Guarded):
         self._flush_for_sparse()
         values = np.ascontiguousarray(part.data, dtype=np.float64)
         indices, starts = part.indices.astype(np.int64), part.indptr.astype(np.int64)
-        last = np.flatnonzero(self.memory.vectors[layout.LAST])
+        last = np.flatnonzero(self.memory.vectors[VECTOR.last])
         done = patiently(self._kernels.play_sparse, *self.memory.arrays, values, indices, starts, last, wanted, *outputs)
         return int(done)
 
@@ -235,10 +225,10 @@ class Engine(Guarded):
         """Sparse rounds expect nothing pending, and a refresh that costs no more than the rounds between two of them."""
         memory = self.memory
         memory.config[CONFIG.refresh] = max(memory.config[CONFIG.refresh], 8 * self.dim)
-        pending = memory.rows[layout.COEFFICIENT]
+        pending = memory.numbers[EXPERT.coefficient]
         if pending.any():
-            touched = np.flatnonzero(memory.vectors[layout.LAST])
-            memory.coords[touched] += np.multiply.outer(memory.vectors[layout.LAST, touched], pending)
+            touched = np.flatnonzero(memory.vectors[VECTOR.last])
+            memory.coords[touched] += np.multiply.outer(memory.vectors[VECTOR.last, touched], pending)
             pending[:] = 0.0
 
     def _readable_weights(self, kept: Matrix) -> list[Vector]:
@@ -250,10 +240,10 @@ class Engine(Guarded):
 
     def predict(self, features: Any) -> float:
         """<a, x_t>: the prediction for a row of shape ``(d,)``."""
-        row = self._row(features)
+        row = inputs.row(features, self.dim)
         kernel = self._predict or self._prepare_single()[0]
         memory = self.memory  # its arrays may have been replaced since the last call
-        answer = kernel(memory.coords, memory.rows, memory.vectors, memory.live, memory.config, row)
+        answer = kernel(memory.coords, memory.numbers, memory.vectors, memory.live, memory.config, row)
         if answer - answer != 0.0:
             arguments.vector("features", features, self.dim)
             raise ValueError("features are too large: their prediction overflows. Rescale them.")
@@ -261,29 +251,17 @@ class Engine(Guarded):
 
     def learn(self, features: Any, target: float) -> float:
         """Learn from a row of shape ``(d,)`` and its target; returns the loss of its prediction."""
-        row = self._row(features)
+        row = inputs.row(features, self.dim)
         kernel = self._learn
         if kernel is None or self.memory.live[LIVE.rounds] >= self._room:
             kernel = self._prepare_single()[1]
         memory = self.memory
-        target = self._target(target)
-        loss = kernel(memory.coords, memory.rows, memory.vectors, memory.live, memory.config, row, target)
+        target = inputs.target(target, self.loss)
+        loss = kernel(memory.coords, memory.numbers, memory.vectors, memory.live, memory.config, row, target)
         if loss != loss:
             arguments.vector("features", features, self.dim)
             raise ValueError(f"features or target ({target}) are too large: the loss overflows. Rescale them.")
         return loss
-
-    def _row(self, features: Any) -> Vector:
-        if type(features) is np.ndarray and features.dtype == np.float64 and features.shape == (self.dim,):
-            return features if features.flags.carray else features.copy()
-        return arguments.vector("features", features, self.dim)
-
-    def _target(self, target: Any) -> float:
-        if type(target) is not float or target - target != 0.0:
-            target = arguments.real("target", float(target) if isinstance(target, bool | np.bool_) else target)
-        if self.loss == "logistic" and target not in (0.0, 1.0):
-            raise ValueError(f"target must be 0 or 1 for the logistic loss, got {target}. Encode the two labels as 0 and 1.")
-        return target  # type: ignore[no-any-return]
 
     def _prepare_single(self) -> tuple[Callable[..., float], Callable[..., float]]:
         """Room for the experts of many rounds to come, and the kernels at hand."""
@@ -295,23 +273,3 @@ class Engine(Guarded):
         self._room = self.memory.rounds + ahead if self.memory.config[CONFIG.grows] else sys.maxsize
         self._predict, self._learn = self._kernels.predict_one, self._kernels.learn_one
         return self._predict, self._learn
-
-
-def patiently(kernel: Callable[..., Any], *arguments_: Any) -> Any:
-    """Call a kernel; if it takes long because it is being compiled, say so on a terminal."""
-    name = getattr(kernel, "__qualname__", repr(kernel))
-    if name in _called or sys.stderr is None or not sys.stderr.isatty():  # None if it was closed (2>&-)
-        return kernel(*arguments_)
-    _called.add(name)
-    message = "swordplay: compiling the engine (once; kept on disk for the next time) ..."
-    timer = threading.Timer(PATIENCE, print, args=(message,), kwargs={"file": sys.stderr, "flush": True})
-    timer.daemon = True
-    timer.start()
-    try:
-        return kernel(*arguments_)
-    finally:
-        timer.cancel()
-
-
-def _is_sparse(features: Any) -> bool:
-    return hasattr(features, "indptr")

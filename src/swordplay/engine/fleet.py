@@ -12,8 +12,9 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Array, Matrix
-from swordplay.engine import layout
-from swordplay.engine.driver import Engine, patiently
+from swordplay.engine.driver import Engine
+from swordplay.engine.memory import zeros
+from swordplay.engine.patience import patiently
 from swordplay.engine.recipe import NotCompilable
 
 CHUNK = 4096
@@ -94,12 +95,12 @@ class Fleet:
 
         for memory in self._memories:
             memory.reserve_rounds(targets.shape[1])
-        widest = max(memory.rows.shape[1] for memory in self._memories)
+        widest = max(memory.numbers.shape[1] for memory in self._memories)
         for memory in self._memories:
             memory.reserve(widest)
         self._bind()
         played = np.zeros(len(self._memories), dtype=np.int64)
-        arrays = (self._coords, self._rows, self._vectors, self._live, self._memories[0].config)
+        arrays = (self._coords, self._numbers, self._vectors, self._live, self._memories[0].config)
         rest = (features, targets, predictions, losses, played)
         patiently(rounds.play_fleet, *arrays, *rest, 0, 0)  # compiles once, before the workers start
         jobs = [pool.submit(rounds.play_fleet, *arrays, *rest, first, stop) for first, stop in pairwise(edges)]
@@ -115,14 +116,14 @@ class Fleet:
     def _bind(self) -> None:
         """One block for all learners, of which each keeps its own slice."""
         memories = self._memories
-        if self._bound and all(memory.rows is mine for memory, mine in zip(memories, self._bound, strict=True)):
+        if self._bound and all(memory.numbers is mine for memory, mine in zip(memories, self._bound, strict=True)):
             return
-        self._coords = layout.zeros((len(memories), *memories[0].coords.shape), memories[0].coords.dtype)
-        self._rows = layout.zeros((len(memories), *memories[0].rows.shape))
+        self._coords = zeros((len(memories), *memories[0].coords.shape), memories[0].coords.dtype)
+        self._numbers = zeros((len(memories), *memories[0].numbers.shape))
         self._vectors = np.stack([memory.vectors for memory in memories])
         self._live = np.stack([memory.live for memory in memories])
         for k, memory in enumerate(memories):
-            self._coords[k], self._rows[k] = memory.coords, memory.rows
-            memory.coords, memory.rows, memory.vectors = self._coords[k], self._rows[k], self._vectors[k]
+            self._coords[k], self._numbers[k] = memory.coords, memory.numbers
+            memory.coords, memory.numbers, memory.vectors = self._coords[k], self._numbers[k], self._vectors[k]
             memory.live = self._live[k]
-        self._bound = [memory.rows for memory in memories]
+        self._bound = [memory.numbers for memory in memories]

@@ -10,7 +10,7 @@ from typing import Any
 
 from swordplay.base.compiling import expert_loop, kernel, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.ball import add_scaled
+from swordplay.engine.blocks import add_scaled
 from swordplay.engine.layout import HUBER, LOGISTIC
 from swordplay.engine.scalar import slope
 

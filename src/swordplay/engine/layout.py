@@ -1,66 +1,185 @@
-"""How a learner lies in memory: five arrays of doubles.
+"""How a learner lies in memory: five arrays of doubles, and the table of every number in them.
 
-======== ============== =====================================================================================
-array    shape          what
-======== ============== =====================================================================================
-coords   ``(d, C)``     base points of the experts, a column each; on a ball relative to its centre and unscaled
-rows     ``(ROWS, C)``  numbers of each expert, a row per kind of number (the constants below)
-vectors  ``(4, d)``     centre (or lower corner), last features, features under way, upper corner
-live     ``(LIVE,)``    numbers that change each round
-config   ``(CONFIG,)``  numbers that never change
-======== ============== =====================================================================================
+======== ================ ===================================================================================
+array    shape            what
+======== ================ ===================================================================================
+coords   ``(d, C)``       base points of the experts, a column each; on a ball relative to its centre and unscaled
+numbers  ``(EXPERT, C)``  numbers of each expert, a row per kind of number (``EXPERT``)
+vectors  ``(VECTOR, d)``  rows of d coordinates (``VECTOR``)
+live     ``(LIVE,)``      numbers that change each round (``LIVE``)
+config   ``(CONFIG,)``    settings, of which a schedule may change some (``CONFIG``)
+======== ================ ===================================================================================
 
 C is the number of experts, padded to whole vector registers: every loop over experts runs over whole blocks and leaves no
 rest. A padded column is a copy of the last expert that has no prior, so that it changes no sum and no extreme. There are few
 arrays because each one costs a tenth of a microsecond whenever Python calls a kernel, and they hold plain doubles because
 anything else costs more.
+
+Each number is declared once, in the classes below: its name, its array, what becomes of it when a learner is saved, and its
+name in the readable state. The places that kernels use, saved states (``saved``), the records of Spark and the way to the
+readable state (``readable``) follow from that. Places may change from one version to the next; names stay.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
-import numpy as np
 
-# The meta's view of each expert.
-STEP = 0  # step size, or the multiplier c of an adaptive one
-EXTRA = 1  # 1 for extra-gradient experts, 0 for gradient descent
-LOG_PRIOR = 2
-WEIGHT = 3  # p_t
-CUMULATIVE = 4  # sum of losses, up to a number common to all
-GUESS = 5  # m_t
-# The expert's own memory.
-ENERGY = 6  # sum of squared surprises
-REPLAY = 7  # M_t = REPLAY * last features
-LEAD = 8  # norm(x_t - xhat_t)^2
-ETA = 9  # step used in the last round; a constant step is always here
-# The certificate's sums.
-ADVANTAGE = 10
-DRIFT = 11
-INVERSE = 12
-GROWTH = 13
-LARGEST = 14
-# The ball's lazy coordinates: xhat = SCALE * (coords + COEFFICIENT * last features), x = ALPHA xhat - GAMMA * last features.
-SCALE = 15
-UNSCALE = 16  # 1 / SCALE
-COEFFICIENT = 17
-NORM = 18  # norm(xhat)^2
-ALPHA = 19
-GAMMA = 20
-# Scratch of the round under way.
-AT_BASE = 21  # <a, xhat_t>, then <a, xhat_{t+1}>
-PLAYED = 22  # <a, x_t>
-SLOPE = 23  # g_{t,i} = SLOPE * a
-AHEAD = 24  # <a, x_{t+1}>
-SCRATCH = 25
-ROWS = 26
+class Field(NamedTuple):
+    """What becomes of a number when its learner is saved."""
 
-CENTER = 0
-LAST = 1
-UNDER_WAY = 2
-UPPER = 3
-VECTORS = 4
+    kept: bool
+    """Whether a saved state holds it."""
+    when: str = ""
+    """Which learners need it to go on; all of them unless said."""
+    readable: str = ""
+    """Its name in the readable state, where it has one."""
+
+
+def kept(readable: str = "", when: str = "") -> Field:
+    """A number that is saved."""
+    return Field(True, when, readable)
+
+
+MADE = Field(False)
+"""Follows from the learner's parts and from the numbers that are saved: it is made again."""
+SCRATCH = Field(False)
+"""Written in each round before it is read."""
+
+PROOF = "proof"
+"""For certificates only: no prediction depends on it."""
+ADAPTIVE = "adaptive"
+"""For experts whose steps adapt."""
+GROWING = "growing"
+"""For pools that grow."""
+SCHEDULED = "scheduled"
+"""Brought by the schedule of each round, where there is one."""
+SHOWN = "shown"
+"""Not needed to go on: saved for whoever looks into a state."""
+
+
+class _Expert(NamedTuple):
+    """Numbers of each expert: rows of ``numbers``."""
+
+    weight: Annotated[int, kept("hedge.weights")]  # p_t
+    cumulative: Annotated[int, kept("hedge.cumulative")]  # sum of losses, up to a number common to all
+    guess: Annotated[int, kept("hedge.guesses")]  # m_t
+    replay: Annotated[int, kept()]  # M_t = replay * last features
+    # The ball's lazy coordinates: xhat = scale (coords + coefficient * last features), x = alpha xhat - gamma * last features.
+    alpha: Annotated[int, kept()]
+    gamma: Annotated[int, kept()]
+    scale: Annotated[int, kept()]
+    coefficient: Annotated[int, kept()]
+    norm: Annotated[int, kept()]  # norm(xhat)^2
+    energy: Annotated[int, kept(when=ADAPTIVE)]  # sum of squared surprises
+    log_prior: Annotated[int, kept("hedge.log_prior", when=GROWING)]
+    # The certificate's sums, and what they need.
+    lead: Annotated[int, kept(when=PROOF)]  # norm(x_t - xhat_t)^2
+    advantage: Annotated[int, kept("certificate.advantage", when=PROOF)]
+    drift: Annotated[int, kept("certificate.drift", when=PROOF)]
+    inverse: Annotated[int, kept("certificate.inverse_step", when=PROOF)]
+    growth: Annotated[int, kept("certificate.inverse_growth", when=PROOF)]
+    largest: Annotated[int, kept("certificate.inverse_largest", when=PROOF)]
+    step: Annotated[int, kept(when=SHOWN)]  # step size, or the multiplier c of an adaptive one
+    extra: Annotated[int, MADE]  # 1 for extra-gradient experts, 0 for gradient descent
+    eta: Annotated[int, MADE]  # step used in the last round; a constant step is always here
+    unscale: Annotated[int, MADE]  # 1 / scale
+    at_base: Annotated[int, SCRATCH]  # <a, xhat_t>, then <a, xhat_{t+1}>
+    played: Annotated[int, SCRATCH]  # <a, x_t>
+    slope: Annotated[int, SCRATCH]  # g_{t,i} = slope * a
+    ahead: Annotated[int, SCRATCH]  # <a, x_{t+1}>
+    scratch: Annotated[int, SCRATCH]
+
+
+class _Vector(NamedTuple):
+    """Rows of d coordinates: rows of ``vectors``."""
+
+    center: Annotated[int, MADE]  # of the domain, or its lower corner
+    upper: Annotated[int, MADE]  # its upper corner, where it has corners
+    last: Annotated[int, kept()]  # features of the last round
+    under_way: Annotated[int, SCRATCH]  # those that a prediction was made for
+
+
+class _Live(NamedTuple):
+    """Numbers that change each round: places in ``live``."""
+
+    rounds: Annotated[int, kept("rounds")]
+    last_norm: Annotated[int, kept()]  # squared norm of the last features
+    candidate: Annotated[int, kept()]  # replayed gradient = candidate * last features
+    difference: Annotated[int, kept("optimism.difference")]
+    magnitude: Annotated[int, kept("optimism.magnitude")]
+    trust: Annotated[int, kept("optimism.trust")]
+    total: Annotated[int, kept("hedge.rate.total")]
+    level: Annotated[int, kept("hedge.rate.level")]
+    rate: Annotated[int, kept("hedge.rate.value")]
+    smallest: Annotated[int, kept()]  # smallest cumulative loss, to be taken off all of them
+    refresh_at: Annotated[int, kept()]  # round after which the norms are recomputed
+    weight: Annotated[int, kept(when=SCHEDULED)]  # of the round's loss
+    experts: Annotated[int, MADE]  # columns in use
+    entropy: Annotated[int, MADE]  # ln(1 / smallest prior)
+    prepared: Annotated[int, SCRATCH]  # 1 if a prediction has left the products of its row below and in the scratch rows
+    norm: Annotated[int, SCRATCH]
+    cross: Annotated[int, SCRATCH]
+    turn: Annotated[int, SCRATCH]
+    gap: Annotated[int, SCRATCH]
+    offset: Annotated[int, SCRATCH]
+    prediction: Annotated[int, SCRATCH]
+
+
+class _Config(NamedTuple):
+    """Settings: places in ``config``. Those that are made tell learners of one make from others."""
+
+    loss: Annotated[int, MADE]
+    threshold: Annotated[int, kept(when=SCHEDULED)]  # of the Huber loss
+    domain: Annotated[int, MADE]  # where points are explicit: SIMPLEX or BOX
+    size: Annotated[int, kept(when=SCHEDULED)]  # radius of the ball, total of the simplex, farthest corner of the box
+    diameter: Annotated[int, kept(when=SCHEDULED)]
+    centered: Annotated[int, MADE]  # 1 if the ball's centre is not the origin
+    adaptive: Annotated[int, MADE]  # 1 if steps are c D / sqrt(energy)
+    shared: Annotated[int, MADE]  # 1 if all experts descend along the gradient at the decision
+    grows: Annotated[int, MADE]  # 1 if the fastest experts are forked as rounds go by
+    rate: Annotated[int, MADE]
+    cap: Annotated[int, MADE]
+    offset: Annotated[int, MADE]
+    factor: Annotated[int, MADE]
+    floor: Annotated[int, MADE]
+    optimism: Annotated[int, MADE]
+    kappa: Annotated[int, MADE]
+    refresh: Annotated[int, kept(when=SCHEDULED)]  # rounds between two recomputations of the norms
+    smallest_scale: Annotated[int, MADE]  # columns are rescaled before they get here
+    retention: Annotated[int, MADE]  # what is kept of the past losses from one round to the next
+    diameter_per_size: Annotated[int, MADE]  # 2 on a ball
+
+
+EXPERT = _Expert(*range(len(_Expert._fields)))
+"""Places in the array ``numbers``: ``numbers[EXPERT.weight]``."""
+VECTOR = _Vector(*range(len(_Vector._fields)))
+"""Places in the array ``vectors``: ``vectors[VECTOR.last]``."""
+LIVE = _Live(*range(len(_Live._fields)))
+"""Places in the array ``live``: ``live[LIVE.rate]``."""
+CONFIG = _Config(*range(len(_Config._fields)))
+"""Places in the array ``config``: ``config[CONFIG.size]``."""
+
+
+def fields(places: Any) -> dict[str, Field]:
+    """The declaration of every number of ``EXPERT``, ``VECTOR``, ``LIVE`` or ``CONFIG``, by name, in their order."""
+    hints = get_type_hints(type(places), include_extras=True)
+    return {name: hints[name].__metadata__[0] for name in places._fields}
+
+
+def kept_names(places: Any, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Names of the numbers that are saved, but for those that only certain learners need."""
+    return tuple(name for name, field in fields(places).items() if field.kept and field.when not in without)
+
+
+def readable_names(places: Any, room: str) -> dict[str, str]:
+    """Names in one part of the readable state, such as ``hedge``, and the numbers that they stand for."""
+    found = {field.readable: name for name, field in fields(places).items() if field.readable.startswith(f"{room}.")}
+    return {name.removeprefix(f"{room}."): number for name, number in found.items()}
+
+
+BLOCK = 8
+"""Experts per block: one vector register of 512 bits, two of 256."""
 
 SQUARED, LOGISTIC, HUBER = 0, 1, 2
 FIXED, SELF_CONFIDENT, DOUBLING = 0, 1, 2
@@ -68,75 +187,28 @@ NO_OPTIMISM, REPLAYED, LEARNED = 0, 1, 2
 SIMPLEX, BOX = 0, 1
 
 
-class _Config(NamedTuple):
-    loss: int = 0
-    threshold: int = 1  # of the Huber loss
-    domain: int = 2  # where points are explicit: SIMPLEX or BOX
-    size: int = 3  # radius of the ball, total of the simplex, farthest corner of the box
-    diameter: int = 4
-    centered: int = 5  # 1 if the ball's centre is not the origin
-    adaptive: int = 6  # 1 if steps are c D / sqrt(energy)
-    shared: int = 7  # 1 if all experts descend along the gradient at the decision
-    grows: int = 8  # 1 if the fastest experts are forked as rounds go by
-    rate: int = 9
-    cap: int = 10
-    offset: int = 11
-    factor: int = 12
-    floor: int = 13
-    optimism: int = 14
-    kappa: int = 15
-    refresh: int = 16  # rounds between two recomputations of the norms
-    smallest_scale: int = 17  # columns are rescaled before they get here
-    retention: int = 18  # what is kept of the past losses from one round to the next
-    diameter_per_size: int = 19  # 2 on a ball
+class Arrays(NamedTuple):
+    """The five arrays of one learner, as the parts of a kernel hand them on."""
+
+    coords: Any
+    numbers: Any
+    vectors: Any
+    live: Any
+    config: Any
 
 
-class _Live(NamedTuple):
-    rounds: int = 0
-    experts: int = 1  # columns in use
-    prepared: int = 2  # 1 if the round's products are in the scratch rows already
-    last_norm: int = 3  # squared norm of the last features
-    candidate: int = 4  # replayed gradient = candidate * last features
-    difference: int = 5
-    trust: int = 6
-    total: int = 7
-    level: int = 8
-    rate: int = 9
-    smallest: int = 10  # smallest cumulative loss, to be taken off all of them
-    norm: int = 11  # of the features under way: squared norm,
-    cross: int = 12  # product with the last ones,
-    turn: int = 13  # product with their difference from the last ones,
-    gap: int = 14  # squared distance from the last ones,
-    offset: int = 15  # product with the centre
-    prediction: int = 16  # product with the decision, less the offset
-    refresh_at: int = 17  # round after which the norms are recomputed
-    entropy: int = 18  # ln(1 / smallest prior)
-    magnitude: int = 19
-    weight: int = 20  # of the round under way
+class Products(NamedTuple):
+    """What the features a of a round have to do with those of the round before, a', and with the centre c."""
 
-
-CONFIG = _Config()
-"""Places in the array ``config``: ``config[CONFIG.size]``."""
-LIVE = _Live()
-"""Places in the array ``live``: ``live[LIVE.rate]``."""
-
-BLOCK = 8
-"""Experts per block: one vector register of 512 bits, two of 256."""
-
-
-CACHE_LINE = 64
-"""Bytes. A register that is loaded across two lines costs two loads, which wide learners feel."""
-
-
-def zeros(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
-    """An array of zeros that begins at a cache line, which numpy does not promise."""
-    kind = np.dtype(dtype)
-    size = math.prod(shape) * kind.itemsize
-    room = np.zeros(size + CACHE_LINE, dtype=np.uint8)
-    skip = -room.ctypes.data % CACHE_LINE
-    return room[skip : skip + size].view(kind).reshape(shape)
-
-
-def padded(experts: int) -> int:
-    """Columns to allocate for so many experts."""
-    return -(-experts // BLOCK) * BLOCK
+    norm: float
+    """norm(a)^2."""
+    last_norm: float
+    """norm(a')^2."""
+    cross: float
+    """<a, a'>."""
+    turn: float
+    """<a, a - a'>."""
+    gap: float
+    """norm(a - a')^2."""
+    offset: float
+    """<a, c>."""

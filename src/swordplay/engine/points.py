@@ -9,77 +9,75 @@ import math
 
 from swordplay.base.compiling import part
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.layout import (
-    AHEAD,
-    BOX,
-    CENTER,
-    CONFIG,
-    ENERGY,
-    ETA,
-    EXTRA,
-    LEAD,
-    LIVE,
-    PLAYED,
-    REPLAY,
-    SLOPE,
-    STEP,
-    UNDER_WAY,
-    UPPER,
-    WEIGHT,
-)
-from swordplay.engine.meta import adaptive_step, dot
+from swordplay.engine.blocks import dot
+from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
+from swordplay.engine.meta import adaptive_step
 from swordplay.engine.scalar import slope
 
 
 @part
-def predict(coords: Matrix, rows: Matrix, live: Vector, features: Vector) -> None:
-    """<a, x_i> and their weighted sum."""
+def predict(me: Arrays, of: Products, features: Vector) -> float:
+    """<a, x_i> of every expert; returns their weighted sum."""
+    coords, numbers = me.coords, me.numbers
     capacity = coords.shape[0] // 2
     prediction = 0.0
-    for i in range(rows.shape[1]):
-        rows[PLAYED, i] = dot(len(features), coords[capacity + i], features)
-        prediction += rows[WEIGHT, i] * rows[PLAYED, i]
-    live[LIVE.prediction] = prediction
+    for i in range(numbers.shape[1]):
+        numbers[EXPERT.played, i] = dot(len(features), coords[capacity + i], features)
+        prediction += numbers[EXPERT.weight, i] * numbers[EXPERT.played, i]
+    return prediction
 
 
 @part
-def move(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector, target: float) -> None:
-    """Both projected steps of every expert."""
-    for i in range(rows.shape[1]):
-        stride = rows[ETA, i] * rows[SLOPE, i] if rows[ETA, i] < math.inf else 0.0
-        base = coords[i]
+def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
+    """Both projected steps of every expert. Returns the smallest scale, as on a ball: there are none here."""
+    numbers = me.numbers
+    for i in range(numbers.shape[1]):
+        stride = numbers[EXPERT.eta, i] * numbers[EXPERT.slope, i] if numbers[EXPERT.eta, i] < math.inf else 0.0
+        base = me.coords[i]
         for j in range(len(features)):
             base[j] -= stride * features[j]
-        project(base, vectors, config)
-    for i in range(rows.shape[1]):
-        look_ahead(coords, rows, vectors, i, live, config, features, target)
+        project(base, me.vectors, me.config)
+    for i in range(numbers.shape[1]):
+        look_ahead(me, i, features, target)
+    return math.inf
 
 
 @part
-def look_ahead(
-    coords: Matrix, rows: Matrix, vectors: Matrix, i: int, live: Vector, config: Vector, features: Vector, target: float
-) -> None:
+def fork(me: Arrays, of: Products, features: Vector, target: float) -> None:
+    """Put the two experts that have just joined, and the padding behind them, where the fastest of their kind are."""
+    coords, columns, experts = me.coords, me.numbers.shape[1], int(me.live[LIVE.experts])
+    for j in range(len(features)):
+        coords[experts - 2, j] = coords[experts - 4, j]
+        for row in range(experts - 1, columns):
+            coords[row, j] = coords[experts - 3, j]
+    for child in range(experts - 2, columns):
+        look_ahead(me, child, features, target)
+
+
+@part
+def look_ahead(me: Arrays, i: int, features: Vector, target: float) -> None:
     """x = Proj[xhat - eta m a] of expert i; gradient descent stays at xhat."""
+    coords, numbers, config = me.coords, me.numbers, me.config
     base, point = coords[i], coords[coords.shape[0] // 2 + i]
     replay = 0.0
-    if rows[EXTRA, i] == 1.0:
-        replay = live[LIVE.weight] * slope(
+    if numbers[EXPERT.extra, i] == 1.0:
+        replay = me.live[LIVE.weight] * slope(
             int(config[CONFIG.loss]), config[CONFIG.threshold], dot(len(features), base, features), target
         )
-    rows[REPLAY, i] = replay
-    eta = rows[STEP, i]
+    numbers[EXPERT.replay, i] = replay
+    eta = numbers[EXPERT.step, i]
     if config[CONFIG.adaptive] == 1.0:
-        eta = adaptive_step(rows[STEP, i], config[CONFIG.diameter], rows[ENERGY, i])
+        eta = adaptive_step(numbers[EXPERT.step, i], config[CONFIG.diameter], numbers[EXPERT.energy, i])
     stride = eta * replay if eta < math.inf else 0.0
     for j in range(len(features)):
         point[j] = base[j] - stride * features[j]
     if stride != 0.0:
-        project(point, vectors, config)
+        project(point, me.vectors, config)
     lead = 0.0
     for j in range(len(features)):
         lead += (point[j] - base[j]) * (point[j] - base[j])
-    rows[LEAD, i] = lead
-    rows[AHEAD, i] = dot(len(features), point, features)
+    numbers[EXPERT.lead, i] = lead
+    numbers[EXPERT.ahead, i] = dot(len(features), point, features)
 
 
 @part
@@ -87,13 +85,13 @@ def project(point: Vector, vectors: Matrix, config: Vector) -> None:
     """The nearest point of the domain, in place."""
     if config[CONFIG.domain] == BOX:
         for j in range(len(point)):
-            point[j] = min(max(point[j], vectors[CENTER, j]), vectors[UPPER, j])
+            point[j] = min(max(point[j], vectors[VECTOR.center, j]), vectors[VECTOR.upper, j])
         return
     # max{x - theta, 0}, theta from the k largest coordinates for the largest k that leaves them all positive.
     highest = -math.inf
     for j in range(len(point)):
         highest = max(highest, point[j])
-    descending = vectors[UNDER_WAY]  # scratch: rows are not prepared ahead where points are written out
+    descending = vectors[VECTOR.under_way]  # scratch: rows are not prepared ahead where points are written out
     for j in range(len(point)):
         descending[j] = point[j] - highest
     sort_descending(descending)
@@ -118,10 +116,20 @@ def sort_descending(values: Vector) -> None:
 
 
 @part
-def decide(coords: Matrix, rows: Matrix, experts: int, decision: Vector) -> None:
+def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
+    """The features become the last ones."""
+    last = me.vectors[VECTOR.last]
+    for j in range(len(features)):
+        last[j] = features[j]
+    me.live[LIVE.last_norm] = of.norm
+
+
+@part
+def decide(me: Arrays, decision: Vector) -> None:
     """x_t = sum of p_i x_i."""
+    coords = me.coords
     capacity = coords.shape[0] // 2
     for j in range(len(decision)):
         decision[j] = 0.0
-        for i in range(experts):
-            decision[j] += rows[WEIGHT, i] * coords[capacity + i, j]
+        for i in range(int(me.live[LIVE.experts])):
+            decision[j] += me.numbers[EXPERT.weight, i] * coords[capacity + i, j]

@@ -6,22 +6,22 @@ from typing import Any
 
 from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.layout import ALPHA, CENTER, COEFFICIENT, GAMMA, LAST, LIVE, SCALE, WEIGHT
+from swordplay.engine.layout import EXPERT, LIVE, VECTOR
 from swordplay.engine.scaling import scale_row
 
 
 @part
-def decide_aside(coords: Any, rows: Matrix, vectors: Matrix, live: Vector, share: Vector, decision: Vector) -> None:
+def decide_aside(coords: Any, numbers: Matrix, vectors: Matrix, live: Vector, share: Vector, decision: Vector) -> None:
     """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a'), with scratch of the caller's instead of the learner's."""
     experts = int(live[LIVE.experts])
     pending = 0.0
     for i in range(experts):
-        share[i] = rows[WEIGHT, i] * rows[ALPHA, i] * rows[SCALE, i]
+        share[i] = numbers[EXPERT.weight, i] * numbers[EXPERT.alpha, i] * numbers[EXPERT.scale, i]
     # A loop of its own: where a loop also stores, the order of its sum may depend on where the arrays lie in memory.
     for i in range(experts):
-        pending += share[i] * rows[COEFFICIENT, i] - rows[WEIGHT, i] * rows[GAMMA, i]
+        pending += share[i] * numbers[EXPERT.coefficient, i] - numbers[EXPERT.weight, i] * numbers[EXPERT.gamma, i]
     for j in range(coords.shape[0]):
-        coordinate = vectors[CENTER, j] + pending * vectors[LAST, j]
+        coordinate = vectors[VECTOR.center, j] + pending * vectors[VECTOR.last, j]
         for i in range(experts):
             coordinate += share[i] * coords[j, i]
         decision[j] = coordinate
@@ -30,26 +30,36 @@ def decide_aside(coords: Any, rows: Matrix, vectors: Matrix, live: Vector, share
 @kernel
 def predict_rows(
     coords: Any,
-    rows: Matrix,
-    vectors: Matrix,
-    live: Vector,
+    numbers: Any,
+    vectors: Any,
+    live: Matrix,
     raw: Matrix,
     centers: Vector,
     spreads: Vector,
     clip: float,
     share: Vector,
-    decision: Vector,
+    decisions: Matrix,
     scaled: Vector,
-    answer: Vector,
+    answer: Matrix,
 ) -> None:
-    """<scaled row, x_t> on a ball for raw rows of shape ``(T, d)``: one row gets the same bits alone and among others.
+    """<scaled row, x_t> of every learner of a stack for raw rows of shape ``(T, d)``: a row gets the same bits alone.
 
-    ``share`` ``(C,)``, ``decision`` and ``scaled`` (as long as a scaled row) are scratch; ``answer`` has shape ``(T,)``.
+    ``share`` ``(C,)``, ``decisions`` ``(H, w)`` and ``scaled`` ``(w,)``, as long as a scaled row, are scratch; ``answer`` has
+    shape ``(T, H)``.
     """
-    decide_aside(coords, rows, vectors, live, share, decision)
+    heads = len(decisions)
+    for h in range(heads):
+        decide_aside(coords[h][: len(scaled)], numbers[h], vectors[h], live[h], share, decisions[h])
     for t in range(len(raw)):
         scale_row(raw[t], centers, spreads, clip, scaled)
-        total = 0.0
-        for j in range(len(decision)):
-            total += scaled[j] * decision[j]
-        answer[t] = total
+        for h in range(heads):
+            answer[t, h] = product(scaled, decisions[h])
+
+
+@part
+def product(one: Vector, other: Vector) -> float:
+    """<one, other>."""
+    total = 0.0
+    for j in range(len(other)):
+        total += one[j] * other[j]
+    return total

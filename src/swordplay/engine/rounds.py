@@ -1,7 +1,7 @@
-"""Whole rounds: the kernels that Python calls.
+"""The round, and the kernels that Python calls to play some.
 
-Each returns how many rounds it played. Fewer than it was given means that the next one would have overflowed; that round
-has changed nothing.
+A kernel returns how many rounds it played. Fewer than it was given means that the next one would have overflowed; that
+round has changed nothing.
 """
 
 from __future__ import annotations
@@ -11,21 +11,73 @@ from typing import Any
 
 from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine import ball, points
-from swordplay.engine.layout import CONFIG, ETA, LAST, LIVE, LOG_PRIOR, ROWS, STEP, WEIGHT
-from swordplay.engine.meta import judge, look_back, weigh
+from swordplay.engine import ball, ball_sparse, ball_steps, foresight, points
+from swordplay.engine.ball_sparse import Entries
+from swordplay.engine.growth import fork_numbers, is_growing
+from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
+from swordplay.engine.meta import judge
+from swordplay.engine.rates import look_back
 from swordplay.engine.scalar import phi
+from swordplay.engine.weights import weigh
 
 LARGEST_SQUARE = 1e150
 """A squared gradient beyond this could overflow once steps multiply it; losses of that size are mistakes."""
 
 
+def make_round(measure: Any, predict: Any, move: Any, fork: Any, keep: Any) -> Any:
+    """The round of one kind of points and features: the only place where the order of its parts is written.
+
+    Parameters
+    ----------
+    measure
+        ``(me, features) -> Products``.
+    predict
+        ``(me, products, features)`` -> the weighted sum of <a, x_i>, less the centre's.
+    move
+        ``(me, products, features, target)`` -> the smallest scale: both steps of every expert.
+    fork
+        The same arguments: points for experts that have just joined.
+    keep
+        ``(me, products, features, smallest scale)``: make these features the last ones.
+    """
+
+    @part
+    def play_round(me: Arrays, features: Any, target: float) -> tuple[bool, float, float]:
+        """Whether the round was played, its prediction and its loss."""
+        live, config = me.live, me.config
+        of = measure(me, features)
+        if overflows(me, of, target):
+            return False, math.nan, math.nan
+        centered = predict(me, of, features)
+        prediction = centered + of.offset
+        loss = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], prediction, target)
+        h = judge(me, of, centered, target)
+        smallest = move(me, of, features, target)
+        live[LIVE.rounds] += 1.0
+        while is_growing(live, config):
+            fork_numbers(me.numbers, live)
+            fork(me, of, features, target)
+        look_back(live, config, of, h)
+        weigh(me, of, target)
+        live[LIVE.prepared] = 0.0
+        keep(me, of, features, smallest)
+        return True, prediction, loss
+
+    return play_round
+
+
 @part
-def overflows(live: Vector, config: Vector, target: float) -> bool:
+def overflows(me: Arrays, of: Products, target: float) -> bool:
     """Whether some expert's squared gradient could pass what double precision can hold (or is NaN)."""
-    reach = abs(target) + abs(live[LIVE.offset]) + config[CONFIG.size] * math.sqrt(live[LIVE.norm])
-    gradient = live[LIVE.weight] * reach
-    return not (gradient * gradient * live[LIVE.norm] < LARGEST_SQUARE and live[LIVE.norm] < LARGEST_SQUARE)
+    reach = abs(target) + abs(of.offset) + me.config[CONFIG.size] * math.sqrt(of.norm)
+    gradient = me.live[LIVE.weight] * reach
+    return not (gradient * gradient * of.norm < LARGEST_SQUARE and of.norm < LARGEST_SQUARE)
+
+
+dense_round = make_round(ball.measure, ball.predict, ball_steps.move, ball_steps.fork, ball.keep)
+sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, ball_steps.move, ball_steps.fork, ball_sparse.keep)
+points_round = make_round(ball.measure, points.predict, points.move, points.fork, points.keep)
+foreseen_round = make_round(foresight.measure, foresight.predict, ball_steps.move, ball_steps.fork, ball.keep)
 
 
 @part
@@ -39,78 +91,17 @@ def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
 
 
 @part
-def is_growing(live: Vector, config: Vector) -> bool:
-    """Whether the fastest multiplier is too slow for a comparator that moved in every round."""
-    # 4 ** (n - 1) = 2 ** (experts - 2), as there are two experts for every multiplier.
-    return bool(config[CONFIG.grows] == 1.0 and 1.0 + 2.0 * live[LIVE.rounds] > 2.0 ** (live[LIVE.experts] - 2.0))
-
-
-@part
-def fork_numbers(rows: Matrix, live: Vector) -> None:
-    """Copy the last expert of either kind, double the copies' multipliers and share the weight by the new priors.
-
-    Columns take turns: extra-gradient, descent, extra-gradient, ... so that a fork appends two columns.
-    """
-    experts = int(live[LIVE.experts])
-    count = experts // 2
-    for kind in range(2):
-        parent, child = experts - 2 + kind, experts + kind
-        for row in range(ROWS):
-            rows[row, child] = rows[row, parent]
-        rows[STEP, child] = 2.0 * rows[STEP, parent]
-        rows[ETA, child] = 2.0 * rows[ETA, parent]
-        # The last prior 1/n splits into 1/(n (n + 1)) and 1/(n + 1), half of each for either kind.
-        rows[LOG_PRIOR, parent] = -math.log(2.0 * count * (count + 1.0))
-        rows[LOG_PRIOR, child] = -math.log(2.0 * (count + 1.0))
-        rows[WEIGHT, child] = rows[WEIGHT, parent] * (count / (count + 1.0))
-        rows[WEIGHT, parent] /= count + 1.0
-    for column in range(experts + 2, rows.shape[1]):
-        for row in range(ROWS):
-            rows[row, column] = rows[row, experts + 1]
-        rows[LOG_PRIOR, column], rows[WEIGHT, column] = -math.inf, 0.0
-    live[LIVE.experts] = experts + 2.0
-    live[LIVE.entropy] = math.log(2.0 * count * (count + 1.0))  # the smallest prior is the parent's
-
-
-@part
-def end_on_ball(coords: Matrix, rows: Matrix, live: Vector, config: Vector, target: float) -> float:
-    """The part of a round after the prediction, for products that are in place. Returns the smallest scale."""
-    h = judge(rows, live, config, target)
-    smallest = ball.move(rows, live, config, target)
-    live[LIVE.rounds] += 1.0
-    while is_growing(live, config):
-        fork_numbers(rows, live)
-        experts = int(live[LIVE.experts])
-        for j in range(coords.shape[0]):
-            coords[j, experts - 2] = coords[j, experts - 4]
-            for column in range(experts - 1, rows.shape[1]):
-                coords[j, column] = coords[j, experts - 3]
-        ball.look_ahead(rows, live, config, target)
-    look_back(live, config, h)
-    weigh(rows, live, config, target)
-    live[LIVE.prepared] = 0.0
-    return smallest
-
-
-@part
-def tidy(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, smallest: float) -> None:
-    """Rescale before a scale gets too small, and measure the norms afresh every so often."""
-    if smallest < config[CONFIG.smallest_scale] or live[LIVE.rounds] >= live[LIVE.refresh_at]:
-        ball.flush(coords, rows, vectors)
-        live[LIVE.refresh_at] = live[LIVE.rounds] + config[CONFIG.refresh]
-
-
-@part
-def begin_on_ball(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector) -> None:
-    """All products of a round whose features were measured, and its prediction."""
-    ball.sweep(coords, rows, vectors, features)
-    ball.predict(rows, live)
+def write_weights(me: Arrays, weights: Matrix, t: int) -> None:
+    """Keep the weights of a round if there is room for them; what is not an expert yet stays at 0."""
+    if t < len(weights):
+        for i in range(int(me.live[LIVE.experts])):
+            weights[t, i] = me.numbers[EXPERT.weight, i]
 
 
 @kernel
 def play_dense(
     coords: Matrix,
-    rows: Matrix,
+    numbers: Matrix,
     vectors: Matrix,
     live: Vector,
     config: Vector,
@@ -123,27 +114,22 @@ def play_dense(
     weights: Matrix,
 ) -> int:
     """Dense rows on a ball. ``decisions`` and ``weights`` are filled as far as they have rows."""
+    me = Arrays(coords, numbers, vectors, live, config)
     for t in range(len(targets)):
         if t < len(decisions):
-            ball.decide(coords, rows, vectors, int(live[LIVE.experts]), decisions[t])
-        write_weights(rows, live, weights, t)
+            ball.decide(me, decisions[t])
+        write_weights(me, weights, t)
         follow(live, config, schedule, t)
-        ball.measure(live, config, vectors, features[t])
-        if overflows(live, config, targets[t]):
+        played, predictions[t], losses[t] = dense_round(me, features[t], targets[t])
+        if not played:
             return t
-        begin_on_ball(coords, rows, vectors, live, config, features[t])
-        predictions[t] = live[LIVE.prediction] + live[LIVE.offset]
-        losses[t] = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
-        smallest = end_on_ball(coords, rows, live, config, targets[t])
-        ball.keep_features(live, vectors, features[t])
-        tidy(coords, rows, vectors, live, config, smallest)
     return len(targets)
 
 
 @kernel
 def play_sparse(
     coords: Matrix,
-    rows: Matrix,
+    numbers: Matrix,
     vectors: Matrix,
     live: Vector,
     config: Vector,
@@ -159,38 +145,24 @@ def play_sparse(
     weights: Matrix,
 ) -> int:
     """Sparse rows on a ball: cost in proportion to their non-zeros. ``last_indices`` says where the last features lie."""
+    me = Arrays(coords, numbers, vectors, live, config)
     for t in range(len(targets)):
         if t < len(decisions):
-            ball.decide(coords, rows, vectors, int(live[LIVE.experts]), decisions[t])
-        write_weights(rows, live, weights, t)
+            ball.decide(me, decisions[t])
+        write_weights(me, weights, t)
         follow(live, config, schedule, t)
-        here = indices[starts[t] : starts[t + 1]]
-        entries = values[starts[t] : starts[t + 1]]
-        ball.measure_sparse(live, config, vectors, entries, here)
-        if overflows(live, config, targets[t]):
-            return t
-        ball.sweep_sparse(coords, rows, entries, here)
-        ball.predict(rows, live)
-        predictions[t] = live[LIVE.prediction] + live[LIVE.offset]
-        losses[t] = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
-        smallest = end_on_ball(coords, rows, live, config, targets[t])
         before = last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
-        for position in range(len(before)):
-            vectors[LAST, before[position]] = 0.0
-        for position in range(len(here)):
-            vectors[LAST, here[position]] = entries[position]
-        live[LIVE.last_norm] = live[LIVE.norm]
-        # A change that is to be scaled down far may be too large for single precision: flush() applies it in double.
-        if smallest >= config[CONFIG.smallest_scale]:
-            ball.scatter(coords, rows, entries, here)
-        tidy(coords, rows, vectors, live, config, smallest)
+        row = Entries(values[starts[t] : starts[t + 1]], indices[starts[t] : starts[t + 1]], before)
+        played, predictions[t], losses[t] = sparse_round(me, row, targets[t])
+        if not played:
+            return t
     return len(targets)
 
 
 @kernel
 def play_points(
     coords: Matrix,
-    rows: Matrix,
+    numbers: Matrix,
     vectors: Matrix,
     live: Vector,
     config: Vector,
@@ -203,91 +175,47 @@ def play_points(
     weights: Matrix,
 ) -> int:
     """Dense rows on a simplex or a box."""
+    me = Arrays(coords, numbers, vectors, live, config)
     for t in range(len(targets)):
         if t < len(decisions):
-            points.decide(coords, rows, int(live[LIVE.experts]), decisions[t])
-        write_weights(rows, live, weights, t)
+            points.decide(me, decisions[t])
+        write_weights(me, weights, t)
         follow(live, config, schedule, t)
-        ball.measure(live, config, vectors, features[t])
-        points.predict(coords, rows, live, features[t])
-        if overflows(live, config, targets[t]):
+        played, predictions[t], losses[t] = points_round(me, features[t], targets[t])
+        if not played:
             return t
-        predictions[t] = live[LIVE.prediction]
-        losses[t] = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[t], targets[t])
-        end_on_points(coords, rows, vectors, live, config, features[t], targets[t])
     return len(targets)
 
 
-@part
-def end_on_points(
-    coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector, target: float
-) -> None:
-    """The part of a round after the prediction, where points are written out."""
-    h = judge(rows, live, config, target)
-    points.move(coords, rows, vectors, live, config, features, target)
-    live[LIVE.rounds] += 1.0
-    while is_growing(live, config):
-        fork_numbers(rows, live)
-        experts = int(live[LIVE.experts])
-        for j in range(len(features)):
-            coords[experts - 2, j] = coords[experts - 4, j]
-            for row in range(experts - 1, rows.shape[1]):
-                coords[row, j] = coords[experts - 3, j]
-        for child in range(experts - 2, rows.shape[1]):
-            points.look_ahead(coords, rows, vectors, child, live, config, features, target)
-    look_back(live, config, h)
-    weigh(rows, live, config, target)
-    ball.keep_features(live, vectors, features)
-    live[LIVE.prepared] = 0.0
-
-
-@part
-def write_weights(rows: Matrix, live: Vector, weights: Matrix, t: int) -> None:
-    """Keep the weights of a round if there is room for them; what is not an expert yet stays at 0."""
-    if t < len(weights):
-        for i in range(int(live[LIVE.experts])):
-            weights[t, i] = rows[WEIGHT, i]
-
-
 @kernel
-def predict_one(coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector) -> float:
-    """The prediction for one row on a ball; its products are kept for the row's lesson."""
-    ball.measure(live, config, vectors, features)
-    if not live[LIVE.norm] < math.inf:
+def predict_one(coords: Matrix, numbers: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector) -> float:
+    """The prediction for a row on a ball; what it computed waits for ``learn_one``."""
+    me = Arrays(coords, numbers, vectors, live, config)
+    of = ball.measure(me, features)
+    if not of.norm < math.inf:
         live[LIVE.prepared] = 0.0
         return math.nan
-    begin_on_ball(coords, rows, vectors, live, config, features)
-    ball.take_under_way(vectors, features)
-    live[LIVE.prepared] = 1.0
-    return float(live[LIVE.prediction] + live[LIVE.offset])
+    centered = ball.predict(me, of, features)
+    foresight.prepare(me, of, centered, features)
+    return float(centered + of.offset)
 
 
 @kernel
 def learn_one(
-    coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector, target: float
+    coords: Matrix, numbers: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector, target: float
 ) -> float:
     """One round on a ball; NaN if the row would overflow, and then nothing has changed. Returns the loss."""
-    prepared = live[LIVE.prepared] == 1.0 and ball.same_as_under_way(vectors, features)
-    if not prepared:
-        ball.measure(live, config, vectors, features)
-    if overflows(live, config, target):
+    me = Arrays(coords, numbers, vectors, live, config)
+    played, _, loss = foreseen_round(me, features, target)
+    if not played:
         live[LIVE.prepared] = 0.0
-        return math.nan
-    if not prepared:
-        begin_on_ball(coords, rows, vectors, live, config, features)
-    loss = live[LIVE.weight] * phi(
-        int(config[CONFIG.loss]), config[CONFIG.threshold], live[LIVE.prediction] + live[LIVE.offset], target
-    )
-    smallest = end_on_ball(coords, rows, live, config, target)
-    ball.keep_features(live, vectors, features)
-    tidy(coords, rows, vectors, live, config, smallest)
     return float(loss)
 
 
 @kernel
 def play_fleet(
     coords: Any,
-    rows: Any,
+    numbers: Any,
     vectors: Any,
     lives: Matrix,
     config: Vector,
@@ -301,16 +229,9 @@ def play_fleet(
 ) -> None:
     """Learners ``first`` to ``stop`` of a fleet, each on its own rows, on a ball; ``played`` counts their rounds."""
     for k in range(first, stop):
+        me = Arrays(coords[k], numbers[k], vectors[k], lives[k], config)
         for t in range(targets.shape[1]):
-            ball.measure(lives[k], config, vectors[k], features[k, t])
-            if overflows(lives[k], config, targets[k, t]):
+            done, predictions[k, t], losses[k, t] = dense_round(me, features[k, t], targets[k, t])
+            if not done:
                 break
-            begin_on_ball(coords[k], rows[k], vectors[k], lives[k], config, features[k, t])
-            predictions[k, t] = lives[k, LIVE.prediction] + lives[k, LIVE.offset]
-            losses[k, t] = lives[k, LIVE.weight] * phi(
-                int(config[CONFIG.loss]), config[CONFIG.threshold], predictions[k, t], targets[k, t]
-            )
-            smallest = end_on_ball(coords[k], rows[k], lives[k], config, targets[k, t])
-            ball.keep_features(lives[k], vectors[k], features[k, t])
-            tidy(coords[k], rows[k], vectors[k], lives[k], config, smallest)
             played[k] = t + 1

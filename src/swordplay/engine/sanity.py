@@ -6,16 +6,15 @@ all others. So each number is looked at before a saved learner plays. Ranges are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from swordplay.base.state import COUNT, DAMAGED, Range, require
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine import layout
-from swordplay.engine.layout import CONFIG, LIVE
+from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, kept_names
 from swordplay.engine.recipe import Recipe
+from swordplay.engine.saved import Numbers
 
 VAST = 1e160
 """Sums of squared gradients, each below 1e150, over as many rounds as anybody plays."""
@@ -28,46 +27,54 @@ STEEPEST, LONGEST_SQUARE = 1e100, 1e151
 SLOPES = Range(-STEEPEST, STEEPEST)
 SIGNED, POSITIVE, SHARE = Range(-VAST, VAST), Range(0.0, VAST), Range(0.0, 1.0 + SLACK)
 
-LIVE_RANGES = {
+ROUND_RANGES = {
     "rounds": COUNT,
-    "experts": Range(1.0, 2.0**16, whole=True),
-    "prepared": Range(0.0, 1.0, whole=True),
     "last_norm": POSITIVE,
     "candidate": SLOPES,
     "trust": SHARE,
     "total": Range(0.0, 1e280),
     "level": POSITIVE,
     "rate": Range(0.0, np.inf),
-    "norm": POSITIVE,
-    "gap": POSITIVE,
     "refresh_at": COUNT,
-    "entropy": Range(0.0, 1e3),
     "magnitude": POSITIVE,
     "weight": Range(0.0, 1e60),
 }
-"""Of ``live``; what is not named here is any number that is not vast. The total is one of squared losses: 1e240 for targets of
-1e60."""
-ROW_RANGES = {
-    layout.STEP: Range(0.0, VAST),
-    layout.EXTRA: Range(0.0, 1.0, whole=True),
-    layout.LOG_PRIOR: Range(-1e3, 0.0),
-    layout.WEIGHT: SHARE,
-    layout.ENERGY: POSITIVE,
-    layout.REPLAY: SLOPES,
-    layout.LEAD: POSITIVE,
-    layout.ETA: Range(0.0, np.inf),
-    layout.SCALE: Range(1e-60, 1.0),
-    layout.UNSCALE: Range(1.0, 1e60 * (1.0 + SLACK)),
-    layout.NORM: POSITIVE,
-    layout.ALPHA: SHARE,
+"""Of the numbers that change each round; what is not named here is any number that is not vast. The total is one of squared
+losses: 1e240 for targets of 1e60."""
+EXPERT_RANGES = {
+    "log_prior": Range(-1e3, 0.0),
+    "weight": SHARE,
+    "energy": POSITIVE,
+    "replay": SLOPES,
+    "lead": POSITIVE,
+    "scale": Range(1e-60, 1.0),
+    "norm": POSITIVE,
+    "alpha": SHARE,
 }
 """Of each kind of number of an expert; the others are any numbers that are not vast."""
-SCHEDULED = {"threshold": POSITIVE, "size": Range(0.0, 1e165), "diameter": Range(0.0, 2e165), "refresh": Range(1.0, 1e15, True)}
+SETTING_RANGES = {
+    "threshold": POSITIVE,
+    "size": Range(0.0, 1e165),
+    "diameter": Range(0.0, 2e165),
+    "refresh": Range(1.0, 1e15, True),
+}
 """Settings that rounds bring with them."""
+MOST_EXPERTS = 128
+"""Of a pool that grows: one that has played for 2^53 rounds has 56."""
 
 
-def require_sane(recipe: Recipe, frame: Matrix, saved: Mapping[str, Any], reach: float | None = None) -> None:
-    """Refuse arrays that no game of this learner leads to; their shapes fit already.
+def round_range(name: str) -> Range:
+    """What a number that changes each round may be."""
+    return ROUND_RANGES.get(name, SIGNED)
+
+
+def expert_range(name: str) -> Range:
+    """What a number of an expert may be."""
+    return EXPERT_RANGES.get(name, SIGNED)
+
+
+def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | None = None) -> None:
+    """Refuse numbers that no game of this learner leads to; their shapes fit already.
 
     Parameters
     ----------
@@ -76,7 +83,7 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Mapping[str, Any], reach:
     frame
         Centre (or lower corner) and upper corner of its domain, shape ``(2, d)``.
     saved
-        The arrays, as ``Memory.compact_state`` gives them.
+        What was read.
     reach
         On a ball, how far from the centre points may lie: a ball that shrank leaves them outside for a while; 0 if the next
         round is played on a point. The present size unless given.
@@ -84,32 +91,28 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Mapping[str, Any], reach:
     Raises
     ------
     ValueError
-        Names the array, the number and where it stands.
+        Names the number and where it stands.
     """
-    live, rows, config = saved["live"], saved["rows"], saved["config"]
-    for name, place in LIVE._asdict().items():
-        require(f"live.{name}", live[place], LIVE_RANGES.get(name, SIGNED))
-    for row in range(layout.ROWS):
-        require(f"rows.{row}", rows[row], ROW_RANGES.get(row, SIGNED))
-    for name, allowed in SCHEDULED.items():
-        require(f"config.{name}", config[getattr(CONFIG, name)], allowed)
-    for name in ("vectors", "coords"):
-        require(name, saved[name], SIGNED)
-    size, weights = config[CONFIG.size], rows[layout.WEIGHT]
-    last = saved["vectors"][layout.LAST]
-    steepest = max(abs(live[LIVE.candidate]), np.abs(rows[layout.REPLAY]).max())
-    require("squared gradients", steepest * steepest * live[LIVE.last_norm], Range(0.0, LONGEST_SQUARE))
-    _equal("config.diameter", config[CONFIG.diameter], config[CONFIG.diameter_per_size] * size)
-    _equal("live.last_norm", live[LIVE.last_norm], last @ last)
-    _equal("rows of weights", weights.sum(), 1.0)
-    _equal("rows of scales", rows[layout.SCALE] * rows[layout.UNSCALE], 1.0)
-    _equal("vectors of the domain", saved["vectors"][[layout.CENTER, layout.UPPER]], frame)
-    losses = rows[layout.CUMULATIVE]
-    if not abs(live[LIVE.smallest] - losses.min()) <= SLACK * np.abs(losses).max():
-        raise ValueError(
-            f"state['live.smallest'] must be the least loss {losses.min():g}, got {live[LIVE.smallest]:g}. {DAMAGED}"
-        )
-    _require_pool(recipe, live, rows)
+    experts, now, settings = saved.experts, saved.round, saved.settings
+    for name in kept_names(LIVE):
+        require(f"round.{name}", now[name], round_range(name))
+    for name in kept_names(EXPERT):
+        require(f"experts.{name}", experts[name], expert_range(name))
+    for name, allowed in SETTING_RANGES.items():
+        require(f"settings.{name}", settings[name], allowed)
+    for name, values in (("last", saved.last), ("points", saved.points)):
+        require(name, values, SIGNED)
+    size = settings["size"]
+    steepest = max(abs(now["candidate"]), np.abs(experts["replay"]).max())
+    require("squared gradients", steepest * steepest * now["last_norm"], Range(0.0, LONGEST_SQUARE))
+    _equal("a diameter", settings["diameter"], recipe.config[CONFIG.diameter_per_size] * size)
+    _equal("a norm of the last row", now["last_norm"], saved.last @ saved.last)
+    _equal("weights", experts["weight"].sum(), 1.0)
+    _equal("corners of the domain", saved.frame, frame)
+    losses = experts["cumulative"]
+    if not abs(now["smallest"] - losses.min()) <= SLACK * np.abs(losses).max():
+        raise ValueError(f"state['smallest'] must be the least loss {losses.min():g}, got {now['smallest']:g}. {DAMAGED}")
+    _require_pool(recipe, now["rounds"], experts)
     _require_inside(recipe, saved, size if reach is None else max(reach, size) if reach else 0.0)
 
 
@@ -118,38 +121,32 @@ def _equal(name: str, found: Any, wanted: Any) -> None:
         raise ValueError(f"state has {name} that do not follow from its other numbers. {DAMAGED}")
 
 
-def _require_pool(recipe: Recipe, live: Vector, rows: Matrix) -> None:
+def _require_pool(recipe: Recipe, rounds: float, saved: dict[str, Vector]) -> None:
     """The experts that a learner of this make has after so many rounds."""
-    experts = int(live[LIVE.experts])
+    experts, steps = len(saved["weight"]), recipe.steps
     if recipe.config[CONFIG.grows]:
         pairs = experts // 2
-        least = 1 if live[LIVE.rounds] == 0 else 1 + 2 * live[LIVE.rounds]
-        if experts % 2 or not 4.0 ** (pairs - 1) >= least or (pairs > 1 and 4.0 ** (pairs - 2) >= least):
-            raise ValueError(f"state['live.experts'] is {experts} after {live[LIVE.rounds]:g} rounds. {DAMAGED}")
-        steps, extra = np.repeat(0.5 * 2.0 ** np.arange(pairs), 2), np.tile([1.0, 0.0], pairs)
+        least = 1 if rounds == 0 else 1 + 2 * rounds
+        if experts % 2 or experts > MOST_EXPERTS or 4.0 ** (pairs - 1) < least or (pairs > 1 and 4.0 ** (pairs - 2) >= least):
+            raise ValueError(f"state has {experts} experts after {rounds:g} rounds. {DAMAGED}")
+        steps = np.repeat(0.5 * 2.0 ** np.arange(pairs), 2)
     else:
-        steps, extra = recipe.steps, recipe.extra
-        _equal("priors", rows[layout.LOG_PRIOR], np.log(recipe.prior))
-        _equal("an entropy", live[LIVE.entropy], -np.log(recipe.prior.min()))
-        if not recipe.config[CONFIG.adaptive]:
-            _equal("steps", rows[layout.ETA], recipe.steps)
-    _equal("step sizes", rows[layout.STEP], steps)
-    _equal("kinds of experts", rows[layout.EXTRA], extra)
+        _equal("priors", saved["log_prior"], np.log(recipe.prior))
+    _equal("step sizes", saved["step"], steps)
 
 
-def _require_inside(recipe: Recipe, saved: Mapping[str, Any], reach: float) -> None:
+def _require_inside(recipe: Recipe, saved: Numbers, reach: float) -> None:
     """Points within the domain."""
-    rows, points = saved["rows"], saved["coords"].astype(np.float64)
+    experts, points = saved.experts, saved.points.astype(np.float64)
     if not recipe.on_ball:
-        if recipe.config[CONFIG.domain] == layout.BOX:
+        if recipe.config[CONFIG.domain] == BOX:
             inside = (points >= recipe.frame[0] - SLACK * reach) & (points <= recipe.frame[1] + SLACK * reach)
         else:
             inside = (points >= -SLACK * reach) & (abs(points.sum(axis=1, keepdims=True) - reach) <= SLACK * reach)
         farthest = 0.0 if inside.all() else np.inf
     else:
-        last = saved["vectors"][layout.LAST]
-        base = rows[layout.SCALE] * (points + np.multiply.outer(last, rows[layout.COEFFICIENT]))
-        ahead = rows[layout.ALPHA] * base - np.multiply.outer(last, rows[layout.GAMMA])
+        base = experts["scale"] * (points + np.multiply.outer(saved.last, experts["coefficient"]))
+        ahead = experts["alpha"] * base - np.multiply.outer(saved.last, experts["gamma"])
         farthest = max(float(np.sqrt((where * where).sum(axis=0)).max()) for where in (base, ahead))
     if not farthest <= reach * (1.0 + SLACK):
         raise ValueError(f"state has points outside the domain. {DAMAGED}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.block import MEASURED_ROWS, Block, Places, measure
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.heads import Heads
 
 SEGMENTS = 16
 """Equal parts of the table in which windows and cuts are counted."""
@@ -48,7 +48,7 @@ def dense(rows: Any, first: int, last: int, step: int = 1) -> Matrix:
     return part if isinstance(part, np.ndarray) else np.asarray(part.toarray())
 
 
-def places_of(model: LinearModel, rows: Any) -> Places:
+def places_of(model: Heads, rows: Any) -> Places:
     """Where the columns of a table lie, for a model that has learned it; its lags do not count.
 
     A column that stands still in all the rows that are measured lies where the model found it, if it has joined the model.

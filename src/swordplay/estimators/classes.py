@@ -1,24 +1,32 @@
-"""Several classes: one model each, which may join late."""
+"""Several classes: one head each, which may join late."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.arguments import shown
-from swordplay.base.state import COUNT, DAMAGED, require
+from swordplay.base.state import DAMAGED
 from swordplay.base.types import Matrix, State, Vector
+from swordplay.estimators import class_files, probabilities
+from swordplay.estimators.head import Head
+from swordplay.estimators.heads import NOBODY, Heads
 from swordplay.estimators.model import LinearModel
 
 
+@final
 class OneModelPerClass:
-    """The probability of each class, from one log-odds model per class.
+    """The probability of each class, from one log-odds model per class: heads that share the scaled columns of the table.
 
-    One model per class, and not one softmax over all of them, because a class that appears late then changes nothing for
-    the others, and because every model is the same compiled learner. Two classes share one model.
+    One head per class, and not one softmax over all of them, because a class that appears late then changes nothing for
+    the others, and because every head is the same compiled learner. Two classes share one head.
+
+    Classes that joined together and have not been seen yet have learned the same from every row, that it was none of them.
+    One head stands for all of these until the first row of one of them, which then goes on with a copy of its own. So
+    thousands of classes that may come cost nothing until they do.
 
     Parameters
     ----------
@@ -30,15 +38,25 @@ class OneModelPerClass:
 
     def __init__(self, make: Callable[[], LinearModel], classes: int = 0) -> None:
         self._make = make
-        self.models: list[LinearModel] = []
+        self.teams: list[Heads] = []
+        """Heads that share the columns. There is one team, except where each class has columns of its own: with lags, and in
+        files saved before late classes learned from the columns of the others."""
+        self.team: Any = np.empty(0, dtype=np.intp)
+        """Of each score: in which team its head is,"""
+        self.place: Any = np.empty(0, dtype=np.intp)
+        """and where in this team."""
         self.counts: Vector = np.zeros(0)
         """Rows learned of each class."""
         self.turned = 0
-        """1 if the first model predicts that a row is *not* of the first class, else 0.
+        """1 if the first head predicts that a row is *not* of the first class, else 0.
 
-        It does so once a third class has joined: the only model of two classes, which told the second from the first, then
+        It does so once a third class has joined: the only head of two classes, which told the second from the first, then
         goes on as that of the second class, and its copy, with every score negated, as that of the first.
         """
+        self._waiting: set[int] = set()
+        """Classes for which a head stands together with others."""
+        self._order: Any = None
+        """The column of each score among those of all teams; None if they are in order."""
         self.grow(classes)
 
     @property
@@ -46,24 +64,89 @@ class OneModelPerClass:
         """How many classes are known."""
         return len(self.counts)
 
-    def named(self, labels: Sequence[Any]) -> Iterator[tuple[str, LinearModel]]:
-        """Each model and the label that it tells, of all labels in the order of the classes; of two, the second."""
-        told = labels if len(self.models) > 1 else labels[-1:]
-        return zip(map(str, told), self.models, strict=True)
+    @property
+    def heads(self) -> list[Head]:
+        """The head of each class; of two, the only one, which tells the second from the first."""
+        return [self.teams[team][place] for team, place in zip(self.team.tolist(), self.place.tolist(), strict=True)]
+
+    @property
+    def signs(self) -> Vector:
+        """-1 for each head that tells the chances *against* its class, 1 for the others; shape ``(len(heads),)``."""
+        return np.where(np.arange(len(self.team)) < self.turned, -1.0, 1.0)
+
+    def named(self, labels: Sequence[Any]) -> Iterator[tuple[str, Head]]:
+        """Each head and the label that it tells, of all labels in the order of the classes; of two, the second."""
+        told = labels if len(self.team) > 1 else labels[-1:]
+        return zip(map(str, told), self.heads, strict=True)
+
+    # ------------------------------------------------------------------ joining
 
     def grow(self, classes: int) -> None:
         """Make room for more classes."""
         if classes <= self.classes:
             return
         self.counts = np.append(self.counts, np.zeros(classes - self.classes))
-        wanted = 1 if classes <= 2 else classes
-        if wanted > 1 and len(self.models) == 1:
-            # From two classes to more: the one model told class 1 from class 0. It goes on as that of class 1, and a copy of
+        if not self.teams:
+            self.teams.append(self._make().heads)
+            self._seat([(0, 0)] * (1 if classes <= 2 else classes), 0)
+        if classes <= 2:
+            return
+        if len(self.team) == 1:
+            # From two classes to more: the one head told class 1 from class 0. It goes on as that of class 1, and a copy of
             # it, the other way round, as that of class 0: nothing that was learned is lost.
-            self.models.insert(0, copy.deepcopy(self.models[0]))
             self.turned = 1
-        while len(self.models) < wanted:
-            self.models.append(self._make())
+            self._seat([self._copied(0, 0), (0, 0)], 0)
+        if late := classes - len(self.team):
+            self._seat([self._fresh()] * late, len(self.team))
+
+    def _seat(self, seats: list[tuple[int, int]], first: int) -> None:
+        """Give the classes from the first one on their heads: team and place of each."""
+        teams, places = np.array(seats, dtype=np.intp).reshape(-1, 2).T
+        self.team, self.place = np.append(self.team[:first], teams), np.append(self.place[:first], places)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Let every head know which class it predicts: nobody's if it stands for several, which wait for their own."""
+        edges = np.cumsum([0, *map(len, self.teams)])
+        order = edges[self.team] + self.place
+        alone = np.bincount(order)[order] == 1
+        told = np.tile([NOBODY, 0.0], (edges[-1], 1))
+        told[order[alone], 0] = 1.0 if len(order) == 1 else np.flatnonzero(alone)
+        told[order[: self.turned], 1] = 1.0
+        for team, first, last in zip(self.teams, edges, edges[1:], strict=False):
+            team.told[:] = told[first:last]
+        self._waiting = set(np.flatnonzero(~alone).tolist())
+        self._order = None if np.array_equal(order, np.arange(edges[-1])) else order
+
+    def _fresh(self) -> tuple[int, int]:
+        """A head that has learned nothing, told of columns that are known already."""
+        if not len(self.teams[0].recent):
+            return 0, self.teams[0].add()
+        team, known = self._make().heads, self.teams[0]
+        if known.dim > team.dim:
+            team.widen(known.dim)
+        team.columns.copy_columns(known.columns, len(known.recent))  # lags are of its own class, and unknown yet
+        self.teams.append(team)
+        return len(self.teams) - 1, 0
+
+    def _copied(self, team: int, place: int) -> tuple[int, int]:
+        """A copy of a head, with the last targets of its own where there are lags."""
+        if not len(self.teams[team].recent):
+            return team, self.teams[team].fork(place)
+        self.teams.append(copy.deepcopy(self.teams[team]))
+        return len(self.teams) - 1, 0
+
+    def _admit(self, label: int) -> None:
+        """Give a class that is about to be seen for the first time a head of its own."""
+        self.team[label], self.place[label] = self._copied(int(self.team[label]), int(self.place[label]))
+        self._settle()
+
+    def widen(self, dim: int) -> None:
+        """Make room for columns that appear late."""
+        for team in self.teams:
+            team.widen(dim)
+
+    # ------------------------------------------------------------------ tables
 
     def predict(self, rows: Matrix) -> Matrix:
         """Probabilities, shape ``(T, K)``; nothing is learned."""
@@ -71,50 +154,71 @@ class OneModelPerClass:
 
     def scores(self, rows: Matrix) -> Matrix:
         """Log-odds of each class, shape ``(T, K)``; of two, those of the second, ``(T, 1)``."""
-        return self._turn(np.column_stack([model.predict(rows) for model in self.models]))
+        return self._put([team.predict(rows) for team in self.teams])
 
     def predict_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
         """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``."""
         return self.probabilities(self.scores_then_learn(rows, labels, weights))
 
     def scores_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
-        """The same as log-odds: of each class, or of the second one of two; shape ``(T, len(models))``."""
-        positive = [1] if len(self.models) == 1 else range(len(self.models))
-        scores = [
-            model.predict_then_learn(rows, ((labels == k) != (k < self.turned)).astype(np.float64), weights)
-            for k, model in zip(positive, self.models, strict=True)
-        ]
-        self.counts = self.counts + np.bincount(labels, minlength=self.classes)
-        return self._turn(np.column_stack(scores))
+        """The same as log-odds: of each class, or of the second one of two; shape ``(T, K)`` or ``(T, 1)``."""
+        seen = np.bincount(labels, minlength=self.classes)
+        debuts = [int((labels == k).argmax()) for k in np.flatnonzero(seen).tolist() if k in self._waiting]
+        places, answers = np.asarray(labels, dtype=np.float64), []
+        for start, stop in pairwise(sorted({0, *debuts, len(rows)})):
+            if labels[start] in self._waiting:
+                self._admit(int(labels[start]))
+            part = slice(start, stop)
+            share = None if weights is None else weights[part]
+            answers.append(self._put([team.learn(rows[part], places[part], share) for team in self.teams]))
+        self.counts = self.counts + seen
+        return answers[0] if len(answers) == 1 else np.concatenate([np.empty((0, len(self.team))), *answers])
 
-    def _turn(self, scores: Matrix) -> Matrix:
-        scores[:, : self.turned] *= -1.0
-        return scores
+    def _put(self, scores: list[Matrix]) -> Matrix:
+        """Scores of all heads of each team, as those of the classes."""
+        together = scores[0] if len(scores) == 1 else np.hstack(scores)
+        answer = together if self._order is None else np.take(together, self._order, axis=1)
+        if self.turned:
+            answer[:, 0] *= -1.0
+        return answer
 
     def probabilities(self, scores: Matrix) -> Matrix:
-        """Of the classes, shape ``(T, K)``: the logistic of each score; divided by their sum where each class has a model."""
-        logs = -np.logaddexp(0.0, -scores)
-        if len(self.models) == 1:
-            odds = np.exp(logs)
-            return np.hstack([1.0 - odds, odds]) if self.classes == 2 else np.ones((len(scores), 1))
-        odds = np.exp(logs - logs.max(axis=1, keepdims=True))  # the likeliest class keeps a share even if all are unlikely
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        """Of the classes, shape ``(T, K)``."""
+        return probabilities.of_scores(scores, self.classes)
+
+    # ------------------------------------------------------------------ single rows
+
+    def predict_row(self, row: Vector) -> list[float]:
+        """Probabilities of one row of shape ``(d,)``; nothing is learned."""
+        if self.classes == 2:
+            return probabilities.of_two(float(self.teams[0].predict_row(row)[0]))
+        scores = self._put([team.predict_row(row)[None, :] for team in self.teams])
+        return self.probabilities(scores)[0].tolist()  # type: ignore[no-any-return]
+
+    def learn_row(self, row: Vector, label: int) -> None:
+        """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`."""
+        if label in self._waiting:
+            self._admit(label)
+        for team in self.teams:
+            team.learn_row(row, label)
+        self.counts[label] += 1.0
+
+    # ------------------------------------------------------------------ saving
 
     def state(self) -> State:
         """All that the next row needs."""
-        flat: State = {"counts": self.counts.copy(), "turned": self.turned}
-        for k, model in enumerate(self.models):
-            flat |= {f"{k}.{name}": value for name, value in model.state().items()}
-        return flat
+        return class_files.write(self.counts, self.turned, self.teams, self.team, self.place)
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit."""
-        counts, turned = np.array(saved["counts"], dtype=np.float64), saved.get("turned", 0)
-        if counts.ndim != 1 or not len(counts) <= len(saved) or turned not in ((0,) if len(counts) < 3 else (0, 1)):
-            raise ValueError(f"state has counts of shape {counts.shape} and turned = {shown(turned)}. {DAMAGED}")
-        require("counts", counts, COUNT)
-        fresh = OneModelPerClass(self._make, len(counts))
-        for k, model in enumerate(fresh.models):
-            prefix = f"{k}."
-            model.load_state({name.removeprefix(prefix): v for name, v in saved.items() if name.startswith(prefix)})
-        self.models, self.counts, self.turned = fresh.models, counts, int(turned)
+        found, teams = class_files.read(saved), []
+        for shared, heads in found.teams:
+            team = self._make().heads
+            if len(team.recent) and len(heads) > 1:
+                raise ValueError(f"state has {len(heads)} classes with the same lags. {DAMAGED}")
+            for _ in heads[1:]:
+                team.add()
+            team.load_state(shared, heads)
+            teams.append(team)
+        self.counts, self.turned, self.teams, self.team, self.place = found.counts, found.turned, teams, found.team, found.place
+        self._settle()

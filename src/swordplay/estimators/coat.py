@@ -228,7 +228,8 @@ def _is_table(values: list[Any]) -> bool:
 
 def is_moderate(numbers: Any) -> bool:
     """Whether no number is NaN, infinite or huge."""
-    return bool(numbers.min() >= -LARGEST and numbers.max() <= LARGEST)  # NaN compares as false
+    # As doubles: a number of single precision cannot be compared with one so large. NaN compares as false.
+    return float(numbers.min()) >= -LARGEST and float(numbers.max()) <= LARGEST
 
 
 def refuse_huge(name: str, values: Any) -> Any:

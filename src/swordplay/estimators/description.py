@@ -6,12 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from swordplay.base import nested
 from swordplay.base.checkpoint.facts import Facts, Names, entries
-from swordplay.engine import layout
-from swordplay.engine.layout import LIVE
+from swordplay.engine import describe, is_state
 
 MOST_MODELS = 12
 """Models whose step sizes are told."""
@@ -34,26 +31,27 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
 
 def models_described(state: Mapping[str, Any]) -> Facts:
     """Rounds and step sizes of one model, or of the model of each class."""
-    if "engine.live" in state:
-        return engine_described(nested.take("engine", state))
-    each = [engine_described(nested.take(f"{k}.engine", state)) for k in range(len(state)) if f"{k}.engine.live" in state]
+    engines = sorted({name.rpartition(".")[0] for name in state if name.endswith((".round", ".live"))}, key=_in_order)
+    each = [engine_described(nested.take(name, state)) for name in engines]
+    if len(each) == 1:
+        return each[0]
     if not each:
         return {"entries": entries(state)}
     steps = ", ".join(str(one["effective step size"]) for one in each[:MOST_MODELS])
     return {"models": len(each), "rounds": each[0]["rounds"], "experts": each[0]["experts"], "effective step size": steps}
 
 
+def _in_order(name: str) -> list[int]:
+    """Numbers in the name of a part, so that the tenth comes after the ninth."""
+    return [int(part) for part in name.split(".") if part.isdigit()]
+
+
 def engine_described(state: Mapping[str, Any]) -> Facts:
     """Rounds, experts and pace of an engine's own arrays."""
-    experts = int(state["live"][LIVE.experts])
-    steps, weights = (state["rows"][row, :experts] for row in (layout.STEP, layout.WEIGHT))
-    return {
-        "rounds": int(state["live"][LIVE.rounds]),
-        "experts": experts,
-        "effective step size": f"{np.exp(weights @ np.log(steps)):.3g}",
-    }
+    facts = describe(state)
+    return facts | {"effective step size": f"{facts['effective step size']:.3g}"}
 
 
 def engine_alone(kind: str, state: Mapping[str, Any]) -> Facts | None:
     """The same of a state that an engine saved by itself; None if it is another's."""
-    return {"what": "an engine's own arrays", **engine_described(state)} if {"coords", "rows", "live"} <= state.keys() else None
+    return {"what": "an engine's own arrays", **engine_described(state)} if is_state(state) else None

@@ -11,7 +11,7 @@ from swordplay.base import arguments
 from swordplay.base.guard import Guarded
 from swordplay.estimators import summary
 from swordplay.estimators.block import Block
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.head import Head
 
 
 class Explained(Guarded, ABC):
@@ -21,8 +21,8 @@ class Explained(Guarded, ABC):
     """What ``predict`` answers by after ``fit``; None where that is the model itself."""
 
     @abstractmethod
-    def _models(self) -> dict[str, LinearModel]:
-        """Every model, by what it tells; refuses before anything was learned."""
+    def _models(self) -> dict[str, Head]:
+        """What every model knows, by what it tells; refuses before anything was learned."""
 
     def _told(self, what: str) -> Any:
         """An attribute of the one model, or of each of several, stacked."""

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.engine import layout
+from swordplay.engine import LARGEST_EXPLICIT
 from swordplay.engine.driver import Engine
-from swordplay.engine.recipe import LARGEST_EXPLICIT
 from swordplay.estimators.model import THRESHOLDS
 from swordplay.estimators.scaler import Locator
 from swordplay.parts.domains import Simplex
@@ -66,8 +65,7 @@ class Mixture:
     @property
     def effective_step_size(self) -> float:
         """Weighted geometric mean of the experts' step sizes."""
-        memory = self.engine.memory
-        return float(np.exp(self.engine.weights @ np.log(memory.rows[layout.STEP, memory.order])))
+        return float(np.exp(self.engine.weights @ np.log(self.engine.step_sizes)))
 
     def predict(self, rows: Matrix) -> Vector:
         """Combined forecasts of rows of shape ``(T, K)``; nothing is learned."""

@@ -18,8 +18,9 @@ from swordplay.base.arguments import real, shown
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.bands import Bands
-from swordplay.estimators.class_rows import ClassRows
+from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.explained import Explained
+from swordplay.estimators.head import Head
 from swordplay.estimators.labels import Labels
 from swordplay.estimators.model import MEMORY, LinearModel, LossName, regression_loss, settings
 from swordplay.estimators.named_rows import NamedRows, frame_like, number, numeric_column, series_like, targets
@@ -259,9 +260,9 @@ class SwordRegressor(_Coat, base.MiniBatchRegressor):
     def _make(self) -> LinearModel:
         return self._fresh()
 
-    def _models(self) -> dict[str, LinearModel]:
+    def _models(self) -> dict[str, Head]:
         self._require_learned()
-        return {"y": self._model}
+        return {"y": self._model.head}
 
 
 class SwordClassifier(_Coat, base.MiniBatchClassifier):
@@ -397,12 +398,12 @@ class SwordClassifier(_Coat, base.MiniBatchClassifier):
 
     @property
     def _told_labels(self) -> list[Any]:
-        return self.classes_ if len(self._model.models) > 1 else self.classes_[-1:]
+        return self.classes_ if len(self._model.team) > 1 else self.classes_[-1:]
 
-    def _make(self) -> ClassRows:
-        return ClassRows(self._fresh, len(self._labels))
+    def _make(self) -> OneModelPerClass:
+        return OneModelPerClass(self._fresh, len(self._labels))
 
-    def _models(self) -> dict[str, LinearModel]:
+    def _models(self) -> dict[str, Head]:
         self._require_learned()
         return dict(self._model.named(self.classes_))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -48,6 +48,7 @@ def _sane(saved: ScalerState) -> ScalerState:
     return saved
 
 
+@final
 class Scaler:
     """Centre and spread of columns, followed robustly (see ``engine.scaling``).
 
@@ -66,13 +67,38 @@ class Scaler:
     def __init__(self, dim: int, *, clip: float = 5.0, intercept: bool = True, follow: bool = True) -> None:
         self.clip = clip if follow else np.inf
         self.intercept, self.follow = intercept, follow
-        spreads = np.zeros(dim) if follow else np.ones(dim)
-        self._state = ScalerState(np.zeros(dim), spreads, np.zeros(dim), np.zeros((_kernels().WARM_UP, dim)))
+        self._hold(self._fresh(dim))
+
+    def _fresh(self, dim: int) -> ScalerState:
+        """What is known of columns before their first row."""
+        spreads = np.zeros(dim) if self.follow else np.ones(dim)
+        return ScalerState(np.zeros(dim), spreads, np.zeros(dim), np.zeros((_kernels().WARM_UP, dim)))
+
+    def _hold(self, known: ScalerState, room: int = 1) -> None:
+        """Keep what is known, with room for more columns.
+
+        There is always some: as a view, ``first`` then has the same layout whatever its width, and no kernel is compiled twice.
+        """
+        dim = len(known.centers)
+        self._room = ScalerState(*(np.concatenate(pair, axis=-1) for pair in zip(known, self._fresh(room), strict=True)))
+        self._look(dim)
+
+    def _look(self, dim: int) -> None:
+        """Let so many columns be seen."""
+        self._dim = dim
+        self._state = ScalerState(*(array[..., :dim] for array in self._room))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_state"}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        vars(self).update(kept)
+        self._look(self._dim)
 
     @property
     def dim(self) -> int:
         """Number of columns that come in."""
-        return len(self._state.centers)
+        return self._dim
 
     @property
     def width(self) -> int:
@@ -94,14 +120,6 @@ class Scaler:
         answer = self.scale(rows)
         return answer, np.einsum("ij,ij->i", answer, answer)
 
-    def scale_and_follow_row(self, row: Matrix, answer: Matrix, norm: Vector) -> float:
-        """The same for one row of shape ``(1, d)``, into arrays of the caller's; returns its squared norm."""
-        if self.follow:
-            _kernels().scale_and_follow(row, *self._state, self.clip, answer, norm)
-            return float(norm[0])
-        answer[:] = self.scale(row)
-        return float(np.einsum("ij,ij->i", answer, answer)[0])
-
     @property
     def places(self) -> tuple[Vector, Vector]:
         """Centre and spread of each column."""
@@ -109,14 +127,19 @@ class Scaler:
 
     def widen(self, dim: int) -> None:
         """Make room for more columns."""
-        more = dim - self.dim
-        old = self._state
-        self._state = ScalerState(
-            np.append(old.centers, np.zeros(more)),
-            np.append(old.spreads, np.zeros(more) if self.follow else np.ones(more)),
-            np.append(old.counts, np.zeros(more)),
-            np.hstack([old.first, np.zeros((len(old.first), more))]),
-        )
+        if dim >= len(self._room.centers):
+            self._hold(self._state, room=2 * dim - self.dim)
+        self._look(dim)
+
+    def copy_columns(self, other: Scaler, first: int) -> None:
+        """Take over what another scaler of the same width knows of the columns from the first one on."""
+        for mine, theirs in zip(self._state, other._state, strict=True):
+            mine[..., first:] = theirs[..., first:]
+
+    @property
+    def arrays(self) -> ScalerState:
+        """What kernels take."""
+        return self._state
 
     def state(self) -> State:
         """All that the next row needs."""
@@ -124,9 +147,10 @@ class Scaler:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self._state = _sane(state.restore(self._state, saved))
+        self._hold(_sane(state.restore(self._state, saved)))
 
 
+@final
 class Locator:
     """Where a target usually lies and how far it spreads, followed robustly; the largest spread is remembered.
 
@@ -164,10 +188,10 @@ class Locator:
         _kernels().locate_and_follow(values, *self._state, self.clip, where)
         return where
 
-    def locate_and_follow_value(self, value: Vector, where: Matrix) -> tuple[float, float, float]:
-        """The same for one value, into an array of the caller's of shape ``(1, 3)``."""
-        _kernels().locate_and_follow(value, *self._state, self.clip, where)
-        return tuple(where[0].tolist())
+    @property
+    def arrays(self) -> ScalerState:
+        """What kernels take."""
+        return self._state
 
     def state(self) -> State:
         """All that the next value needs."""

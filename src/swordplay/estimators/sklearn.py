@@ -21,6 +21,7 @@ from swordplay.estimators.block_solvers import LeastSquares, LogOdds
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.coat import in_chunks, loss_weights, play
 from swordplay.estimators.explained import Explained
+from swordplay.estimators.head import Head
 from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
 from swordplay.estimators.sets import WithSets
@@ -129,7 +130,7 @@ class SwordRegressor(Explained, Regression):
             len(targets),
             lambda first, last: super(SwordRegressor, self)._study(rows[first:last], targets[first:last]),
             lambda first, last: in_chunks(model.predict, rows[first:last])[:, None],
-            lambda: LeastSquares(rows, places_of(model, rows), targets, model.loss, model.radius),
+            lambda: LeastSquares(rows, places_of(model.heads, rows), targets, self.loss, model.radius),
         )
         return None
 
@@ -141,9 +142,9 @@ class SwordRegressor(Explained, Regression):
     def _make(self) -> LinearModel:
         return LinearModel(**self._start(), loss=regression_loss(self.loss), **settings(self))
 
-    def _models(self) -> dict[str, LinearModel]:
+    def _models(self) -> dict[str, Head]:
         self._require_fitted()
-        return {"y": self.model_}
+        return {"y": self.model_.head}
 
 
 class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[misc]  # scikit-learn has no types
@@ -302,14 +303,14 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         return rows, labels, weights
 
     def _study(self, rows: Any, targets: Any) -> None:
-        model, first_model = self.model_, self.model_.models[0]
-        if model.classes < 2 or rows.shape[1] + int(first_model.columns.intercept) > WIDEST:
+        model, team = self.model_, self.model_.teams[0]
+        if model.classes < 2 or rows.shape[1] + int(team.columns.intercept) > WIDEST:
             return super()._study(rows, targets)
         self._block = learn_and_choose(
             len(targets),
             lambda first, last: super(SwordClassifier, self)._study(rows[first:last], targets[first:last]),
             lambda first, last: in_chunks(model.scores, rows[first:last]),
-            lambda: LogOdds(rows, places_of(first_model, rows), targets, model.classes, first_model.radius),
+            lambda: LogOdds(rows, places_of(team, rows), targets, model.classes, team.radius),
         )
         return None
 
@@ -320,7 +321,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
     def _make(self) -> OneModelPerClass:
         return self._make_for(len(self.classes_))
 
-    def _models(self) -> dict[str, LinearModel]:
+    def _models(self) -> dict[str, Head]:
         self._require_fitted()
         return dict(self.model_.named(self.classes_))
 
@@ -334,5 +335,5 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
             raise ValueError("it has not as many labels as models.")
         model = super()._resume(saved)
         intercept = bool(self.intercept)
-        self._block = Block.load(saved, dim=len(self.coef_names_), models=len(model.models), intercept=intercept)
+        self._block = Block.load(saved, dim=len(self.coef_names_), models=len(model.team), intercept=intercept)
         return model

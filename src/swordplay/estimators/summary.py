@@ -6,16 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from swordplay.engine import layout
 from swordplay.estimators.block import Block
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.head import Head
 
 LEADERS = 3
 """Experts that are named; the others are summed up."""
 INDENT = " " * 14
 
 
-def text(name: str, models: Mapping[str, LinearModel], block: Block | None = None, *, bound: bool = True) -> str:
+def text(name: str, models: Mapping[str, Head], block: Block | None = None, *, bound: bool = True) -> str:
     """How fast the stream seems to drift, which experts lead, and what the bound says.
 
     Parameters
@@ -53,16 +52,15 @@ def looks_back(step: float, width: int) -> str:
     return f"the last {back:,} row{'s' * (back != 1)} or so decide"
 
 
-def _drift(model: LinearModel) -> str:
+def _drift(model: Head) -> str:
     """The effective step size, and how many rows it looks back."""
     step = model.effective_step_size
     return f"  drift       effective step size {step:.2g}: {looks_back(step, model.columns.width)}"
 
 
-def _experts(model: LinearModel) -> str:
+def _experts(model: Head) -> str:
     weights, steps = model.weights, model.step_sizes
-    memory = model.engine.memory
-    extra = memory.rows[layout.EXTRA, memory.order]
+    extra = model.extra
     leaders = np.argsort(-weights, kind="stable")[:LEADERS]
     lines = [
         f"{100 * weights[k]:3.0f} %  {'extra-gradient' if extra[k] else 'gradient'}, step size {steps[k]:.2g}" for k in leaders
@@ -72,7 +70,7 @@ def _experts(model: LinearModel) -> str:
     return "  experts     " + f"\n{INDENT}".join(lines)
 
 
-def _bound(model: LinearModel) -> str:
+def _bound(model: Head) -> str:
     """The certificate at a standstill and after one radius of travel; it is concave in between and beyond."""
     radius = model.radius if model.loss == "logistic" else model.radius * float(model.target.state()["spreads"][1])
     fixed, moving = model.certificate(0.0), model.certificate(radius)

@@ -1,166 +1,50 @@
 """Many keys, one after the other, in one compiled call: unpack a key's record, play its rows, pack it again.
 
-The arithmetic is that of ``estimators.model.LinearModel``, done by the very kernels that it calls; only what it does in
-numpy between two of them is written out here, line by line in the same order.
+The way from a row to its round is that of ``engine.plan``, which the estimators go, too.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.layout import (
-    ALPHA,
-    COEFFICIENT,
-    CUMULATIVE,
-    GAMMA,
-    GUESS,
-    LAST,
-    LIVE,
-    NORM,
-    REPLAY,
-    SCALE,
-    UNSCALE,
-    WEIGHT,
+from swordplay.engine.plan import SETTING, prepare
+from swordplay.engine.record import (
+    Arrays,
+    play_dense,
+    read,
+    read_experts,
+    read_round,
+    write,
+    write_experts,
+    write_round,
 )
-from swordplay.engine.rounds import play_dense
-from swordplay.engine.scaling import locate_and_follow, scale_and_follow
 
-KEPT_LIVE = (
-    LIVE.rounds,
-    LIVE.last_norm,
-    LIVE.candidate,
-    LIVE.difference,
-    LIVE.magnitude,
-    LIVE.trust,
-    LIVE.total,
-    LIVE.level,
-    LIVE.rate,
-    LIVE.smallest,
-    LIVE.refresh_at,
-)
-"""What the next round needs of ``live``: the rest is constant, or written anew in each round."""
-KEPT_ROWS = (WEIGHT, CUMULATIVE, GUESS, REPLAY, ALPHA, GAMMA, SCALE, COEFFICIENT, NORM)
-"""What it needs of each expert. The certificate's sums stay behind: no prediction depends on them."""
 PLACE = 4
 """Numbers that say where the target lies: centre, spread, largest spread, count."""
 
 
-class _Setting(NamedTuple):
-    logistic: int = 0  # 1 where targets are labels, which have no place to be followed
-    curvature: int = 1
-    threshold: int = 2  # of the Huber loss, in spreads of the target
-    reach: int = 3  # beyond so many spreads a target weighs less
-    smallest_norm: int = 4
-    radius: int = 5
-    clip: int = 6  # of columns
-    clip_target: int = 7
-
-
-SETTING = _Setting()
-"""Places in the array ``setting``."""
-
-
 @part
-def read(record: Vector, at: int, answer: Vector, count: int) -> int:
-    """Copy the next numbers of a record; returns where it goes on."""
-    for i in range(count):
-        answer[i] = record[at + i]
-    return at + count
-
-
-@part
-def write(record: Vector, at: int, numbers: Vector, count: int) -> int:
-    """Copy numbers into a record; returns where it goes on."""
-    for i in range(count):
-        record[at + i] = numbers[i]
-    return at + count
-
-
-@part
-def unpack(
-    record: Vector, coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, scaler: Matrix, place: Vector, recent: Vector
-) -> None:
-    """A record into the arrays of a model; padded columns become copies of the last expert, as in ``Memory.mirror``."""
-    at = 0
-    for place_ in KEPT_LIVE:
-        live[place_] = record[at]
-        at += 1
-    live[LIVE.prepared] = 0.0
-    experts, columns = int(live[LIVE.experts]), rows.shape[1]
+def unpack(record: Vector, me: Arrays, scaler: Matrix, place: Vector, recent: Vector) -> None:
+    """A record into the arrays of a model."""
+    at = read_round(record, 0, me)
     at = read(record, at, recent, len(recent))
     at = read(record, at, place, PLACE)
     for j in range(3):
         at = read(record, at, scaler[j], scaler.shape[1])
-    at = read(record, at, vectors[LAST], vectors.shape[1])
-    for row in KEPT_ROWS:
-        at = read(record, at, rows[row], experts)
-        for i in range(experts, columns):
-            rows[row, i] = rows[row, experts - 1]
-    for i in range(experts):
-        rows[UNSCALE, i] = 1.0 / rows[SCALE, i]
-    for i in range(experts, columns):
-        rows[UNSCALE, i] = rows[UNSCALE, experts - 1]
-        rows[WEIGHT, i] = 0.0
-    for j in range(coords.shape[0]):
-        at = read(record, at, coords[j], experts)
-        for i in range(experts, columns):
-            coords[j, i] = coords[j, experts - 1]
+    read_experts(record, at, me)
 
 
 @part
-def pack(
-    record: Vector, coords: Matrix, rows: Matrix, vectors: Matrix, live: Vector, scaler: Matrix, place: Vector, recent: Vector
-) -> None:
+def pack(record: Vector, me: Arrays, scaler: Matrix, place: Vector, recent: Vector) -> None:
     """The arrays of a model into a record."""
-    at = 0
-    for place_ in KEPT_LIVE:
-        record[at] = live[place_]
-        at += 1
-    experts = int(live[LIVE.experts])
+    at = write_round(record, 0, me)
     at = write(record, at, recent, len(recent))
     at = write(record, at, place, PLACE)
     for j in range(3):
         at = write(record, at, scaler[j], scaler.shape[1])
-    at = write(record, at, vectors[LAST], vectors.shape[1])
-    for row in KEPT_ROWS:
-        at = write(record, at, rows[row], experts)
-    for j in range(coords.shape[0]):
-        at = write(record, at, coords[j], experts)
-
-
-@part
-def put_lags(raw: Matrix, targets: Vector, recent: Vector) -> None:
-    """Last targets in front of every row, the newest first; ``recent`` holds those before the first row."""
-    lags = len(recent)
-    for t in range(len(targets)):
-        for j in range(lags):
-            raw[t, j] = targets[t - 1 - j] if t > j else recent[j - t]
-
-
-@part
-def keep_recent(targets: Vector, recent: Vector) -> None:
-    """The last targets, the newest first."""
-    lags, count = len(recent), len(targets)
-    for j in range(lags - 1, -1, -1):
-        recent[j] = targets[count - 1 - j] if j < count else recent[j - count]
-
-
-@part
-def plan(targets: Vector, norms: Vector, where: Matrix, setting: Vector, schedule: Matrix, goals: Vector) -> None:
-    """Weight, threshold and radius of every round, and the targets as seen from their usual place."""
-    for t in range(len(targets)):
-        schedule[t, 0] = 1.0 / (setting[SETTING.curvature] * max(norms[t], setting[SETTING.smallest_norm]))
-        if setting[SETTING.logistic] == 1.0:
-            schedule[t, 1], schedule[t, 2], goals[t] = 1.0, setting[SETTING.radius], targets[t]
-        else:
-            spread = where[t, 1]
-            schedule[t, 1], schedule[t, 2] = setting[SETTING.threshold] * spread, setting[SETTING.radius] * where[t, 2]
-            goals[t] = targets[t] - where[t, 0]
-            off, reach = abs(goals[t]), setting[SETTING.reach] * spread
-            if off > reach and reach > 0.0:
-                schedule[t, 0] *= reach / off
+    write_experts(record, at, me)
 
 
 @kernel
@@ -175,7 +59,7 @@ def play_keys(
     targets: Vector,
     setting: Vector,
     coords: Matrix,
-    rows: Matrix,
+    numbers: Matrix,
     vectors: Matrix,
     live: Vector,
     config: Vector,
@@ -197,32 +81,37 @@ def play_keys(
 
     Returns how many keys were played; fewer than given means that a row of the next one would have overflowed.
     """
-    logistic = setting[SETTING.logistic] == 1.0
+    logistic, weights = setting[SETTING.logistic] == 1.0, losses[:0]  # all rows count the same
+    me = Arrays(coords, numbers, vectors, live, config)
     for k in range(len(who)):
         a, b = edges[k], edges[k + 1]
         record = records[who[k]]
-        unpack(record, coords, rows, vectors, live, scaler, place, recent)
-        put_lags(raw[a:b], targets[a:b], recent)
-        keep_recent(targets[a:b], recent)
-        scale_and_follow(
-            raw[a:b], scaler[0], scaler[1], scaler[2], first[slots[k]], setting[SETTING.clip], scaled[a:b], norms[a:b]
+        unpack(record, me, scaler, place, recent)
+        prepare(
+            raw[a:b],
+            targets[a:b],
+            weights,
+            setting,
+            scaler[0],
+            scaler[1],
+            scaler[2],
+            first[slots[k]],
+            place[0:1],
+            place[1:3],
+            place[3:4],
+            first_targets[slots[k]],
+            recent,
+            scaled[a:b],
+            norms[a:b],
+            where[a:b],
+            schedule[a:b],
+            goals[a:b],
         )
-        if not logistic:
-            locate_and_follow(
-                targets[a:b],
-                place[0:1],
-                place[1:3],
-                place[3:4],
-                first_targets[slots[k]],
-                setting[SETTING.clip_target],
-                where[a:b],
-            )
-        plan(targets[a:b], norms[a:b], where[a:b], setting, schedule[a:b], goals[a:b])
         outputs = (predictions[a:b], losses[a:b], none, none)
-        if play_dense(coords, rows, vectors, live, config, scaled[a:b], goals[a:b], schedule[a:b], *outputs) < b - a:
+        if play_dense(coords, numbers, vectors, live, config, scaled[a:b], goals[a:b], schedule[a:b], *outputs) < b - a:
             return k
         if not logistic:
             for t in range(a, b):
                 predictions[t] += where[t, 0]
-        pack(record, coords, rows, vectors, live, scaler, place, recent)
+        pack(record, me, scaler, place, recent)
     return len(who)

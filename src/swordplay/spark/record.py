@@ -14,18 +14,15 @@ import numpy as np
 
 from swordplay.base.state import Range, require
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.layout import COEFFICIENT, GAMMA, LAST, LIVE, NORM, SCALE, WEIGHT
-from swordplay.engine.sanity import LIVE_RANGES, ROW_RANGES, SIGNED, SLACK
+from swordplay.engine.plan import SETTING
+from swordplay.engine.record import EXPERTS, ROUND, SIGNED, SLACK, blocks_of, expert_range, round_range
 from swordplay.engine.scaling import SETTLED, WARM_UP
 from swordplay.estimators.model import CURVATURES, LARGEST, REACH, SMALLEST_NORM, THRESHOLDS, LinearModel, LossName
 from swordplay.estimators.scaler import FARTHEST, RANGES
 from swordplay.spark import kernel
-from swordplay.spark.kernel import KEPT_LIVE, KEPT_ROWS, SETTING
 
 SINGLE_SPREADS = (1e-15, 1e15)
 """Spreads of the target whose squares, and sums of millions of them, are numbers of single precision too."""
-
-KEPT_LIVE_NAMES = [LIVE._fields[place] for place in KEPT_LIVE]
 
 
 class Young(NamedTuple):
@@ -64,24 +61,18 @@ class Form:
         self._setting[SETTING.reach], self._setting[SETTING.smallest_norm] = REACH, SMALLEST_NORM
         self._setting[SETTING.radius] = model.radius
         self._setting[SETTING.clip], self._setting[SETTING.clip_target] = model.columns.clip, model.target.clip
-        experts, self.width = self._memory.experts, self._memory.vectors.shape[1]
-        parts = (
-            self._memory.live[list(KEPT_LIVE)],
-            self._recent,
-            self._place,
-            self._scaler.ravel(),
-            self._memory.vectors[LAST],
-            self._memory.rows[list(KEPT_ROWS), :experts].ravel(),
-            self._memory.coords[:, :experts].ravel(),
-        )
+        blocks = blocks_of(self._memory)
+        experts, self.width = self._memory.experts, len(blocks.last)
+        around = (self._recent, self._place, self._scaler.ravel())
+        parts = (blocks.round, *around, blocks.last, blocks.experts, blocks.points)
         self.fresh: Vector = np.concatenate(parts)
         """The record of a key that has learned nothing."""
         ends = np.cumsum([len(part) for part in parts])
         self._place_count = int(ends[2]) - 1
         self._counts, self._last = slice(ends[3] - dim - lags, ends[3]), slice(ends[3], ends[4])
-        self._numbers = {row: slice(ends[4] + k * experts, ends[4] + (k + 1) * experts) for k, row in enumerate(KEPT_ROWS)}
+        self._numbers = {name: slice(ends[4] + k * experts, ends[4] + (k + 1) * experts) for k, name in enumerate(EXPERTS)}
         self._coords = slice(ends[5], ends[6])
-        meta = [(name, k, LIVE_RANGES.get(name, SIGNED)) for k, name in enumerate(KEPT_LIVE_NAMES)]
+        meta = [(name, k, round_range(name)) for k, name in enumerate(ROUND)]
         columns_ = [slice(ends[3] - (3 - k) * (dim + lags), ends[3] - (2 - k) * (dim + lags)) for k in range(3)]
         self._ranges: list[tuple[str, Any, Range]] = [
             *meta,
@@ -91,13 +82,13 @@ class Form:
             ("target's count", self._place_count, RANGES["counts"]),
             *zip(RANGES, columns_, RANGES.values(), strict=True),
             ("last row", self._last, SIGNED),
-            *((f"rows.{row}", where, ROW_RANGES.get(row, SIGNED)) for row, where in self._numbers.items()),
+            *((f"experts.{name}", where, expert_range(name)) for name, where in self._numbers.items()),
             ("points", self._coords, SIGNED),
         ]
         """What a saved record may hold, and where it stands."""
         self.head = int(ends[3])
         """Numbers of a record that stay doubles in any case: a column that lies far from 0 would lose its spread."""
-        derived = np.r_[tuple(self._numbers[row] for row in (SCALE, COEFFICIENT, NORM))]
+        derived = np.r_[tuple(self._numbers[row] for row in ("scale", "coefficient", "norm"))]
         self._tail = np.setdiff1d(np.arange(self.head, len(self.fresh)), derived)
         self.tail = len(self._tail)
         """Numbers of a settled record that may be in single precision."""
@@ -132,13 +123,13 @@ class Form:
             values[:, WARM_UP // 2][(values[:, WARM_UP // 2] == SETTLED) & (counts >= WARM_UP)] = 0.0  # a mark, see scaling
             require("first rows", values, RANGES["centers"])
         numbers, last = (
-            {row: records[:, where] for row, where in self._numbers.items()},
+            {name: records[:, where] for name, where in self._numbers.items()},
             np.abs(records[:, self._last]).max(axis=1),
         )
-        moved = numbers[SCALE] * (np.abs(self._points(records)).max(axis=1) + np.abs(numbers[COEFFICIENT]) * last[:, None])
-        for name, far in (("points", moved), ("points ahead", np.abs(numbers[GAMMA]) * last[:, None])):
+        moved = numbers["scale"] * (np.abs(self._points(records)).max(axis=1) + np.abs(numbers["coefficient"]) * last[:, None])
+        for name, far in (("points", moved), ("points ahead", np.abs(numbers["gamma"]) * last[:, None])):
             require(name, far, Range(0.0, FARTHEST))
-        require("sum of the weights", records[:, self._numbers[WEIGHT]].sum(axis=1), Range(1.0 - SLACK, 1.0 + SLACK))
+        require("sum of the weights", records[:, self._numbers["weight"]].sum(axis=1), Range(1.0 - SLACK, 1.0 + SLACK))
 
     def are_young(self, records: Matrix, young: Young) -> Any:
         """Which of these keys still need their first rows, shape ``(K,)``.
@@ -198,8 +189,8 @@ class Form:
         """
         settled = records.copy()
         points = self._points(settled)
-        points += settled[:, None, self._numbers[COEFFICIENT]] * settled[:, self._last, None]
-        points *= settled[:, None, self._numbers[SCALE]]
+        points += settled[:, None, self._numbers["coefficient"]] * settled[:, self._last, None]
+        points *= settled[:, None, self._numbers["scale"]]
         with np.errstate(over="ignore"):
             return records[:, : self.head], settled[:, self._tail].astype(np.float32)
 
@@ -214,9 +205,9 @@ class Form:
         records = np.empty((len(head), len(self.fresh)))
         with np.errstate(invalid="ignore"):  # what is not a number is refused later
             records[:, : self.head], records[:, self._tail] = head, tail
-        records[:, self._numbers[SCALE]], records[:, self._numbers[COEFFICIENT]] = 1.0, 0.0
+        records[:, self._numbers["scale"]], records[:, self._numbers["coefficient"]] = 1.0, 0.0
         points = self._points(records)
-        records[:, self._numbers[NORM]] = np.einsum("kji,kji->ki", points, points)
+        records[:, self._numbers["norm"]] = np.einsum("kji,kji->ki", points, points)
         return records
 
     def _points(self, records: Matrix) -> Any:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swordplay.base.types import Matrix, Vector
+from swordplay.estimators import probabilities
 from swordplay.estimators.model import LARGEST
 from swordplay.spark.group import Group
 from swordplay.spark.plan import Plan
@@ -103,7 +104,7 @@ def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, score
     parts = [batch.column("key"), batch.column("order"), batch.column("target")]
     if plan.classes:
         shares = np.zeros((len(batch), plan.classes))
-        shares[turn] = probabilities(scores)
+        shares[turn] = probabilities.of_scores(scores, plan.classes)
         predictions[turn] = shares[turn].argmax(axis=1)
         parts.append(pa.array(predictions, mask=refused))
         edges = np.arange(0, shares.size + 1, plan.classes, dtype=np.int32)
@@ -113,16 +114,6 @@ def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, score
         parts.append(pa.array(predictions, mask=refused))
     parts.append(pa.array(judged.errors, type=pa.string()))
     return pa.RecordBatch.from_arrays(parts, schema=plan.answers)
-
-
-def probabilities(scores: Matrix) -> Matrix:
-    """From log-odds, as in ``estimators.classes.OneModelPerClass``; shape ``(T, K)``."""
-    logs = -np.logaddexp(0.0, -scores)
-    if scores.shape[1] == 1:
-        odds = np.exp(logs)
-        return np.hstack([1.0 - odds, odds])
-    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 def _not_moderate(name: str) -> str:

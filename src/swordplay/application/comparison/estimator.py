@@ -37,12 +37,11 @@ def _classes(field: Field) -> Said:
     for first, stop in pairwise(sorted({*field.widths, *debuts, len(labels)})):
         if first in field.widths:
             width = field.widths[first]
-            for one in model.models:
-                one.widen(width)
+            model.widen(width)
         model.grow(model.classes + (first in debuts))
         told = model.scores_then_learn(_cut(field, first, stop, width), labels[first:stop])
         predictions[first:stop] = model.probabilities(told).argmax(axis=1)
-        if len(model.models) == 1:
+        if len(model.team) == 1:
             told = np.hstack([-told, told])
         scores[first:stop, : told.shape[1]] = told
     # back to the order of the field; of two classes, the second one is told

@@ -8,6 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
+from swordplay.application.tracking.contestants import Played
 from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.estimators.bands import columns_for, tame
 from swordplay.intervals import SwordIntervals
@@ -43,6 +44,12 @@ class Band:
             else:
                 answers.append(self.intervals.intervals(predictions[first:stop], columns))
         return np.concatenate(answers)
+
+    def judge(self, played: Played, targets: Vector, rows: Matrix) -> tuple[Array, Played]:
+        """The intervals of rows that were predicted, and what was played with their figures beside the others."""
+        bounds, learned = self.say(played.said.predictions, targets, rows), ~np.isnan(targets)
+        figures = np.hstack([played.figures, judged(bounds[learned], targets[learned])])
+        return bounds, played._replace(figures=figures)
 
     def state(self) -> State:
         """All that the next row needs."""

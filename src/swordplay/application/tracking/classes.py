@@ -16,6 +16,7 @@ from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.data.encoding.categories import codes_of
 from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.head import Head
 from swordplay.estimators.model import LinearModel
 
 NOT_WHOLE = "is not a whole number, and those before it were taken for classes; if it is an amount, say --task regression"
@@ -60,19 +61,18 @@ class ClassContestants:
         return self.model.classes > 0
 
     @property
-    def models(self) -> Mapping[str, LinearModel]:
+    def models(self) -> Mapping[str, Head]:
         """The model of each class; of two, that of the second."""
         return dict(self.model.named([self.shown(code) for code in range(self.model.classes)]))
 
     @property
     def coefficients(self) -> dict[int, Vector]:
         """Of the log-odds for each class; of two classes, for the second."""
-        models = self.model.models
-        first = 1 if len(models) == 1 else 0
-        signs = [-1.0 if k < self.model.turned else 1.0 for k in range(len(models))]
+        heads = self.model.heads
+        first = 1 if len(heads) == 1 else 0
         return {
-            first + k: sign * model.engine.decision[: model.columns.dim]
-            for k, (sign, model) in enumerate(zip(signs, models, strict=True))
+            first + k: sign * head.decision[: head.columns.dim]
+            for k, (sign, head) in enumerate(zip(self.model.signs, heads, strict=True))
         }
 
     def targets(self, column: Any) -> Vector:
@@ -140,8 +140,7 @@ class ClassContestants:
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late."""
         self.dim = dim
-        for model in self.model.models:
-            model.widen(dim)
+        self.model.widen(dim)
         self.rungs.widen(dim)
 
     def arrow(self, targets: Vector, known: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.head import Head
 
 LEARNER, NO_CHANGE, BEST_STEP = "swordplay", "no change", "best step size"
 """``swordplay`` is the model that ``swordplay track`` runs: that of SwordRegressor and SwordClassifier, not ``sp.Sword``."""
@@ -53,7 +53,7 @@ class Contestants(Protocol):
         ...
 
     @property
-    def models(self) -> Mapping[str, LinearModel]:
+    def models(self) -> Mapping[str, Head]:
         """The learner's models by what they tell, such as a class."""
         ...
 

@@ -18,8 +18,7 @@ from swordplay.application.tracking.contestants import BEST_STEP, Played
 from swordplay.application.tracking.rungs import COUNT, STEP_SIZES
 from swordplay.application.tracking.story import Course, Moment
 from swordplay.base.types import State, Vector
-from swordplay.engine.layout import LIVE
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.head import Head
 from swordplay.parts.learners.ageless import DEPTH
 
 MOST, FIRST_WIDTH = 1024, 16
@@ -42,11 +41,11 @@ class Sample(NamedTuple):
     optimism: float
 
 
-def sample(models: Sequence[LinearModel]) -> Sample:
+def sample(models: Sequence[Head]) -> Sample:
     """How the experts of some models are weighed now: first the extra-gradient ones, then the others, both descending."""
     shares = sum((model.weights for model in models), start=np.zeros(2 * DEPTH)) / len(models)
     weights = (shares[:DEPTH] + shares[DEPTH:])[::-1]
-    optimism = sum(float(model.engine.memory.live[LIVE.trust]) for model in models) / len(models)
+    optimism = sum(model.trust for model in models) / len(models)
     return Sample(weights, math.exp(weights @ np.log(POOL)), float(shares[:DEPTH].sum()), optimism)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.application.tracking import carried, sanity, telling
-from swordplay.application.tracking.band import FIGURES, Band, judged
+from swordplay.application.tracking.band import FIGURES, Band
 from swordplay.application.tracking.classes import ClassContestants
 from swordplay.application.tracking.clock import time_column
 from swordplay.application.tracking.contestants import Contestants, Played
@@ -34,7 +34,7 @@ from swordplay.data.encoding.encoder import Encoder
 from swordplay.data.encoding.plans import EMPTY, how_read, plan
 from swordplay.data.encoding.sanity import require_encoder
 from swordplay.data.tables import Refusal
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.head import Head
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
 PARTS = ("encoder", "contestants", "predictions", "recorder", "tally", "order")
@@ -77,15 +77,12 @@ class Tracker:
         """Intervals around the predictions, where they are asked for."""
         self.lags = Lags(settings.lags)
         self.predictions = Predictions(kind, of_classes, beside, interval=self.band is not None)
+        figures = FIGURES if self.band is not None else ()
         # One of many keys keeps sums only: the course of a run takes a hundred times as much.
         self.recorder: Recorder | Totals = (
             Totals(self.contestants.names)
             if settings.key
-            else Recorder(
-                self.contestants.names,
-                self.contestants.figures if self.band is None else (*self.contestants.figures, *FIGURES),
-                0 if of_classes else 3,
-            )
+            else Recorder(self.contestants.names, (*self.contestants.figures, *figures), 0 if of_classes else 3)
         )
         self.tally = NO_TALLY if settings.key else Tally(of_classes)
         self.order = OrderWatch(keyed=bool(settings.key))
@@ -192,18 +189,10 @@ class Tracker:
             stop = int(learned[done - 1]) + 1 if done <= len(learned) else len(rows)
             targets = page.targets[first + start : first + stop]
             played = self.contestants.play(rows[start:stop], targets, self.recorder.open_rungs)
-            self._note(self._banded(played, rows[start:stop], first + start, page), first + start, page)
+            if self.band is not None:
+                page.bounds[first + start : first + stop], played = self.band.judge(played, targets, rows[start:stop])
+            self._note(played, first + start, page)
             start = stop
-
-    def _banded(self, played: Played, rows: Matrix, first: int, page: Page) -> Played:
-        """Put the intervals of rows from ``first`` on to the page, and what became of them to the figures."""
-        if self.band is None:
-            return played
-        here = slice(first, first + len(rows))
-        targets = page.targets[here]
-        page.bounds[here] = bounds = self.band.say(played.said.predictions, targets, rows)
-        learned = ~np.isnan(targets)
-        return played._replace(figures=np.hstack([played.figures, judged(bounds[learned], targets[learned])]))
 
     def _note(self, played: Played, first: int, page: Page) -> None:
         """Put rows from ``first`` on to the page and on record."""
@@ -242,7 +231,7 @@ class Tracker:
         """Numbers of rows as they are read, as numbers in the input."""
         return numbers if self.numbering is None else self.numbering[numbers - 1]
 
-    def _models(self) -> list[LinearModel]:
+    def _models(self) -> list[Head]:
         return list(self.contestants.models.values())
 
     # ------------------------------------------------------------------ what there is to tell

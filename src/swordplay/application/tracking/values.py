@@ -13,6 +13,7 @@ from swordplay.application.tracking.rungs import COUNT, Rungs
 from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.data.encoding.encoder import numbers_of
+from swordplay.estimators.head import Head
 from swordplay.estimators.model import LARGEST, LinearModel, LossName
 
 TOO_LARGE = f"must not pass {LARGEST:g} in magnitude"
@@ -51,14 +52,14 @@ class ValueContestants:
         return self.model.rounds > 0
 
     @property
-    def models(self) -> Mapping[str, LinearModel]:
+    def models(self) -> Mapping[str, Head]:
         """The one model."""
-        return {self.target: self.model}
+        return {self.target: self.model.head}
 
     @property
     def coefficients(self) -> dict[int, Vector]:
         """Those of the one model."""
-        return {0: self.model.engine.decision[: self.model.columns.dim]}
+        return {0: self.model.head.decision[: self.model.columns.dim]}
 
     def targets(self, column: Any) -> Vector:
         """Targets as numbers, NaN where missing."""

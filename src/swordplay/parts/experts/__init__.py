@@ -3,6 +3,17 @@
 from swordplay.parts.experts.expert import Experts, ExpertState, Move
 from swordplay.parts.experts.oegd import OEGDExperts
 from swordplay.parts.experts.ogd import OGDExperts
+from swordplay.parts.experts.optimistic import OptimisticExperts
 from swordplay.parts.experts.steps import AdaGradNorm, Constant, Steps
 
-__all__ = ["AdaGradNorm", "Constant", "ExpertState", "Experts", "Move", "OEGDExperts", "OGDExperts", "Steps"]
+__all__ = [
+    "AdaGradNorm",
+    "Constant",
+    "ExpertState",
+    "Experts",
+    "Move",
+    "OEGDExperts",
+    "OGDExperts",
+    "OptimisticExperts",
+    "Steps",
+]

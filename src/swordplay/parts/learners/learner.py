@@ -13,7 +13,8 @@ import numpy as np
 from swordplay.base import arguments, checkpoint, settings, state
 from swordplay.base.types import Array, Domain, Gradient, Loss, State, Vector
 from swordplay.parts.experts import ExpertState
-from swordplay.parts.learners import certificate, sanity
+from swordplay.parts.learners import assumptions, certificate, sanity
+from swordplay.parts.learners.assumptions import Assumptions, Seen, Told, WatchedLoss
 
 SLACK = 1e-9
 """How far outside the domain a saved point may lie, relatively: rounding of whoever wrote it."""
@@ -73,6 +74,10 @@ class StatefulLearner(ABC, Generic[S]):
         """Who has the state at present, if not the learner itself."""
         self._own: S | None = None
         self._decision: Vector | None = None
+        self._seen = Seen()
+
+    told: Told = Told()
+    """The constants that the learner was told; nothing unless it says so."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, rounds={self.rounds})"
@@ -99,7 +104,20 @@ class StatefulLearner(ABC, Generic[S]):
 
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
-        self._take(self._step(self._state, arguments.gradient_of(loss)))
+        watched, decision = WatchedLoss(loss), self.decision
+        new = self._step(self._state, watched)
+        seen = watched.added_to(self._seen, decision)
+        self._take(new)
+        self._seen = seen
+
+    @property
+    def assumptions(self) -> Assumptions:
+        """What the learner was told about its losses beside what was seen of them: whether its theorem still stands."""
+        return Assumptions(self.told, self._seen, self.rounds)
+
+    def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
+        """Take note of rounds that somebody else played for the learner: how many, and the extremes of their losses."""
+        self._seen = self._seen.more(rounds, gradient, smoothness, lowest)
 
     def certificate(self, path_length: float) -> float:
         """An upper bound on the regret so far against every comparator sequence of at most this path length."""
@@ -123,9 +141,11 @@ class StatefulLearner(ABC, Generic[S]):
         saved, made_with = settings.split(state_)
         if differ := settings.differences(made_with, self._made_with):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
+        saved, seen = assumptions.split(saved)
         new = state.restore(self._template(saved), saved)
         self._require_sane(new)
         self._take(new)
+        self._seen = seen
 
     def _require_sane(self, new: S) -> None:
         """Refuse a state that no game leads to."""
@@ -138,7 +158,7 @@ class StatefulLearner(ABC, Generic[S]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint: the state and the settings in a file, whole or not at all."""
-        checkpoint.save(path, self.state(), kind=type(self).__name__)
+        checkpoint.save(path, self.state() | self._seen.entries(), kind=type(self).__name__)
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Go on from a checkpoint that a learner made with the same settings saved.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, Protocol
 
 import numpy as np
 
 from swordplay.base.types import Array, Domain, Learner, Loss, Matrix, State, Vector
-from swordplay.parts.losses import FunctionLoss
 from swordplay.theory.conformance.promises import (
     ROUNDING,
     at_most,
@@ -84,7 +83,7 @@ def check_learner(
         if t < half:
             other.observe(loss)
     promise(np.array_equal(other.decision, decisions[half]), "decisions depend on past losses only", f"in round {half + 1}")
-    _refuses(other, domain, rng)
+    _refuses(other, losses[half])
 
     copy = {name: np.array(leaf) for name, leaf in saved.items()}
     resumed = make(domain)
@@ -125,35 +124,45 @@ def check_meta(
             at_most(owed - bound, ROUNDING * (1 + abs(bound)), f"regret stays below the certificate (round {t + 1})")
 
 
-def _refuses(learner: Learner, domain: Domain, rng: np.random.Generator) -> None:
+def _refuses(learner: Learner, good: Loss) -> None:
     """A broken loss changes no bit, at whichever of a round's questions it breaks."""
-    good = game(domain, rng, 1)[0]
-    faults: list[tuple[str, Callable[[Array], Any]]] = [
-        ("NaN", lambda points: np.full(points.shape, np.nan)),
-        ("infinity", lambda points: np.full(points.shape, np.inf)),
-        ("the wrong shape", lambda points: np.zeros((*points.shape, 2))),
+    faults: list[tuple[str, Callable[[tuple[int, ...]], Any]]] = [
+        ("NaN", lambda shape: np.full(shape, np.nan)),
+        ("infinity", lambda shape: np.full(shape, np.inf)),
+        ("the wrong shape", lambda shape: np.zeros((*shape, 2))),
     ]
     before, decision, rounds = learner.state(), learner.decision.tobytes(), learner.rounds
     for what, fault in faults:
         for position in count():
-            promise(position < FAULTS_AT_MOST, "a round ends", f"{position} gradients were asked for")
-            asked = iter(range(position))
-
-            def gradient(points: Array, asked: Iterator[int] = asked, fault: Callable[[Array], Any] = fault) -> Any:
-                return good.gradient(points) if next(asked, None) is not None else fault(points)
+            promise(position < FAULTS_AT_MOST, "a round ends", f"{position} questions were asked")
+            broken = _Broken(good, position, fault)
 
             try:
-                learner.observe(FunctionLoss(good.value, gradient, good.smoothness))
+                learner.observe(broken)
             except (ValueError, TypeError):
                 unchanged = _same_state(learner.state(), before) and learner.decision.tobytes() == decision
-                promise(unchanged and learner.rounds == rounds, "a refused loss leaves no trace", f"gradient of {what}")
+                promise(unchanged and learner.rounds == rounds, "a refused loss leaves no trace", f"answer of {what}")
                 continue
             # Nobody met the fault: every question of a round has been broken once. Take that good round back.
-            promise(position > 0, f"a gradient of {what} is refused", "it was accepted")
+            promise(position > 0, f"an answer of {what} is refused", "it was accepted")
             learner.load_state(before)
             break
     is_refused(lambda: learner.load_state({}), "an empty state is refused")
     promise(_same_state(learner.state(), before), "a refused state leaves no trace", "the state changed")
+
+
+class _Broken:
+    """A loss whose answers, values or gradients, are right up to a question and broken from there on."""
+
+    def __init__(self, good: Loss, position: int, fault: Callable[[tuple[int, ...]], Any]) -> None:
+        self.smoothness = good.smoothness
+        self._good, self._asked, self._fault = good, iter(range(position)), fault
+
+    def value(self, points: Array) -> Any:
+        return self._good.value(points) if next(self._asked, None) is not None else self._fault(points.shape[:-1])
+
+    def gradient(self, points: Array) -> Any:
+        return self._good.gradient(points) if next(self._asked, None) is not None else self._fault(points.shape)
 
 
 def _same_state(one: State, other: State) -> bool:

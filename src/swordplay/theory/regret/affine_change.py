@@ -12,8 +12,8 @@ import numpy as np
 
 from swordplay.base.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import Ball, Box, Simplex
+from swordplay.parts.domains.enclosures import enclosing_ball, enclosing_box
 from swordplay.parts.losses import QuadraticLoss, SquaredLoss
-from swordplay.theory.regret.enclosures import enclosing_ball, enclosing_box
 from swordplay.theory.regret.trust_region import largest_magnitude, largest_squared_gradient
 
 CORNER_DIM = 10

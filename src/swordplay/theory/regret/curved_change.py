@@ -8,9 +8,9 @@ import numpy as np
 
 from swordplay.base.types import Array, Domain
 from swordplay.parts.domains import Ball, Box, Simplex
+from swordplay.parts.domains.enclosures import enclosing_ball, enclosing_box
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss
 from swordplay.theory.regret.affine_change import Suprema
-from swordplay.theory.regret.enclosures import enclosing_ball, enclosing_box
 from swordplay.theory.regret.rim import HuberSlopes, LogisticSlopes, Slopes, arcs_of, edges_of, largest_on_rim
 from swordplay.theory.regret.rows import Rows
 from swordplay.theory.regret.shadows import Pairs, plane_of, shadow

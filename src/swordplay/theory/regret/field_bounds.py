@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 
 from swordplay.base import arguments
+from swordplay.parts.learners.metagrad import metagrad_rates
+from swordplay.parts.metas import telescoping
 
 
 def sword_plus_plus(
@@ -52,3 +54,119 @@ def sword_plus_plus(
     if not forms:
         raise ValueError("bounds.sword_plus_plus needs variation or comparator_loss. Give one or both.")
     return min(forms)
+
+
+def ader_true_losses(*, diameter: float, gradient_bound: float, path_length: float, horizon: int) -> float:
+    r"""Ader with true losses, against every comparator.
+
+    .. math:: \tfrac{3G}{4} \sqrt{2 T (7 D^2 + 4 D P_T)} + \tfrac{G D \sqrt{2T}}{4} \big[1 + 2 \ln(k + 1)\big], \qquad
+        k = \Big\lfloor \tfrac12 \log_2\big(1 + \tfrac{4 P_T}{7 D}\big) \Big\rfloor + 1
+
+    The meta's part is half of that with surrogate losses: values of one loss lie D G apart, not 2 D G.
+
+    References
+    ----------
+    Zhang, Lu, Zhou (2018), Theorem 3 of "Adaptive online learning in dynamic environments".
+    """
+    D, G = arguments.positive("diameter", diameter), arguments.positive("gradient_bound", gradient_bound)
+    P, T = arguments.nonnegative("path_length", path_length), arguments.whole("horizon", horizon)
+    k = math.floor(0.5 * math.log2(1 + 4 * P / (7 * D))) + 1
+    return 0.75 * G * math.sqrt(2 * T * (7 * D**2 + 4 * D * P)) + G * D * math.sqrt(2 * T) / 4 * (1 + 2 * math.log(k + 1))
+
+
+def optimistic_ogd(*, diameter: float, path_length: float, surprise: float) -> float:
+    r"""Optimistic gradient descent with AdaGrad-norm steps, against every comparator.
+
+    .. math:: \sqrt{E_T} \Big(\frac{A}{D} + \frac{1 + \sqrt{17}}{4} D\Big), \qquad E_T = \sum_t \|g_t - M_t\|^2
+
+    with :math:`M_t = 0` until a gradient was met. The first term is :math:`A/(2 \eta)` at the last step; a round adds at most
+    :math:`\min\{\eta q/2, D \sqrt q\}`, and with :math:`\eta = D/(2 \sqrt{E})` for the E before the round this is at most
+    :math:`\tfrac{1 + \sqrt{17}}{4} D (\sqrt{E + q} - \sqrt E)`: the ratio is largest where both are equal, at q = 16 E.
+    """
+    D, P = arguments.positive("diameter", diameter), arguments.nonnegative("path_length", path_length)
+    root = math.sqrt(arguments.nonnegative("surprise", surprise))
+    return root * (D + 2 * P + (1 + math.sqrt(17)) / 4 * D)
+
+
+def restarted_ogd(*, diameter: float, gradient_bound: float, horizon: int, function_variation: float, every: int) -> float:
+    r"""Restarted gradient descent, against the minimisers of each round.
+
+    .. math:: \Big\lceil \frac T\Delta \Big\rceil D G \sqrt\Delta + 2 \Delta V^f_T
+
+    References
+    ----------
+    Besbes, Gur, Zeevi (2015), Proposition 2 and Theorem 2.
+    """
+    D, G = arguments.positive("diameter", diameter), arguments.positive("gradient_bound", gradient_bound)
+    T, period = arguments.whole("horizon", horizon), arguments.whole("every", every)
+    V = arguments.nonnegative("function_variation", function_variation)
+    return math.ceil(T / period) * D * G * math.sqrt(period) + 2 * period * V
+
+
+def omgd(
+    *,
+    gradient_bound: float,
+    smoothness: float,
+    path_length: float,
+    squared_path_length: float,
+    first_distance: float,
+    minimizer_gradients: float,
+) -> float:
+    r"""Online multiple gradient descent, against the minimisers :math:`x^*_t` of each round over the domain.
+
+    .. math:: \min\Big\{ 2 G (P^* + \delta), \quad \min_{a > 0} \frac{Q}{2a} + (L + a) (2 S^* + \delta^2) \Big\}
+
+    with :math:`\delta = \|x_1 - x^*_1\|`, :math:`Q = \sum \|\nabla f_t(x^*_t)\|^2` (0 where the minimisers lie inside the
+    domain) and the path length and its squares those of the minimisers. The second form is
+    :math:`\sqrt{2 Q B} + L B`, :math:`B = 2 S^* + \delta^2`.
+
+    References
+    ----------
+    Zhang, Yang, Yi, Jin, Zhou (2017), Theorem 3 and Corollary 4.
+    """
+    G, L = arguments.nonnegative("gradient_bound", gradient_bound), arguments.nonnegative("smoothness", smoothness)
+    P, S = (
+        arguments.nonnegative("path_length", path_length),
+        arguments.nonnegative("squared_path_length", squared_path_length),
+    )
+    delta, Q = (
+        arguments.nonnegative("first_distance", first_distance),
+        arguments.nonnegative("minimizer_gradients", minimizer_gradients),
+    )
+    B = 2 * S + delta**2
+    return min(2 * G * (P + delta), math.sqrt(2 * Q * B) + L * B)
+
+
+def metagrad(
+    *,
+    diameter: float,
+    gradient_bound: float,
+    horizon: int,
+    dim: int,
+    deviation: float,
+    squared_gradients: float,
+    distance: float,
+    diagonal: bool = False,
+) -> float:
+    r"""MetaGrad against a fixed decision u.
+
+    .. math:: \min_i \eta_i V + \frac1{\eta_i} \Big[\frac{\|u - c\|^2}{2 D^2} + \frac d2 \ln\Big(1 + \frac{2 \eta_i^2 D^2}{d}
+        \sum_t \|g_t\|^2\Big) + \kappa \ln\frac1{\pi_i}\Big]
+
+    over its grid of rates, with :math:`\kappa = 1` and :math:`V = \sum \langle g_t, y_t - u \rangle^2`, or
+    :math:`\kappa = d` and :math:`V = \sum_{t,j} g_{t,j}^2 (y_{t,j} - u_j)^2` for the diagonal one. ``diameter`` is that of
+    the ball where the experts live, c its centre, g and y as there.
+
+    References
+    ----------
+    Van Erven and Koolen (2016), Theorem 7, before the rate is optimised.
+    """
+    D, G = arguments.positive("diameter", diameter), arguments.positive("gradient_bound", gradient_bound)
+    d, V = arguments.whole("dim", dim), arguments.nonnegative("deviation", deviation)
+    S, far = arguments.nonnegative("squared_gradients", squared_gradients), arguments.nonnegative("distance", distance)
+    rates = metagrad_rates(D, G, horizon)
+    kappa = d if diagonal else 1
+    return min(
+        float(eta * V + (far**2 / (2 * D**2) + d / 2 * math.log1p(2 * eta**2 * D**2 * S / d) - kappa * math.log(prior)) / eta)
+        for eta, prior in zip(rates, telescoping(len(rates)), strict=True)
+    )

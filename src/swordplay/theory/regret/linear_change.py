@@ -18,10 +18,10 @@ import numpy as np
 
 from swordplay.base.types import Array, Domain, Vector
 from swordplay.parts.domains import Ball, Box, Simplex
+from swordplay.parts.domains.enclosures import enclosing_ball, enclosing_box, reach
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
 from swordplay.theory.regret.affine_change import Suprema
 from swordplay.theory.regret.curved_change import gradients_on_rims
-from swordplay.theory.regret.enclosures import enclosing_ball, enclosing_box, reach
 from swordplay.theory.regret.rows import Rows, inner
 from swordplay.theory.regret.shadows import Pairs, Plane, plane_of, shadow
 from swordplay.theory.regret.trust_region import largest_magnitude, largest_squared_gradient

@@ -29,9 +29,9 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Domain, Loss
+from swordplay.parts.domains.enclosures import reach
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.regret.affine_change import AffineChange, Suprema
-from swordplay.theory.regret.enclosures import reach
 from swordplay.theory.regret.linear_change import LinearChange
 from swordplay.theory.regret.quantities import Quantity
 from swordplay.theory.regret.rows import Rows

@@ -73,6 +73,7 @@ def _small_bound(tuning: bounds.Tuning) -> Bound:
         path_length=game.path_length,
         comparator_loss=game.comparator_loss,
         experts=experts,
+        horizon=game.horizon,
         tuning=tuning,
     )
 
@@ -86,6 +87,7 @@ def _best_bound(tuning: bounds.Tuning) -> Bound:
         variation=game.variation,
         comparator_loss=game.comparator_loss,
         experts=experts,
+        horizon=game.horizon,
         tuning=tuning,
     )
 

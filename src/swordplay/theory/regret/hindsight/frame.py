@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.base.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.theory.regret.enclosures import reach
+from swordplay.parts.domains.enclosures import reach
 
 FLAT = 1e-13
 """Sides of a box that are shorter than this share of the longest one count as flat: what happens across them is rounding."""

@@ -1,0 +1,190 @@
+"""The steps of experts on a ball, where a projection is a scaling: everything in numbers, no pass over the coordinates.
+
+norm(x - k a)^2 = norm(x)^2 - 2 k <a, x> + k^2 norm(a)^2, so that no projection needs a pass of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from swordplay.base.compiling import expert_loop, part
+from swordplay.base.types import Vector
+from swordplay.engine.blocks import columns_of, largest, least
+from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
+from swordplay.engine.meta import adaptive_step
+from swordplay.engine.scalar import slope
+
+
+@part
+def move(me: Arrays, of: Products, features: Any, target: float) -> float:
+    """Both projected steps of every expert, in numbers. Returns the smallest scale."""
+    numbers, radius = me.numbers, me.config[CONFIG.size]
+    n = columns_of(numbers)
+    step_base(
+        n,
+        of.norm,
+        numbers[EXPERT.eta],
+        numbers[EXPERT.slope],
+        numbers[EXPERT.unscale],
+        numbers[EXPERT.coefficient],
+        numbers[EXPERT.at_base],
+        numbers[EXPERT.norm],
+    )
+    smallest = math.inf
+    if largest(n, numbers[EXPERT.norm]) > radius * radius:
+        shrink_base(n, radius, numbers[EXPERT.scale], numbers[EXPERT.unscale], numbers[EXPERT.at_base], numbers[EXPERT.norm])
+        smallest = least(n, numbers[EXPERT.scale])
+    look_ahead(me, of, target)
+    return smallest
+
+
+@part
+def fork(me: Arrays, of: Products, features: Any, target: float) -> None:
+    """Put the two experts that have just joined, and the padding behind them, where the fastest of their kind are."""
+    coords, experts = me.coords, int(me.live[LIVE.experts])
+    for j in range(coords.shape[0]):
+        coords[j, experts - 2] = coords[j, experts - 4]
+        for column in range(experts - 1, coords.shape[1]):
+            coords[j, column] = coords[j, experts - 3]
+    look_ahead(me, of, target)
+
+
+@expert_loop
+def step_base(
+    n: int, norm: float, eta: Vector, slope_: Vector, unscale: Vector, change: Vector, at_base: Vector, base_norm: Vector
+) -> None:
+    """xhat - eta k a, before it is projected."""
+    for i in range(n):
+        stride = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
+        base_norm[i] = max(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
+        change[i] = -stride * unscale[i]
+        at_base[i] -= stride * norm
+
+
+@expert_loop
+def shrink_base(n: int, radius: float, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector) -> None:
+    """Project on the ball whoever left it: a scaling."""
+    limit = radius * radius
+    for i in range(n):
+        shrink = radius / math.sqrt(max(base_norm[i], limit))  # exactly 1 inside the ball
+        scale[i] *= shrink
+        unscale[i] = 1.0 / scale[i]
+        at_base[i] *= shrink
+        base_norm[i] = min(base_norm[i], limit)
+
+
+@part
+def look_ahead(me: Arrays, of: Products, target: float) -> None:
+    """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat; gradient descent stays at xhat."""
+    numbers, config = me.numbers, me.config
+    n, loss, threshold = columns_of(numbers), int(config[CONFIG.loss]), config[CONFIG.threshold]
+    replays(
+        n,
+        loss,
+        threshold,
+        me.live[LIVE.weight],
+        numbers[EXPERT.extra],
+        numbers[EXPERT.at_base],
+        of.offset,
+        target,
+        numbers[EXPERT.replay],
+    )
+    if config[CONFIG.adaptive] == 1.0:
+        # The step of the coming round stands in the row of steps until judge() uses it: the same for both halves of a round.
+        for i in range(n):
+            numbers[EXPERT.eta, i] = adaptive_step(numbers[EXPERT.step, i], config[CONFIG.diameter], numbers[EXPERT.energy, i])
+    radius = config[CONFIG.size]
+    step_ahead(
+        n,
+        of.norm,
+        numbers[EXPERT.eta],
+        numbers[EXPERT.replay],
+        numbers[EXPERT.at_base],
+        numbers[EXPERT.norm],
+        numbers[EXPERT.alpha],
+        numbers[EXPERT.gamma],
+        numbers[EXPERT.ahead],
+        numbers[EXPERT.lead],
+        numbers[EXPERT.scratch],
+    )
+    if largest(n, numbers[EXPERT.scratch]) > radius * radius:
+        shrink_ahead(
+            n,
+            radius,
+            of.norm,
+            numbers[EXPERT.at_base],
+            numbers[EXPERT.norm],
+            numbers[EXPERT.alpha],
+            numbers[EXPERT.gamma],
+            numbers[EXPERT.ahead],
+            numbers[EXPERT.lead],
+        )
+
+
+@expert_loop
+def replays(
+    n: int,
+    loss: int,
+    threshold: float,
+    weight: float,
+    extra: Vector,
+    at: Vector,
+    offset: float,
+    target: float,
+    answer: Vector,
+) -> None:
+    """Slope of the loss at every extra-gradient expert's base point, 0 for the others."""
+    for i in range(n):
+        answer[i] = extra[i] * weight * slope(loss, threshold, at[i] + offset, target)
+
+
+@expert_loop
+def step_ahead(
+    n: int,
+    norm: float,
+    eta: Vector,
+    replay: Vector,
+    at_base: Vector,
+    base_norm: Vector,
+    alpha: Vector,
+    gamma: Vector,
+    ahead: Vector,
+    lead: Vector,
+    reached: Vector,
+) -> None:
+    """alpha, gamma, <a, x>, norm(x - xhat)^2 and norm(x)^2 for x = xhat - eta m a, before it is projected."""
+    for i in range(n):
+        stride = eta[i] * replay[i] if eta[i] < math.inf else 0.0
+        moved = stride * stride * norm
+        # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is to be projected.
+        reached[i] = base_norm[i] - 2.0 * stride * at_base[i] + moved if stride != 0.0 else 0.0
+        alpha[i] = 1.0
+        gamma[i] = stride
+        ahead[i] = at_base[i] - stride * norm
+        lead[i] = moved
+
+
+@expert_loop
+def shrink_ahead(
+    n: int,
+    radius: float,
+    norm: float,
+    at_base: Vector,
+    base_norm: Vector,
+    alpha: Vector,
+    gamma: Vector,
+    ahead: Vector,
+    lead: Vector,
+) -> None:
+    """Project on the ball whoever left it; norm(x - xhat)^2 = norm((alpha - 1) xhat - gamma a)^2."""
+    limit = radius * radius
+    for i in range(n):
+        stride = gamma[i]
+        reached = base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm
+        shrink = radius / math.sqrt(max(reached, limit)) if stride != 0.0 else 1.0  # exactly 1 inside the ball
+        gone, back = shrink * stride, shrink - 1.0
+        alpha[i] = shrink
+        gamma[i] = gone
+        ahead[i] = shrink * at_base[i] - gone * norm
+        lead[i] = max(back * back * base_norm[i] - 2.0 * back * gone * at_base[i] + gone * gone * norm, 0.0)

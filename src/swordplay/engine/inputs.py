@@ -1,0 +1,48 @@
+"""What an engine is given by its callers: rows and targets that fit, or an error before anything is learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from swordplay.base import arguments
+from swordplay.base.types import Vector
+
+
+def is_sparse(features: Any) -> bool:
+    """Whether rows are a sparse matrix by rows."""
+    return hasattr(features, "indptr")
+
+
+def rows(features: Any, targets: Any, dim: int, loss: str) -> tuple[Any, Vector]:
+    """Many rows of ``dim`` features and their targets."""
+    if hasattr(features, "tocsr"):
+        arguments.require_inside("features", features)
+        features = features.tocsr()  # the kernels know no other format
+    table: Any = features if is_sparse(features) else arguments.unmasked("features", features)
+    goals = arguments.array("targets", targets, ndim=1)
+    if table.shape != (len(goals), dim):
+        raise ValueError(f"features must have shape ({len(goals)}, {dim}), got {table.shape}. Give one row per target.")
+    if is_sparse(table):
+        arguments.require_inside("features", table)
+    arguments.array("features", table.data if is_sparse(table) else table)
+    if loss == "logistic" and not np.isin(goals, (0.0, 1.0)).all():
+        raise ValueError("targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1.")
+    return table, goals
+
+
+def row(features: Any, dim: int) -> Vector:
+    """One row of ``dim`` features."""
+    if type(features) is np.ndarray and features.dtype == np.float64 and features.shape == (dim,):
+        return features if features.flags.carray else features.copy()
+    return arguments.vector("features", features, dim)
+
+
+def target(value: Any, loss: str) -> float:
+    """The target of one row."""
+    if type(value) is not float or value - value != 0.0:
+        value = arguments.real("target", float(value) if isinstance(value, bool | np.bool_) else value)
+    if loss == "logistic" and value not in (0.0, 1.0):
+        raise ValueError(f"target must be 0 or 1 for the logistic loss, got {value}. Encode the two labels as 0 and 1.")
+    return value  # type: ignore[no-any-return]

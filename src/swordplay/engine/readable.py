@@ -1,0 +1,146 @@
+"""A learner's way from the engine's arrays to the state of its readable twin, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from swordplay.base.types import Matrix, State, Vector
+from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, readable_names
+from swordplay.engine.memory import Memory
+from swordplay.engine.recipe import NotCompilable
+
+COLLINEAR = 1e-9
+"""Replayed gradients of a linear prediction are multiples of one row; beyond this relative error they are not."""
+
+CERTIFICATE = {name: EXPERT._fields.index(number) for name, number in readable_names(EXPERT, "certificate").items()}
+HEDGE = {name: EXPERT._fields.index(number) for name, number in readable_names(EXPERT, "hedge").items()}
+RATE = {name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "hedge.rate").items()}
+OPTIMISM = {name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "optimism").items()}
+
+
+def state_of(memory: Memory) -> State:
+    """The same as ``Learner.state()`` of the readable twin after the same rounds, without the settings."""
+    now, numbers, order = memory.live, memory.numbers, memory.order
+    base, points = memory.base_points()[order], memory.points()[order]
+    last = memory.vectors[VECTOR.last]
+    replay = np.multiply.outer(numbers[EXPERT.replay, order], last)
+    flat: State = {"rounds": memory.rounds}
+    for k, kind in enumerate(_kinds(memory)):
+        flat |= {
+            f"experts.{k}.points": points[kind],
+            f"experts.{k}.base": base[kind],
+            f"experts.{k}.replay": replay[kind],
+            f"experts.{k}.energy": numbers[EXPERT.energy, order][kind],
+        }
+    flat |= {f"certificate.{name}": numbers[place, order] for name, place in CERTIFICATE.items()}
+    if not memory.recipe.weighed:
+        return flat
+    flat |= {f"hedge.{name}": numbers[place, order] for name, place in HEDGE.items()}
+    flat["hedge.cumulative"] = flat["hedge.cumulative"] - flat["hedge.cumulative"].min()
+    flat["hedge.guesses"] = flat["hedge.guesses"] + _shift(memory, last)
+    flat |= {f"hedge.rate.{name}": float(now[place]) for name, place in RATE.items()}
+    flat |= {f"optimism.{name}": float(now[place]) for name, place in OPTIMISM.items()}
+    return flat | {"optimism.candidate": now[LIVE.candidate] * last if now[LIVE.rounds] else np.zeros_like(last)}
+
+
+def load(memory: Memory, state: Mapping[str, Any]) -> None:
+    """Go on from a readable state.
+
+    Raises
+    ------
+    NotCompilable
+        If the last loss was not one of a linear prediction, so that the replayed gradients are not multiples of a row.
+    """
+    kinds = [key.split(".")[1] for key in state if key.endswith(".energy")]
+    stacked = {
+        name: np.concatenate([state[f"experts.{k}.{name}"] for k in kinds]) for name in ("points", "base", "replay", "energy")
+    }
+    experts = len(stacked["energy"])
+    memory.reserve(experts)
+    now, numbers = memory.live, memory.numbers
+    candidate = state.get("optimism.candidate", np.zeros(stacked["base"].shape[1]))
+    last, multiples = _common_row(np.vstack([stacked["replay"], candidate]))
+    now[LIVE.experts], now[LIVE.rounds], now[LIVE.smallest] = experts, state["rounds"], 0.0
+    now[LIVE.refresh_at] = now[LIVE.rounds] + memory.config[CONFIG.refresh]
+    now[LIVE.last_norm], now[LIVE.candidate] = float(last @ last), multiples[-1]
+    order = memory.order
+    numbers[EXPERT.energy, order], numbers[EXPERT.replay, order] = stacked["energy"], multiples[:-1]
+    lead = stacked["points"] - stacked["base"]
+    numbers[EXPERT.lead, order] = np.einsum("ij,ij->i", lead, lead)
+    for name, place in CERTIFICATE.items():
+        numbers[place, order] = state[f"certificate.{name}"]
+    if memory.recipe.weighed:
+        for name, place in HEDGE.items():
+            numbers[place, order] = state[f"hedge.{name}"]
+        for room, places in (("hedge.rate", RATE), ("optimism", OPTIMISM)):
+            for name, place in places.items():
+                now[place] = float(state[f"{room}.{name}"])
+    memory.vectors[VECTOR.last] = last
+    numbers[EXPERT.guess, order] -= _shift(memory, last)
+    numbers[EXPERT.scale, order] = 1.0
+    memory.make_again()
+    _place(memory, stacked["base"], stacked["points"], order)
+    memory.mirror()
+
+
+def _shift(memory: Memory, last: Vector) -> float:
+    """What guesses relative to a ball's centre lack: <M_t, centre>."""
+    now, center = memory.live, memory.vectors[VECTOR.center]
+    return float(now[LIVE.trust] * now[LIVE.candidate] * (last @ center)) if memory.recipe.on_ball else 0.0
+
+
+def _kinds(memory: Memory) -> list[slice]:
+    """Where each kind of experts lies in the readable order."""
+    extra = memory.of_experts(EXPERT.extra)
+    turns = np.flatnonzero(np.diff(extra)) + 1
+    edges = [0, *turns.tolist(), len(extra)]
+    return [slice(first, stop) for first, stop in pairwise(edges)]
+
+
+def _place(memory: Memory, base: Matrix, points: Matrix, order: Any) -> None:
+    """Write the points of the experts."""
+    numbers = memory.numbers
+    if not memory.recipe.on_ball:
+        memory.coords[order], memory.coords[numbers.shape[1] + order] = base, points
+        return
+    center = memory.vectors[VECTOR.center]
+    offset, ahead = base - center, points - center
+    memory.coords[:, order] = offset.T
+    numbers[EXPERT.coefficient, order] = 0.0
+    numbers[EXPERT.norm, order] = np.einsum("ij,ij->i", offset, offset)
+    alpha, gamma = _lookahead(memory, numbers[EXPERT.norm, order], offset, order)
+    numbers[EXPERT.alpha, order], numbers[EXPERT.gamma, order] = alpha, gamma
+    error = np.abs(alpha[:, None] * offset - np.multiply.outer(gamma, memory.vectors[VECTOR.last]) - ahead).max()
+    if error > COLLINEAR * (memory.config[CONFIG.size] + np.linalg.norm(center)):
+        raise NotCompilable("the learner's points do not follow from its base points: its state was edited.")
+
+
+def _lookahead(memory: Memory, norm: Vector, offset: Matrix, order: Any) -> tuple[Vector, Vector]:
+    """alpha and gamma of x = Proj[xhat - eta m a'] = alpha xhat - gamma a'."""
+    config, numbers = memory.config, memory.numbers
+    eta = numbers[EXPERT.step, order]
+    if config[CONFIG.adaptive]:
+        with np.errstate(divide="ignore"):
+            eta = eta * config[CONFIG.diameter] / np.sqrt(numbers[EXPERT.energy, order])
+    stride = np.where(np.isinf(eta), 0.0, eta) * numbers[EXPERT.replay, order]
+    reached = norm - 2 * stride * (offset @ memory.vectors[VECTOR.last]) + stride**2 * memory.live[LIVE.last_norm]
+    outside = (stride != 0) & (reached > config[CONFIG.size] ** 2)
+    alpha = np.where(outside, config[CONFIG.size] / np.sqrt(np.where(outside, reached, 1.0)), 1.0)
+    return alpha, alpha * stride
+
+
+def _common_row(vectors: Matrix) -> tuple[Vector, Vector]:
+    """A row a' and the numbers v with ``vectors = v a'``."""
+    norms = np.einsum("ij,ij->i", vectors, vectors)
+    longest = int(norms.argmax())
+    last = vectors[longest].copy()
+    if norms[longest] == 0.0:
+        return last, np.zeros(len(vectors))
+    multiples = vectors @ last / norms[longest]
+    if np.abs(vectors - np.multiply.outer(multiples, last)).max() > COLLINEAR * np.sqrt(norms[longest]):
+        raise NotCompilable("the learner's last loss was not one of a linear prediction, so the engine cannot go on from it.")
+    return last, multiples

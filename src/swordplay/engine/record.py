@@ -1,0 +1,143 @@
+"""A learner on a ball as a row of numbers, for many learners in one table: only what predictions need.
+
+The certificate's sums stay behind, and so does what only pools that grow, adaptive steps or a schedule of one's own need: the
+learners of a table are of one make, with constant steps, and every round has its schedule. A record has two blocks: the
+numbers of the round, in the order of ``ROUND``, and behind what the owner of the record puts in between, the last features,
+the experts' numbers in the order of ``EXPERTS``, N of each, and their coordinates, ``(d, N)``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay.base.compiling import part
+from swordplay.base.types import Vector
+from swordplay.engine.layout import (
+    ADAPTIVE,
+    EXPERT,
+    GROWING,
+    LIVE,
+    PROOF,
+    SCHEDULED,
+    SHOWN,
+    VECTOR,
+    Arrays,
+    kept_names,
+)
+from swordplay.engine.memory import Memory
+from swordplay.engine.rounds import play_dense
+from swordplay.engine.sanity import SIGNED, SLACK, expert_range, round_range
+
+__all__ = [
+    "EXPERTS",
+    "ROUND",
+    "SIGNED",
+    "SLACK",
+    "Arrays",
+    "Blocks",
+    "blocks_of",
+    "expert_range",
+    "play_dense",
+    "read",
+    "read_experts",
+    "read_round",
+    "round_range",
+    "write",
+    "write_experts",
+    "write_round",
+]
+
+LEFT_OUT = (PROOF, ADAPTIVE, GROWING, SCHEDULED, SHOWN)
+ROUND, EXPERTS = kept_names(LIVE, without=LEFT_OUT), kept_names(EXPERT, without=LEFT_OUT)
+_ROUND_PLACES = tuple(LIVE._fields.index(name) for name in ROUND)
+_EXPERT_PLACES = tuple(EXPERT._fields.index(name) for name in EXPERTS)
+
+
+class Blocks(NamedTuple):
+    """The parts of a record."""
+
+    round: Vector
+    last: Vector
+    experts: Vector
+    points: Vector
+
+
+def blocks_of(memory: Memory) -> Blocks:
+    """The record of a learner as it is now, part by part."""
+    n = memory.experts
+    return Blocks(
+        memory.live[list(_ROUND_PLACES)],
+        memory.vectors[VECTOR.last].copy(),
+        memory.numbers[list(_EXPERT_PLACES), :n].ravel(),
+        np.ascontiguousarray(memory.coords[:, :n]).ravel(),
+    )
+
+
+@part
+def read(record: Vector, at: int, answer: Any, count: int) -> int:
+    """Copy the next numbers of a record; returns where it goes on."""
+    for i in range(count):
+        answer[i] = record[at + i]
+    return at + count
+
+
+@part
+def write(record: Vector, at: int, numbers: Any, count: int) -> int:
+    """Copy numbers into a record; returns where it goes on."""
+    for i in range(count):
+        record[at + i] = numbers[i]
+    return at + count
+
+
+@part
+def read_round(record: Vector, at: int, me: Arrays) -> int:
+    """The numbers of the round into the arrays of a learner."""
+    for place in _ROUND_PLACES:
+        me.live[place] = record[at]
+        at += 1
+    me.live[LIVE.prepared] = 0.0
+    return at
+
+
+@part
+def write_round(record: Vector, at: int, me: Arrays) -> int:
+    """The numbers of the round into a record."""
+    for place in _ROUND_PLACES:
+        record[at] = me.live[place]
+        at += 1
+    return at
+
+
+@part
+def read_experts(record: Vector, at: int, me: Arrays) -> int:
+    """Last features, numbers and coordinates into the arrays; padded columns become copies, as ``Memory.mirror`` makes them."""
+    coords, numbers = me.coords, me.numbers
+    experts, columns = int(me.live[LIVE.experts]), numbers.shape[1]
+    at = read(record, at, me.vectors[VECTOR.last], me.vectors.shape[1])
+    for place in _EXPERT_PLACES:
+        at = read(record, at, numbers[place], experts)
+        for i in range(experts, columns):
+            numbers[place, i] = numbers[place, experts - 1]
+    for i in range(columns):
+        numbers[EXPERT.unscale, i] = 1.0 / numbers[EXPERT.scale, i]
+    for i in range(experts, columns):
+        numbers[EXPERT.weight, i] = 0.0
+    for j in range(coords.shape[0]):
+        at = read(record, at, coords[j], experts)
+        for i in range(experts, columns):
+            coords[j, i] = coords[j, experts - 1]
+    return at
+
+
+@part
+def write_experts(record: Vector, at: int, me: Arrays) -> int:
+    """Last features, numbers and coordinates into a record."""
+    experts = int(me.live[LIVE.experts])
+    at = write(record, at, me.vectors[VECTOR.last], me.vectors.shape[1])
+    for place in _EXPERT_PLACES:
+        at = write(record, at, me.numbers[place], experts)
+    for j in range(me.coords.shape[0]):
+        at = write(record, at, me.coords[j], experts)
+    return at

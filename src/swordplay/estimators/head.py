@@ -1,0 +1,85 @@
+"""What one learner behind an estimator knows: the only place of this room that looks into an engine."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay.base.types import Vector
+from swordplay.engine.driver import Engine
+from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.estimators.tuning import EARLIER_SHARPNESS, FLOOR, SHARPNESS, LossName
+from swordplay.parts.domains import Ball
+from swordplay.parts.learners import SwordAgeless, certificate
+from swordplay.parts.learners.certificate import CertificateState
+from swordplay.parts.metas import Parts
+from swordplay.parts.rates import SelfConfident
+
+
+@functools.lru_cache(maxsize=4)
+def _parts(width: int, radius: float, memory: float) -> Parts:
+    """What the learner is made of; the same for every class, of which there may be thousands."""
+    rate = SelfConfident(offset=0.0, factor=SHARPNESS, floor=FLOOR, memory=memory)
+    return SwordAgeless(Ball(width, radius), smoothness=1.0, memory=memory).parts._replace(rate=rate)
+
+
+def make(width: int, *, loss: LossName, radius: float, memory: float) -> Engine:
+    """A fresh learner for scaled rows; it is told weight, threshold and radius of each round."""
+    return Engine(_parts(width, radius, memory), "logistic" if loss == "logistic" else "huber")
+
+
+def load(engine: Engine, saved: Mapping[str, Any], reach: float | None) -> None:
+    """Go on from a saved state; one of an earlier sharpness keeps it. Points may lie as far out as ``reach``, if given."""
+    engine.load_compact_state(saved, reach, also={"factor": EARLIER_SHARPNESS})
+
+
+class Head(NamedTuple):
+    """One learner, for reading: the scores of a regression or of a class, and the columns that it is told of."""
+
+    engine: Engine
+    columns: Scaler
+    target: Locator
+    loss: LossName
+    radius: float
+
+    @property
+    def rounds(self) -> int:
+        """How many rows were learned."""
+        return self.engine.rounds
+
+    @property
+    def decision(self) -> Vector:
+        """Coefficients of the scaled columns, shape ``(w,)``."""
+        return self.engine.decision
+
+    @property
+    def weights(self) -> Vector:
+        """Weight of each expert, shape ``(N,)``."""
+        return self.engine.weights
+
+    @property
+    def step_sizes(self) -> Vector:
+        """Step size of each expert relative to a row's own smoothness, shape ``(N,)``."""
+        return self.engine.step_sizes
+
+    @property
+    def extra(self) -> Any:
+        """Which experts take extra-gradient steps, shape ``(N,)``."""
+        return self.engine.extra_gradient
+
+    @property
+    def trust(self) -> float:
+        """How much the meta believes that the next gradient will be like the last one, from 0 to 1."""
+        return self.engine.trust
+
+    @property
+    def effective_step_size(self) -> float:
+        """Weighted geometric mean of the step sizes: 1 learns each row by heart, 2^-13 averages over thousands."""
+        return float(np.exp(self.weights @ np.log(self.step_sizes)))
+
+    def certificate(self, path_length: float = 0.0) -> float:
+        """Bound on the regret so far, in losses of smoothness 1, against any coefficients that travel this far."""
+        return certificate.value(CertificateState(**self.engine.certificate_sums()), self.engine.diameter, path_length)

@@ -1,0 +1,45 @@
+"""Probabilities of classes from scores."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from swordplay.base.types import Matrix
+
+
+def of_scores(scores: Matrix, classes: int) -> Matrix:
+    """The logistic of each score; divided by their sum where each class has a score of its own.
+
+    Parameters
+    ----------
+    scores
+        Log-odds of each class, shape ``(T, K)``; of the second one of two, or of a class that is alone, ``(T, 1)``.
+    classes
+        K.
+
+    Examples
+    --------
+    >>> of_scores(np.array([[0.0], [np.log(3.0)]]), 2).round(2).tolist()
+    [[0.5, 0.5], [0.25, 0.75]]
+    """
+    logs = -np.logaddexp(0.0, -scores)  # without overflow
+    if scores.shape[1] == 1:
+        answer = np.ones((len(scores), classes))
+        if classes == 2:
+            answer[:, 1] = np.exp(logs[:, 0])
+            answer[:, 0] -= answer[:, 1]
+        return answer
+    odds = np.exp(logs - logs.max(axis=1, keepdims=True))  # the likeliest class keeps a share even if all are unlikely
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def of_two(score: float) -> list[float]:
+    """Those of two classes, from the log-odds of the second in one row: the same up to rounding, several times faster.
+
+    >>> of_two(0.0)
+    [0.5, 0.5]
+    """
+    share = math.exp(min(score, 0.0) - math.log1p(math.exp(-abs(score))))
+    return [1.0 - share, share]

@@ -1,0 +1,48 @@
+"""The numbers that every estimator is tuned by, and the parameters that users may set instead."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from swordplay.base import arguments
+
+LossName = Literal["squared", "huber", "logistic"]
+
+LARGEST = arguments.LARGEST
+"""Magnitudes beyond this are mistakes: their squares, times radius and spread, would come near to what doubles can hold."""
+
+THRESHOLDS = {"squared": 10.0, "huber": 1.0, "logistic": 1.0}
+"""Residuals beyond this many spreads of the target pull no harder. For the squared loss only outliers lie so far."""
+REACH = 30.0
+"""Targets beyond this many spreads from the centre are mistakes for the most part, and weigh less the farther they lie."""
+SMALLEST_NORM = 1e-12
+"""Rows shorter than this carry nothing to learn from; their weight stays finite."""
+MEMORY = 4000.0
+"""Rounds that the weights of the experts remember: long enough to tell experts apart that differ by a few per cent."""
+SHARPNESS = 24.0
+"""Factor of the meta's rate. After a flip the experts that are too slow have to lose all but a thousandth of their weight: with
+8, the default of the learner, that takes a model of age 1e4 up to 1.36 times as long as one of age 1e3; with 24 up to 1.21."""
+EARLIER_SHARPNESS = 8.0
+"""Of models saved before, which go on as they were."""
+FLOOR = 1e-4
+"""Of the rate: differences below a ten-thousandth of the largest surprise are rounding."""
+CURVATURES = {"squared": 1.0, "huber": 1.0, "logistic": 0.25}
+
+
+def settings(estimator: Any) -> dict[str, Any]:
+    """The parameters of a model that every estimator has, checked."""
+    return {
+        "radius": arguments.positive("radius", estimator.radius),
+        "memory": arguments.positive("memory", estimator.memory),
+        "clip": arguments.positive("clip", estimator.clip),
+        "standardize": bool(estimator.standardize),
+        "intercept": bool(estimator.intercept),
+        "lags": arguments.whole("lags", estimator.lags, least=0),
+    }
+
+
+def regression_loss(loss: Any) -> LossName:
+    """A loss for targets that are numbers."""
+    if loss not in ("squared", "huber"):
+        raise ValueError(f"loss must be 'squared' or 'huber', got {arguments.shown(loss)}.")
+    return loss  # type: ignore[no-any-return]

@@ -1,0 +1,332 @@
+"""Heads share the columns of a table, and each learns as if it had them for itself, bit by bit."""
+
+import copy
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators import earlier_files
+from estimators.earlier_files import HALF, KIND, ROWS, WORLDS, processor, told
+from swordplay.base import checkpoint
+from swordplay.engine import stack
+from swordplay.estimators import heads as heads_room
+from swordplay.estimators import probabilities
+from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.model import LinearModel
+from swordplay.estimators.scaler import Scaler
+from swordplay.sklearn import SwordClassifier
+from tolerances import LAST_BIT, ROUNDING
+
+GOLDEN = Path(__file__).parents[1] / "checkpoint" / "golden" / "heads"
+MAKES = {
+    "plain": {},
+    "lags": {"lags": 2},
+    "raw": {"standardize": False, "intercept": False},
+    "raw, lags": {"standardize": False, "lags": 1},
+}
+every_make = pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
+
+
+def stream(classes=4, rows=120, dim=3):
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(rows, dim)) * [1.0, 100.0, 0.01] + [0.0, 1e4, 5.0]
+    table[rng.random(table.shape) < 0.1] = np.nan
+    return table, rng.integers(0, classes, rows)
+
+
+def several(make, classes=0):
+    return OneModelPerClass(lambda: LinearModel(3, loss="logistic", **make), classes)
+
+
+def same(found, wanted):
+    """Bit by bit, with NaN for NaN."""
+    return found.keys() == wanted.keys() and all(
+        np.array_equal(found[name], wanted[name], equal_nan=not isinstance(wanted[name], str)) for name in wanted
+    )
+
+
+class TestFilesOfEarlierVersions:
+    @pytest.mark.parametrize("name", WORLDS)
+    def test_go_on_bit_by_bit(self, name, tmp_path):
+        world, wanted = WORLDS[name], checkpoint.load(GOLDEN / f"{name}-told.ckpt", kind=KIND)
+        estimator = type(world.make()).load(GOLDEN / f"{name}.ckpt")
+        estimator.save(tmp_path / "again")
+        again = type(estimator).load(tmp_path / "again")
+        assert (tmp_path / "again").stat().st_size <= (GOLDEN / f"{name}.ckpt").stat().st_size + 300
+        exact = processor() == wanted.pop("processor")
+        for one in (estimator, again):
+            said = world.play(one, HALF, ROWS)
+            found = told(one) | {"said": said}
+            assert found.keys() == wanted.keys()
+            for what in wanted:
+                np.testing.assert_allclose(
+                    found[what], wanted[what], rtol=0 if exact else ROUNDING, atol=0 if exact else ROUNDING
+                )
+
+    def test_equal_scalers_are_shared_and_those_of_late_classes_are_not(self):
+        def teams(name):
+            return [len(team) for team in SwordClassifier.load(GOLDEN / f"{name}.ckpt").model_.teams]
+
+        assert teams("sklearn-three-classes") == [3]
+        assert teams("sklearn-never-seen") == [4]  # of six, three were never seen, and one head stands for them
+        assert teams("sklearn-late-classes") == [2, 1, 1]
+        assert teams("sklearn-three-classes-lags") == [1, 1, 1]
+
+    def test_were_made_by_this_script(self):
+        assert sorted(GOLDEN.glob("*.ckpt")) == sorted(GOLDEN / f"{name}{end}.ckpt" for name in WORLDS for end in ("", "-told"))
+        assert earlier_files.ROWS == 160
+
+
+class TestClassesFromTheStart:
+    @every_make
+    @pytest.mark.parametrize("size", [1, 7, 120])
+    def test_each_learns_as_a_model_of_its_own(self, make, size):
+        rows, labels = stream()
+        labels[labels == 3] = 1  # the last class is never seen
+        weights = 0.5 + np.arange(len(rows)) % 2
+        model = several(make, 4)
+        alone = [LinearModel(3, loss="logistic", **make) for _ in range(4)]
+        wanted = np.column_stack(
+            [one.predict_then_learn(rows, (labels == k).astype(float), weights) for k, one in enumerate(alone)]
+        )
+        parts = [slice(first, first + size) for first in range(0, len(rows), size)]
+        found = np.concatenate([model.scores_then_learn(rows[part], labels[part], weights[part]) for part in parts])
+        assert np.array_equal(found, wanted)
+        assert np.array_equal(model.scores(rows), np.column_stack([one.predict(rows) for one in alone]))
+        for head, one in zip(model.heads, alone, strict=True):
+            assert same(head.engine.compact_state(), one.engine.compact_state())
+            assert same(head.columns.state(), one.columns.state())
+
+    @every_make
+    def test_rows_one_by_one_give_the_bits_of_whole_arrays(self, make):
+        rows, labels = stream()
+        model, single = several(make, 4), several(make, 4)
+        model.predict_then_learn(rows, labels)
+        for row, label in zip(rows, labels.tolist(), strict=True):
+            single.learn_row(row, label)
+        assert same(single.state(), model.state())
+        assert [single.predict_row(row) for row in rows[:9]] == model.predict(rows[:9]).tolist()
+
+    def test_a_class_that_was_not_seen_costs_nothing(self):
+        rows, labels = stream(3)
+        model = several({}, 1000)
+        model.predict_then_learn(rows, labels)
+        assert [len(team) for team in model.teams] == [4]
+        assert len(model.heads) == 1000
+        assert len(model.state()) < 60
+        few = several({}, 5)
+        for k in range(5):
+            few.learn_row(rows[k], k)
+            assert len(few.teams[0]) == min(5, k + 2)  # the last one of those that waited keeps their head
+        assert few._waiting == set()
+
+
+class TestLateClasses:
+    @every_make
+    def test_learn_from_columns_that_are_known(self, make):
+        rows, labels = stream()
+        lags, early = make.get("lags", 0), labels % 2
+        model, whole = several(make, 2), LinearModel(3, loss="logistic", **make)
+        model.predict_then_learn(rows[:60], early[:60])
+        whole.predict_then_learn(rows[:60], (early[:60] == 1).astype(float))
+        model.grow(4)
+        found = model.scores_then_learn(rows[60:], labels[60:])
+        # class 0 goes on with a copy turned round, class 1 with the model itself, the others with fresh ones
+        turned, late = copy.deepcopy(whole), [LinearModel(3, loss="logistic", **make) for _ in range(2)]
+        for one in late:
+            one.columns.copy_columns(whole.columns, lags)
+        wanted = [
+            -turned.predict_then_learn(rows[60:], (labels[60:] != 0).astype(float)),
+            whole.predict_then_learn(rows[60:], (labels[60:] == 1).astype(float)),
+            *(one.predict_then_learn(rows[60:], (labels[60:] == k).astype(float)) for k, one in zip((2, 3), late, strict=True)),
+        ]
+        assert np.array_equal(found, np.column_stack(wanted))
+        assert model.signs.tolist() == [-1.0, 1.0, 1.0, 1.0]
+
+    def test_columns_and_classes_join_in_any_order(self):
+        rows, labels = stream()
+        rows = np.hstack([rows, np.zeros((len(rows), 2))])
+        rows[50:, 3], rows[80:, 4] = 1.0, 2.0
+        model = OneModelPerClass(lambda: LinearModel(3, loss="logistic", grows=True), 3)
+        model.predict_then_learn(rows[:70], labels[:70] % 3)
+        model.grow(4)
+        model.predict_then_learn(rows[70:], labels[70:])
+        assert model.teams[0].dim == 5
+        assert model.predict(rows).shape == (120, 4)
+
+    def test_no_rows_are_no_error(self):
+        model = several({}, 3)
+        assert model.predict_then_learn(np.empty((0, 3)), np.empty(0, dtype=int)).shape == (0, 3)
+
+
+class TestStates:
+    @every_make
+    @pytest.mark.parametrize("copied", ["saved", "copied", "pickled"])
+    def test_go_on_bit_by_bit(self, make, copied):
+        rows, labels = stream()
+        model = several(make, 4)
+        model.predict_then_learn(rows[:60], labels[:60] % 3)
+        if copied == "saved":
+            other = several(make)
+            other.load_state(model.state())
+        else:
+            model._make = None  # a local function cannot be pickled
+            other = copy.deepcopy(model) if copied == "copied" else pickle.loads(pickle.dumps(model))
+        before = other.state()
+        wanted = model.predict_then_learn(rows[60:], labels[60:])
+        assert same(other.state(), before)  # nothing is shared with the original
+        assert np.array_equal(other.predict_then_learn(rows[60:], labels[60:]), wanted)
+        assert same(other.state(), model.state())
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"team": np.array([0, 0, 0, 9])}, r"state\['team'\] must hold whole numbers from 0 to 3, got 9 at 3"),
+            ({"team": np.array([0, 0, 0])}, r"state\['team'\] must have shape \(4,\), got \(3,\)"),
+            ({"team": np.array([0, 0, 0, 2])}, "leaves heads out"),
+            ({"place": np.array([0, 1, 2, -1])}, r"state\['place'\] must hold whole numbers"),
+            ({"place": np.array([0, 1, 1, 3])}, "leaves heads out"),
+            ({"place": np.array([1, 1, 2, 0])}, "one head for several classes that have been seen"),
+            ({"counts": np.zeros(0)}, r"counts of shape \(0,\)"),
+            ({"turned": 2}, "turned = 2"),
+            ({"0.columns.counts": np.array([1.0, -1.0, 1.0])}, r"state\['counts'\] must hold whole numbers"),
+            ({"0.columns": 1.0}, "'columns' as well as parts of it"),
+            ({"counts.x": 1.0}, "'counts' as well as parts of it"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused(self, change, words):
+        rows, labels = stream(3)
+        model = several({}, 4)
+        model.predict_then_learn(rows, labels)  # heads: 0 stands for class 3 alone, 1 to 3 for the others in their order
+        state = model.state()
+        assert sorted(state["place"].tolist()) == [0, 1, 2, 3]
+        with pytest.raises(ValueError, match=words):
+            several({}).load_state(state | change)
+
+    @pytest.mark.parametrize(
+        ("lost", "words"), [("0.3.", r"lacks '3\.\*'"), ("0.columns.", r"lacks 'columns\.\*'"), ("0.", r"lacks '0")]
+    )
+    def test_what_is_missing_is_named(self, lost, words):
+        rows, labels = stream(3)
+        model = several({}, 4)
+        model.predict_then_learn(rows, labels)
+        rest = {name: value for name, value in model.state().items() if not name.startswith(lost)}
+        with pytest.raises(ValueError, match=words):
+            several({}).load_state(rest)
+
+    def test_classes_with_lags_have_columns_of_their_own(self):
+        rows, labels = stream(3)
+        model = several({"lags": 1}, 3)
+        model.predict_then_learn(rows, labels)
+        state = model.state() | {"team": np.zeros(3), "place": np.arange(3)}
+        state |= {f"0.{k}.{name}": state[f"{k}.0.{name}"] for k in (1, 2) for name in layout_names(state)}
+        with pytest.raises(ValueError, match="3 classes with the same lags"):
+            several({"lags": 1}).load_state(state)
+
+
+def layout_names(state):
+    return [name.removeprefix("0.0.") for name in state if name.startswith("0.0.")]
+
+
+class TestRoom:
+    def test_doubles_and_is_not_made_anew_for_every_head_or_column(self, monkeypatch):
+        made, zeros = [], stack.zeros
+        monkeypatch.setattr(stack, "zeros", lambda shape, dtype=np.float64: made.append(shape) or zeros(shape, dtype))
+        model = LinearModel(3, loss="logistic")
+        rows, labels = stream(2)
+        model.predict_then_learn(rows, labels.astype(float))
+        made.clear()
+        for _ in range(100):
+            model.heads.add()
+        assert sum(len(shape) == 3 and shape[0] > 1 for shape in made) == 3 * 7  # three arrays, at 2, 4, ... 128 heads
+        made.clear()
+        for dim in range(4, 200):
+            model.widen(dim)
+        assert len(made) == 6  # 10, 22, 46, 94, 190, 382 coordinates
+
+    @pytest.mark.parametrize("follow", [True, False])
+    def test_of_a_scaler(self, follow):
+        rows = np.random.default_rng(0).normal(size=(50, 40))
+        grown, wanted = Scaler(1, follow=follow), Scaler(40, follow=follow).scale_and_follow(rows)[0]
+        for dim in range(2, 41):
+            grown.widen(dim)
+        for one in (copy.deepcopy(grown), pickle.loads(pickle.dumps(grown)), grown, Scaler(40, follow=follow)):
+            one.load_state(one.state())
+            assert not one.arrays.first.flags.c_contiguous  # of one layout, or kernels would be compiled once more
+            assert np.array_equal(one.scale_and_follow(rows)[0], wanted)
+
+
+class TestPlan:
+    def test_by_hand(self):
+        from swordplay.engine.plan import SETTING, plan
+
+        targets, weights = np.array([5.0, 5.0, 105.0, 105.0]), np.array([1.0, 3.0, 1.0, 1.0])
+        norms = np.array([2.0, 0.0, 4.0, 4.0])
+        where = np.array([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0], [5.0, 2.0, 7.0], [5.0, 0.0, 7.0]])
+        setting = np.zeros(len(SETTING))
+        setting[[SETTING.curvature, SETTING.threshold, SETTING.reach, SETTING.smallest_norm, SETTING.radius]] = (
+            0.5,
+            10,
+            30,
+            1e-3,
+            8,
+        )
+        schedule, goals = np.empty((4, 3)), np.empty(4)
+        plan(targets, weights, norms, where, setting, schedule, goals)
+        assert schedule[:, 0].tolist() == [1.0, 3.0 / 5e-4, 0.5 * (60.0 / 100.0), 0.5]  # the third lies beyond 30 spreads
+        assert schedule[:, 1].tolist() == [10.0, 10.0, 20.0, 0.0]
+        assert schedule[:, 2].tolist() == [16.0, 16.0, 56.0, 56.0]
+        assert goals.tolist() == [2.0, 2.0, 100.0, 100.0]
+        setting[SETTING.logistic] = 1.0
+        plan(targets, weights[:0], norms, where, setting, schedule, goals)
+        assert schedule.tolist() == [[1.0, 1.0, 8.0], [2000.0, 1.0, 8.0], [0.5, 1.0, 8.0], [0.5, 1.0, 8.0]]
+        assert goals.tolist() == targets.tolist()
+
+    def test_settings_of_the_losses(self):
+        from swordplay.engine.plan import SETTING
+
+        wanted = {"squared": (0.0, 1.0, 10.0), "huber": (0.0, 1.0, 1.0), "logistic": (1.0, 0.25, 1.0)}
+        for loss, (logistic, curvature, threshold) in wanted.items():
+            setting = LinearModel(2, loss=loss, radius=3.0, clip=4.0, standardize=loss != "huber").heads._setting
+            clip = np.inf if loss == "huber" else 4.0
+            assert setting.tolist() == [logistic, curvature, threshold, 30.0, 1e-12, 3.0, clip, 10.0, float(loss == "huber")]
+            assert SETTING._fields[3:6] == ("reach", "smallest_norm", "radius")
+
+    @every_make
+    def test_chunks_leave_no_trace(self, make, monkeypatch):
+        rows, labels = stream(3)
+        whole, cut = several(make, 3), several(make, 3)
+        monkeypatch.setattr(heads_room, "CHUNK", 7)
+        monkeypatch.setattr(heads_room, "FEWEST_ROWS", 3)
+        cut.predict_then_learn(rows, labels)
+        monkeypatch.undo()
+        whole.predict_then_learn(rows, labels)
+        assert same(cut.state(), whole.state())
+
+
+class TestProbabilities:
+    def test_are_shares_of_the_logistics(self):
+        scores = np.array([[0.0, 1.0, -2.0], [-800.0, -801.0, -900.0], [30.0, -1.0, 0.0]])
+        logistic = 1.0 / (1.0 + np.exp(-scores[[0, 2]]))
+        found = probabilities.of_scores(scores, 3)
+        np.testing.assert_allclose(found[[0, 2]], logistic / logistic.sum(axis=1, keepdims=True), rtol=LAST_BIT)
+        np.testing.assert_allclose(found[1], np.exp([0.0, -1.0, -100.0]) / (1.0 + np.exp(-1.0)), rtol=1e-12)
+
+    def test_of_two_and_of_one(self):
+        scores = np.array([[-1000.0], [-2.0], [0.0], [3.0], [1000.0]])
+        found = probabilities.of_scores(scores, 2)
+        assert found[[0, 2, 4]].tolist() == [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
+        np.testing.assert_allclose(found[:, 1], [0.0, 1 / (1 + np.e**2), 0.5, 1 / (1 + np.e**-3), 1.0], rtol=LAST_BIT)
+        np.testing.assert_allclose([probabilities.of_two(score) for score in scores[:, 0]], found, rtol=LAST_BIT, atol=LAST_BIT)
+        assert probabilities.of_scores(scores, 1).tolist() == [[1.0]] * 5
+
+
+def test_labels_of_single_precision_are_labels():
+    rows, labels = stream(3)
+    model = SwordClassifier(standardize=True).fit(np.nan_to_num(rows), labels.astype(np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(np.nan_to_num(rows), labels.astype(np.float32))
