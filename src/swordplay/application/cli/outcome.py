@@ -32,19 +32,19 @@ MEANINGS = {
 def show(outcome: Outcome, story: AnyStory, files: Mapping[str, str], out: Console) -> None:
     """Print the errors beside those of the baselines, with keys the best and the worst of them, and where everything is."""
     out.print(Text(f"{printable(story.source)}: {printable(story.target, LONGEST_NAME)}, {story.task}", style="bold"))
-    keyed = isinstance(story, KeyedStory)
+    many = story if isinstance(story, KeyedStory) else None
     if story.rows:
         out.print()
         out.print(_table(story))
         out.print()
         if said := verdict_of(outcome, story):
             out.print(Text(said))
-            if keyed:
+            if many:
                 out.print()
-        if isinstance(story, KeyedStory) and story.named:
-            out.print(keys.table(story))
+        if many and many.named:
+            out.print(keys.table(many))
             out.print()
-    for line in [*(keys.lines(story) if isinstance(story, KeyedStory) else []), *_lines(outcome, story)]:
+    for line in [*(keys.lines(many) if many else []), *_lines(outcome, story)]:
         out.print(Text(line))
     for what, path in files.items():
         out.print(Text(f"{what.capitalize():12}  {printable(path)}"), soft_wrap=True)

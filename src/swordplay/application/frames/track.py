@@ -133,6 +133,7 @@ def track(table: Any, target: str, report: Path_ | None = None, **options: Unpac
     report
         Where to tell the story of the run as one HTML page; one that is there is replaced.
     **options
+        See :class:`TrackOptions`.
 
     Returns
     -------
