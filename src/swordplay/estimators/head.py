@@ -1,4 +1,4 @@
-"""What one learner behind an estimator knows: the only place of this room that looks into an engine."""
+"""One learner behind an estimator: how it is made and loaded, and what it knows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.tuning import EARLIER_SHARPNESS, FLOOR, SHARPNESS, LossName
 from swordplay.parts.domains import Ball
 from swordplay.parts.learners import SwordAgeless, certificate
-from swordplay.parts.learners.certificate import CertificateState
+from swordplay.parts.learners.certificate import CertificateState, Surroundings
 from swordplay.parts.metas import Parts
 from swordplay.parts.rates import SelfConfident
 
@@ -66,7 +66,7 @@ class Head(NamedTuple):
         return self.engine.step_sizes
 
     @property
-    def extra(self) -> Any:
+    def extra_gradient(self) -> Any:
         """Which experts take extra-gradient steps, shape ``(N,)``."""
         return self.engine.extra_gradient
 
@@ -82,4 +82,5 @@ class Head(NamedTuple):
 
     def certificate(self, path_length: float = 0.0) -> float:
         """Bound on the regret so far, in losses of smoothness 1, against any coefficients that travel this far."""
-        return certificate.value(CertificateState(**self.engine.certificate_sums()), self.engine.diameter, path_length)
+        sums, around = CertificateState(**self.engine.certificate_sums()), Surroundings.of_ball(self.engine.diameter / 2)
+        return certificate.value(sums, around, path_length, steady=True)
