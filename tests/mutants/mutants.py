@@ -426,7 +426,11 @@ MUTANTS = [
     *_in(
         "parts/learners/covers.py",
         (f"{FIELD_TWINS}::test_covers",),
-        ("t % 2**k == 0 and (not self.compact or (t >> k) % 2)", "t % 2**k == 0"),
+        ("not self.compact or (t >> k) % 2", "True"),
+        (
+            "points[begins], energy[begins], memory[begins] = self.domain.center, 0.0, 0.0",
+            "points[begins] = self.domain.center",
+        ),
     ),
     *_in(
         "parts/learners/metagrad.py",
