@@ -238,9 +238,9 @@ MUTANTS = [
     *_in(
         "parts/learners/learner.py",
         (LOADING,),
-        ('            "center": self.domain.center,\n', ""),
-        ('            "diameter": self.domain.diameter,\n', ""),
-        ('            "domain": self.domain,\n', ""),
+        ('"center": X.center, ', ""),
+        ('"diameter": X.diameter, ', ""),
+        (', "domain": X}', "}"),
         (
             "if differ := settings.differences(made_with, self._made_with):\n            raise ValueError",
             "if False:\n            raise ValueError",
