@@ -96,7 +96,7 @@ def test_a_fork_copies_the_fastest_and_doubles_its_step(kind):
 
 
 def test_an_infinite_step_stands_still():
-    np.testing.assert_array_equal(strides(np.array([np.inf, 2.0]), np.ones((2, 2))), [[0.0, 0.0], [2.0, 2.0]])
+    np.testing.assert_array_equal(strides(np.array([np.inf, 2.0]), np.array([[0.0, 0.0], [1.0, 1.0]])), [[0, 0], [2.0, 2.0]])
 
 
 @pytest.mark.parametrize("steps", [[], [0.0], [-1.0], [np.nan], [np.inf], [[1.0]], ["a"], None])

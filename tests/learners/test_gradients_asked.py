@@ -51,4 +51,4 @@ def test_gradients_asked_for_in_a_round(learner, expected):
         experts = len(learner.step_sizes)
         learner.observe(counter.loss)
         assert counter.points == expected(experts)
-        assert counter.values == 0
+        assert counter.values == 1  # at the decision, for what is watched

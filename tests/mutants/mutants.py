@@ -17,6 +17,9 @@ OPTIMISM = "tests/metas/test_optimism.py"
 HEDGE = "tests/metas/test_hedge.py"
 RATES = "tests/test_rates.py"
 SYNCED = "tests/test_synced.py"
+METAS = "tests/metas/test_other_metas.py"
+FIELD_TWINS = "tests/learners/test_field_twins.py"
+FIELD_NUMBERS = "tests/regret/test_field_bounds_in_numbers.py"
 
 
 class Mutant(NamedTuple):
@@ -54,7 +57,7 @@ MUTANTS = [
         (f"{IN_NUMBERS}::test_sword_small",),
         ("+ D * G * math.sqrt(lam), 2 * L", ", 2 * L"),
         ("math.sqrt(lam), 2 * L * D**2 * lam, F)", "math.sqrt(lam), L * D**2 * lam, F)"),
-        ("_paper_small_loss_experts(A, L, F), 16 * L", "_paper_small_loss_experts(A, L, F), 8 * L"),
+        ("_self_bounded(experts_part, 16 * L", "_self_bounded(experts_part, 8 * L"),
         ("return 3 * math.sqrt(L * A * F) + 2 * L * A", "return 2 * math.sqrt(L * A * F) + 2 * L * A"),
         ("return 3 * math.sqrt(L * A * F) + 2 * L * A", "return 3 * math.sqrt(L * A * F) + L * A"),
         ("3 * math.sqrt(2 * L * A * F) + 6 * L * A", "3 * math.sqrt(2 * L * A * F) + 2 * L * A"),
@@ -64,12 +67,16 @@ MUTANTS = [
     *_in(
         "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_sword_var",),
-        ("math.sqrt(lam * (V + 2 * G**2)) + 2 * L * D**2 * lam", "math.sqrt(lam * (V + G**2)) + 2 * L * D**2 * lam"),
-        ("math.sqrt(lam * (V + 2 * G**2)) + 2 * L * D**2 * lam", "math.sqrt(lam * (V + 2 * G**2)) + L * D**2 * lam"),
+        ("safe_meta(D, L, lam, V + 2 * G**2)", "safe_meta(D, L, lam, V + G**2)"),
         ("math.sqrt(1.5 * A * (V + 0.75 * G**2))", "math.sqrt(A * (V + 0.75 * G**2))"),
         ("(V + 0.75 * G**2)) + L * A", "(V + 0.5 * G**2)) + L * A"),
         ("1.5 * math.sqrt(2 * A * V) + 4 * L * A", "1.5 * math.sqrt(2 * A * V) + 2 * L * A"),
-        ("_paper_meta(D, G, L, lam, 2 * V)", "_paper_meta(D, G, L, lam, V)"),
+        ("paper_meta(D, G, L, lam, 2 * V)", "paper_meta(D, G, L, lam, V)"),
+    ),
+    *_in(
+        "theory/regret/part_bounds.py",
+        (f"{IN_NUMBERS}::test_sword_var",),
+        ("math.sqrt(lam * total) + 2 * L * D**2 * lam", "math.sqrt(lam * total) + L * D**2 * lam"),
         ("eps * D**2 * (total + G**2)", "eps * D**2 * total"),
         ("cap = 1 / (math.sqrt(8) * D**2 * L)", "cap = 1 / (2 * D**2 * L)"),
     ),
@@ -84,11 +91,15 @@ MUTANTS = [
     *_in(
         "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_sword_best_by_variation",),
-        ("learning = (2 + 4 * math.log(2)) * G**2", "learning = (2 + 2 * math.log(2)) * G**2"),
         ("2 * V + math.log(2))", "2 * V)"),
     ),
     *_in(
-        "theory/regret/bounds.py",
+        "theory/regret/part_bounds.py",
+        (f"{IN_NUMBERS}::test_sword_best_by_variation",),
+        ("LEARNING = 2 + 4 * math.log(2)", "LEARNING = 2 + 2 * math.log(2)"),
+    ),
+    *_in(
+        "theory/regret/single_bounds.py",
         (f"{IN_NUMBERS}::test_ogd", f"{IN_NUMBERS}::test_oegd"),
         ("eta * L * F) / (1 - eta * L)", "eta * L * F)"),
         ("eta * G**2 * T / 2", "eta * G**2 * T"),
@@ -98,17 +109,17 @@ MUTANTS = [
         ("return D**2 + 2 * D * P", "return D**2 + D * P"),
     ),
     *_in(
-        "theory/regret/bounds.py",
+        "theory/regret/single_bounds.py",
         (f"{IN_NUMBERS}::test_oegd_is_infinite_where_the_step_is_too_long",),
         ("if eta * L <= 0.25", "if eta * L <= 0.5"),
     ),
     *_in(
-        "pools.py",
+        "parts/pools.py",
         (f"{DEFAULTS}::test_a_pool_that_is_just_long_enough",),
         ("G**2 * T / (2 * D**2 * L**2)", "G**2 * T / (D**2 * L**2)"),
     ),
     *_in(
-        "pools.py",
+        "parts/pools.py",
         (f"{DEFAULTS}::test_pools", f"{DEFAULTS}::test_ader"),
         ("(8 * G**2 * T)", "(4 * G**2 * T)"),
         ("D / (16 * L * G * T)", "D / (8 * L * G * T)"),
@@ -122,18 +133,15 @@ MUTANTS = [
         "parts/learners/tuned.py",
         (f"{DEFAULTS}::test_sword_var", f"{DEFAULTS}::test_sword_small", f"{DEFAULTS}::test_sword_best"),
         (
-            "learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2)))\n        super",
-            "learning_rate, rates.SelfConfident())\n        super",
+            "rate = rates.SelfConfident(cap=1 / (L * domain.diameter**2))\n        super",
+            "rate = rates.SelfConfident()\n        super",
         ),
-        (
-            "learning_rate, rates.SelfConfident(cap=1 / (L * domain.diameter**2))),\n",
-            "learning_rate, rates.SelfConfident(cap=2 / (L * domain.diameter**2))),\n",
-        ),
+        ("            rates.SelfConfident(cap=1 / (L * domain.diameter**2)),", "            rates.SelfConfident(cap=2 / L),"),
         ("offset=(domain.diameter * G / 2) ** 2", "offset=(domain.diameter * G) ** 2"),
         ("factor=1.0", "factor=0.5"),
         ("kappa = 1 / (8 * G) / G", "kappa = 2.0"),
         ("[OEGDExperts(domain, steps)]", "[OGDExperts(domain, steps)]"),
-        ("rate, VariationOptimism())", "rate, NullOptimism())"),
+        ("            VariationOptimism(),", "            NullOptimism(),"),
         ('_steps("small_loss_pool", small_loss_pool, safe)', '_steps("small_loss_pool", small_loss_pool, safe[1:])'),
     ),
     *_in(
@@ -221,7 +229,7 @@ MUTANTS = [
         ('"step_sizes": steps, ', ""),
     ),
     *_in(
-        "settings.py",
+        "base/settings.py",
         (LOADING,),
         ('saved.keys() | present.keys() if "learner" in saved else saved.keys()', "saved.keys() & present.keys()"),
         ('saved.keys() | present.keys() if "learner" in saved else saved.keys()', "saved.keys() | present.keys()"),
@@ -229,7 +237,7 @@ MUTANTS = [
         ("return np.array_equal(one, other)", "return np.shape(one) == np.shape(other)"),
     ),
     *_in(
-        "rates.py",
+        "parts/rates.py",
         (LOADING,),
         ('for name in ("cap", "offset", "factor", "floor", "memory")', 'for name in ("cap", "offset", "factor", "floor")'),
         ('for name in ("cap", "offset", "factor", "floor", "memory")', 'for name in ("cap", "factor", "floor", "memory")'),
@@ -267,6 +275,10 @@ MUTANTS = [
         ("float(values.max() - values.min()) / 2", "float(values.max() - values.min())"),
         ("self.rate.retention * state.cumulative + losses", "state.cumulative + losses"),
         ("return -float(log_prior.min())", "return -float(log_prior.max())"),
+    ),
+    *_in(
+        "parts/metas/meta.py",
+        (f"{HEDGE}::test_bad_priors_are_refused", f"{HEDGE}::test_no_weight_is_zero"),
         ("PRIOR_SUM = 1e-9", "PRIOR_SUM = 1e-3"),
         ("SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)", "SMALLEST_WEIGHT = 1e-300"),
     ),
@@ -277,7 +289,7 @@ MUTANTS = [
         ("prior[-1] = 1.0 / experts", "prior[-1] *= 1.0"),
     ),
     *_in(
-        "rates.py",
+        "parts/rates.py",
         (RATES, f"{DEFAULTS}::test_rates_unless_told_otherwise"),
         ("factor: float = 0.5", "factor: float = 1.0"),
         ("TIE = 1e-12", "TIE = 1e-9"),
@@ -311,5 +323,112 @@ MUTANTS = [
         ("    os.fsync(file.fileno())\n", ""),
         ("    sync_folder(target)\n", ""),
     ),
-    *_in("sweeps.py", (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",), ("            os.fsync(book.fileno())\n", "")),
+    *_in(
+        "theory/sweeps.py",
+        (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",),
+        ("            os.fsync(book.fileno())\n", ""),
+    ),
+    *_in(
+        "theory/regret/field_bounds.py",
+        (FIELD_NUMBERS,),
+        ("1.5 * math.sqrt(2 * A * (V + G**2 / 2))", "1.5 * math.sqrt(2 * A * V)"),
+        ("14 / 3 * L * D**2 * lam", "4 / 3 * L * D**2 * lam"),
+        ("5 * math.sqrt(L * A) + 4 * D", "5 * math.sqrt(L * A) + 2 * D"),
+        ("G * D * math.sqrt(2 * T) / 4", "G * D * math.sqrt(2 * T) / 8"),
+        ("(1 + math.sqrt(17)) / 4 * D)", "(1 + math.sqrt(15)) / 4 * D)"),
+        ("+ 2 * period * V", "+ period * V"),
+        ("B = 2 * S + delta**2", "B = S + delta**2"),
+        ("kappa = d if diagonal else 1", "kappa = 1"),
+    ),
+    *_in(
+        "theory/regret/cover_bounds.py",
+        (FIELD_NUMBERS,),
+        ("DESCENT = 1.5", "DESCENT = 1.0"),
+        ("math.log(2 * end) / rate + rate * rounds", "math.log(2 * end) / rate"),
+        ("math.sqrt(3 * rounds * math.log(end", "math.sqrt(2 * rounds * math.log(end"),
+        ("PRIORS = math.pi**2 / 6", "PRIORS = 1.0"),
+    ),
+    *_in(
+        "theory/regret/meta_bounds.py",
+        (f"{METAS}::test_bounds_in_numbers",),
+        ("(m + 1) * math.log(N)", "m * math.log(N)"),
+        ("eps * T / 8", "eps * T / 2"),
+        ("1 + 1.5 * (1 + math.log1p(T))", "1 + (1 + math.log1p(T))"),
+        ("N / (2 * math.e)", "N / math.e"),
+    ),
+    *_in(
+        "parts/metas/fixed_share.py",
+        (METAS,),
+        ("+ self.share * prior", "+ prior"),
+        ("math.sqrt(8 * share", "math.sqrt(2 * share"),
+        ("SHARE = 0.01", "SHARE = 0.02"),
+    ),
+    *_in("parts/metas/ada_normal_hedge.py", (METAS,), ("(3 * (magnitudes + 1))", "(3 * (magnitudes + 2))")),
+    *_in(
+        "parts/metas/adapt_ml_prod.py",
+        (METAS,),
+        ("+ state.rates * met.expected", ""),
+        ("rates / state.rates * (state.log_products", "(state.log_products"),
+        ("scores = np.log(state.rates) + state.log_products", "scores = state.log_products"),
+    ),
+    *_in(
+        "parts/metas/squint.py",
+        (METAS,),
+        ("front + end + math.log", "front + math.log"),
+        ("return front + a * a + math.log", "return front + math.log"),
+        ("(met.regrets - met.expected) ** 2", "met.regrets**2"),
+    ),
+    *_in(
+        "parts/metas/meta.py",
+        (METAS,),
+        ("unit / scale if unit != grown else 1.0", "1.0"),
+        ("weights_for(middle - guesses) @ guesses > middle", "weights_for(guesses) @ guesses > middle"),
+    ),
+    *_in(
+        "parts/learners/plus_plus.py",
+        ("tests/learners/test_plus_plus.py",),
+        ("return 2 * self.smoothness * squared_norms", "return self.smoothness * squared_norms"),
+        ("cap=1 / (2 * self.smoothness", "cap=1 / (self.smoothness"),
+        ("shared = True", "shared = False"),
+    ),
+    *_in("parts/pools.py", ("tests/learners/test_plus_plus.py",), ("/ (8 * L)", "/ (4 * L)")),
+    *_in(
+        "parts/metas/sleeping.py",
+        (f"{FIELD_TWINS}::test_covers",),
+        ("np.minimum(0.5, life.length**-0.5)", "np.minimum(1.0, life.length**-0.5)"),
+        ("np.where(fraction > 0, regrets, np.maximum(regrets, 0.0))", "regrets"),
+        ("-2 * np.log(life.started)", "-np.log(life.started)"),
+    ),
+    *_in(
+        "parts/learners/covers.py",
+        (f"{FIELD_TWINS}::test_covers",),
+        ("t % 2**k == 0 and (not self.compact or (t >> k) % 2)", "t % 2**k == 0"),
+    ),
+    *_in(
+        "parts/learners/metagrad.py",
+        (f"{FIELD_TWINS}::test_metagrad",),
+        ("/ (self.domain.dim if self.diagonal else 1)", ""),
+        ("eta * g * (1 + 2 * eta * along[:, None])", "eta * g * (1 + eta * along[:, None])"),
+        ("1 / self._ball.diameter**2 + 2 * self.rates", "1 / self._ball.diameter**2 + self.rates"),
+    ),
+    *_in(
+        "parts/learners/forecasters.py",
+        (f"{FIELD_TWINS}::test_forecasters",),
+        ("(depth - 1 - level) / 2", "(depth - level) / 2"),
+        ("- 2.0**level * mean - rest, level)", "- rest, level)"),
+        ("self.rate = 1 / (2 * np.where", "self.rate = 1 / (np.where"),
+    ),
+    *_in(
+        "parts/learners/one_projection.py",
+        (f"{FIELD_TWINS}::test_one_projection",),
+        ("if along < 0 else gradient", "if along > 0 else gradient"),
+    ),
+    *_in(
+        "parts/learners/descent.py",
+        (f"{FIELD_TWINS}::test_omgd", "tests/learners/test_field_details.py::test_constants"),
+        ("(2 * lam) * math.log(4)", "(2 * lam) * math.log(2)"),
+        ("** (2 / 3)", "** (1 / 3)"),
+    ),
+    *_in("parts/learners/bandit.py", (f"{FIELD_TWINS}::test_bandit",), ("d / (2 * self.step)", "d / self.step")),
+    *_in("parts/learners/late.py", (f"{FIELD_TWINS}::test_late_losses",), ("(1 + 2 * arguments", "(1 + arguments")),
 ]

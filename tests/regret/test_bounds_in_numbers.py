@@ -118,7 +118,9 @@ SWORD_SMALL = [
 
 @pytest.mark.parametrize(("tuning", "given", "loss", "experts", "c", "a"), SWORD_SMALL)
 def test_sword_small(tuning, given, loss, experts, c, a):
-    assert bounds.sword_small(**given, comparator_loss=loss, experts=experts, tuning=tuning) == is_close(largest(c, a, loss))
+    assert bounds.sword_small(**given, comparator_loss=loss, experts=experts, horizon=LONG, tuning=tuning) == is_close(
+        largest(c, a, loss)
+    )
 
 
 LEARNING = 4.772588722239782
@@ -151,13 +153,15 @@ SWORD_BEST_BY_VARIATION = [
         + 4 * sqrt((2 + log(5)) / (2000 + log(2))),
     ),
 ]
+LONG = 10**30
+"""So many rounds that no comparator loses more than G D T."""
 MUCH = 1e9
 """A variation, or a comparators' loss, that makes the other form the smaller one."""
 
 
 @pytest.mark.parametrize(("tuning", "given", "variation", "experts", "expected"), SWORD_BEST_BY_VARIATION)
 def test_sword_best_by_variation(tuning, given, variation, experts, expected):
-    found = bounds.sword_best(**given, variation=variation, comparator_loss=MUCH, experts=experts, tuning=tuning)
+    found = bounds.sword_best(**given, variation=variation, comparator_loss=MUCH, experts=experts, horizon=LONG, tuning=tuning)
     assert found == is_close(expected)
 
 
@@ -199,7 +203,7 @@ SWORD_BEST_BY_LOSS = [
 
 @pytest.mark.parametrize(("tuning", "given", "loss", "experts", "c", "a"), SWORD_BEST_BY_LOSS)
 def test_sword_best_by_loss(tuning, given, loss, experts, c, a):
-    found = bounds.sword_best(**given, variation=MUCH, comparator_loss=loss, experts=experts, tuning=tuning)
+    found = bounds.sword_best(**given, variation=MUCH, comparator_loss=loss, experts=experts, horizon=LONG, tuning=tuning)
     assert found == is_close(largest(c, a, loss))
 
 

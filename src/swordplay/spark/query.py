@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from pyspark.sql import functions
 
 from swordplay.base import arguments, extras
+from swordplay.base.options import completed, spelled_out
 from swordplay.estimators.model import LossName, regression_loss
 from swordplay.spark.columns import Columns, labels
 from swordplay.spark.plan import Layout, Plan
@@ -19,19 +20,55 @@ ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvide
 MOST_BUCKETS = 1 << 20
 
 
+class TableOptions(TypedDict, total=False):
+    """What may be said beside the columns.
+
+    loss
+        ``"squared"`` or ``"huber"``, for numbers.
+    classes
+        All labels of a classification. ``prediction`` is then the likeliest label, and ``probabilities`` an array.
+    lags
+        How many of the last targets of the key join the columns.
+    """
+
+    loss: LossName
+    classes: Sequence[Any] | None
+    lags: int
+
+
+class StreamOptions(TableOptions, total=False):
+    """What may be said beside the columns of a stream.
+
+    loss
+        ``"squared"`` or ``"huber"``, for numbers.
+    classes
+        All labels of a classification. ``prediction`` is then the likeliest label, and ``probabilities`` an array.
+    lags
+        How many of the last targets of the key join the columns.
+    buckets
+        Groups of keys that Python is called for. Part of the checkpoint: never to be changed. At least the cores of the
+        cluster, and some hundred keys in each.
+    layout
+        ``"packed"`` keeps the keys of a bucket in one value, ``"map"`` in a value each: less to write where only few of a
+        bucket's keys have rows in a micro-batch, and more work for each.
+    precision
+        ``"float64"``, or ``"float32"`` for states of less than half the size. Predictions then depend, in the fifth digit
+        or so, on where micro-batches end.
+    """
+
+    buckets: int
+    layout: Layout
+    precision: str
+
+
+USUAL_OF_TABLES: TableOptions = {"loss": "squared", "classes": None, "lags": 0}
+USUAL: StreamOptions = {**USUAL_OF_TABLES, "buckets": 64, "layout": "packed", "precision": "float64"}
+"""What holds unless something is said."""
+
+
+@spelled_out(StreamOptions, USUAL)
 def track_stream(
-    df: Any,
-    *,
-    key: str,
-    features: Sequence[str],
-    target: str,
-    order: str,
-    loss: LossName = "squared",
-    classes: Sequence[Any] | None = None,
-    lags: int = 0,
-    buckets: int = 64,
-    layout: Layout = "packed",
-    precision: str = "float64",
+    df: Any, *, key: str, features: Sequence[str], target: str, order: str, **options: Unpack[StreamOptions]
 ) -> Any:
     """Predict every row of a stream by a learner of its key's own, then learn it.
 
@@ -52,30 +89,18 @@ def track_stream(
         Column that says when a row happened: a timestamp, a date or a whole number, increasing within a key. Within a
         micro-batch rows may come in any order; a row whose key has learned a later one (or one of the same order) is late,
         and refused.
-    loss
-        ``"squared"`` or ``"huber"``, for numbers.
-    classes
-        All labels of a classification. ``prediction`` is then the likeliest label, and ``probabilities`` an array.
-    lags
-        How many of the last targets of the key join the columns.
-    buckets
-        Groups of keys that Python is called for. Part of the checkpoint: never to be changed. At least the cores of the
-        cluster, and some hundred keys in each.
-    layout
-        ``"packed"`` keeps the keys of a bucket in one value, ``"map"`` in a value each: less to write where only few of a
-        bucket's keys have rows in a micro-batch, and more work for each.
-    precision
-        ``"float64"``, or ``"float32"`` for states of less than half the size. Predictions then depend, in the fifth digit
-        or so, on where micro-batches end.
+    **options
 
     Returns
     -------
     A streaming frame with the columns key, order, target, ``prediction`` and ``error``. A row that cannot be learned has a
     reason in ``error``, no prediction, and has left no trace in its key's learner.
     """
+    asked = completed("track_stream", options, USUAL)
     if not getattr(df, "isStreaming", False):
         raise ValueError("df must be a streaming frame, such as spark.readStream gives. For a table use track_table.")
-    plan, columns = _plan(df, key, features, target, order, loss, classes, lags, buckets, layout, precision)
+    columns = Columns(df, key, features, target, order, labels(asked["classes"]))
+    plan = _plan(columns, asked)
     _require_state_store(df.sparkSession)
     bucket = functions.pmod(functions.xxhash64(functions.col("key")), functions.lit(plan.buckets)).cast("int").alias("bucket")
     rows = df.select(*columns.inwards()).select(bucket, "*")
@@ -89,17 +114,8 @@ def track_stream(
     return answers.select(*columns.outwards())
 
 
-def track_table(
-    df: Any,
-    *,
-    key: str,
-    features: Sequence[str],
-    target: str,
-    order: str,
-    loss: LossName = "squared",
-    classes: Sequence[Any] | None = None,
-    lags: int = 0,
-) -> Any:
+@spelled_out(TableOptions, USUAL_OF_TABLES)
+def track_table(df: Any, *, key: str, features: Sequence[str], target: str, order: str, **options: Unpack[TableOptions]) -> Any:
     """The same for a table that is there already: the same numbers as a stream of its rows in order.
 
     Rows are sorted by key and order (Spark sorts on disk where it has to), and Python walks along them in constant memory.
@@ -108,55 +124,44 @@ def track_table(
     ----------
     df
         A frame that is not a stream.
-    key, features, target, order, loss, classes, lags
+    key, features, target, order
         As in :func:`track_stream`.
+    **options
 
     Returns
     -------
     A frame with the same columns as :func:`track_stream` gives. The only rows that are late are those that repeat
     the key and order of another.
     """
+    asked = completed("track_table", options, USUAL_OF_TABLES)
     if getattr(df, "isStreaming", True):
         raise ValueError("df must be a Spark frame that is not a stream. For spark.readStream use track_stream.")
-    plan, columns = _plan(df, key, features, target, order, loss, classes, lags, 1, "packed", "float64")
+    columns = Columns(df, key, features, target, order, labels(asked["classes"]))
+    plan = _plan(columns, {**asked, "buckets": 1, "layout": "packed", "precision": "float64"})
     names = plan.schema.names
     rows = df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*names)
     return rows.mapInArrow(walk(plan), _answers(plan)).select(*columns.outwards())
 
 
-def _plan(
-    df: Any,
-    key: str,
-    features: Sequence[str],
-    target: str,
-    order: str,
-    loss: LossName,
-    classes: Sequence[Any] | None,
-    lags: int,
-    buckets: int,
-    layout: Layout,
-    precision: str,
-) -> tuple[Plan, Columns]:
-    """Settings that make sense, and columns that are there."""
-    known = labels(classes)
-    columns = Columns(df, key, features, target, order, known)
+def _plan(columns: Columns, asked: StreamOptions) -> Plan:
+    """Settings that make sense, for columns that are there."""
+    layout, precision, buckets = asked["layout"], asked["precision"], asked["buckets"]
     if layout not in TRACKERS:
         raise ValueError(f"layout must be one of {sorted(TRACKERS)}, got {arguments.shown(layout)}.")
     if precision not in ("float64", "float32"):
         raise ValueError(f"precision must be 'float64' or 'float32', got {arguments.shown(precision)}.")
     if arguments.whole("buckets", buckets) > MOST_BUCKETS:
         raise ValueError(f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each are a good number.")
-    checked = regression_loss(loss)
-    plan = Plan(
+    checked = regression_loss(asked["loss"])
+    return Plan(
         features=columns.features,
-        loss="logistic" if known else checked,
-        classes=len(known or ()),
-        lags=arguments.whole("lags", lags, least=0),
+        loss="logistic" if columns.classes else checked,
+        classes=len(columns.classes or ()),
+        lags=arguments.whole("lags", asked["lags"], least=0),
         buckets=buckets,
         layout=layout,
         single=precision == "float32",
     )
-    return plan, columns
 
 
 def _answers(plan: Plan) -> str:

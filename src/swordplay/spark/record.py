@@ -14,12 +14,12 @@ import numpy as np
 
 from swordplay.base.state import Range, require
 from swordplay.base.types import Matrix, Vector
+from swordplay.engine.plan import SETTING
 from swordplay.engine.record import EXPERTS, ROUND, SIGNED, SLACK, blocks_of, expert_range, round_range
 from swordplay.engine.scaling import SETTLED, WARM_UP
 from swordplay.estimators.model import CURVATURES, LARGEST, REACH, SMALLEST_NORM, THRESHOLDS, LinearModel, LossName
 from swordplay.estimators.scaler import FARTHEST, RANGES
 from swordplay.spark import kernel
-from swordplay.spark.kernel import SETTING
 
 SINGLE_SPREADS = (1e-15, 1e15)
 """Spreads of the target whose squares, and sums of millions of them, are numbers of single precision too."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from swordplay.base import arguments
-from swordplay.base.types import Learner, Loss, Vector
+from swordplay.base.types import Domain, Learner, Loss, Vector
 from swordplay.engine import Assembled, NotCompilable, twin
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.regret.ledger import Ledger
@@ -18,6 +18,15 @@ Kept = Literal["losses", "decisions", "weights"]
 KEEPABLE = ("losses", "decisions", "weights")
 KEPT_NUMBERS = 1 << 24
 """Decisions are kept without being asked for up to so many numbers (128 MB)."""
+
+
+@runtime_checkable
+class Watching(Protocol):
+    """A learner that takes note of the losses that it meets, whoever plays for it."""
+
+    def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
+        """Take note of rounds, by their extremes."""
+        ...
 
 
 class Round(NamedTuple):
@@ -133,6 +142,8 @@ def _compiled(
         keep_weights="weights" in keep,
         progress=progress,
     )
+    if isinstance(learner, Watching) and len(part):
+        learner.watch(len(part), part.steepest(played.losses), part.smoothness, float(played.losses.min()))
     return Ledger(
         rounds=len(part),
         total_loss=float(played.losses.sum()),
@@ -140,6 +151,7 @@ def _compiled(
         decisions=played.decisions,
         weights=played.weights,
         stream=stream,
+        domain=_domain(learner),
     )
 
 
@@ -174,6 +186,7 @@ def _readable(
         decisions=np.array(decisions).reshape(count, len(learner.decision)) if keeps_decisions else None,
         weights=weights if keeps_weights else None,
         stream=stream,
+        domain=_domain(learner),
     )
 
 
@@ -183,3 +196,9 @@ def _weights(learner: Any) -> Vector:
     except AttributeError:
         raise ValueError(f"keep asks for weights, but a {type(learner).__name__} has none. Leave 'weights' out.") from None
     return weights
+
+
+def _domain(learner: Any) -> Domain | None:
+    """Where the learner's decisions live, if it says so."""
+    domain = getattr(learner, "domain", None)
+    return domain if isinstance(domain, Domain) else None

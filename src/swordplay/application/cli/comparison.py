@@ -57,7 +57,7 @@ def remarks(comparison: Comparison) -> list[str]:
 
 def table(comparison: Comparison) -> Table:
     """Rank, error, regrets and cost of every participant: the estimator first, then kind by kind."""
-    title = f"{counted(comparison.rows, 'row')}, {counted(comparison.columns, 'column')}"
+    title = f"{counted(comparison.rows, 'row')}, {counted(comparison.width, 'column')}"
     grid = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, show_edge=False, padding=0)
     grid.add_column("#", **NUMBERS)
     grid.add_column("learner", no_wrap=True)

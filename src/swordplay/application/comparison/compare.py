@@ -25,6 +25,10 @@ STRETCHES = 500
 """Points of a participant's course."""
 
 
+EVERYBODY = "all"
+"""Asks for the rest of the field as well."""
+
+
 class UnknownLearner(ValueError):
     """A name that nobody has; says who there is."""
 
@@ -66,7 +70,9 @@ class Comparison(NamedTuple):
     """The result of :func:`compare`: how every learner did on one table. The command prints it and the report draws it."""
 
     rows: int
-    columns: int
+    """How many there are,"""
+    width: int
+    """and how many columns of numbers they have."""
     measure: str
     """``"RMSE"`` or ``"error rate"``."""
     radius: float
@@ -83,7 +89,7 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    place: Field,
+    game: Field,
     *,
     step_sizes: Iterable[float] = (),
     only: Collection[str] | None = None,
@@ -93,16 +99,16 @@ def compare(
 
     Parameters
     ----------
-    place
+    game
         What :func:`field` made of a table.
     step_sizes
         Of OGD learners to be added.
     only
-        Names of those who take part beside the estimator (see :func:`chosen`); all unless given.
+        Names of those who take part beside the estimator (see :func:`chosen`); the usual ones unless given.
     progress
         See :data:`Progress`.
     """
-    entered = [*chosen(participants(place), only), *descents(step_sizes)]
+    entered = [*chosen(participants(game), only), *descents(step_sizes)]
     planned = sum(len(one.entries) for one in entered) + 1 + len(PIECES)
     done = 0
 
@@ -112,20 +118,20 @@ def compare(
             progress(done, planned, label)
         done += 1
 
-    ends = np.unique(np.linspace(FEWEST_ROWS, len(place.rows), STRETCHES).astype(np.int64))
+    ends = np.unique(np.linspace(FEWEST_ROWS, len(game.rows), STRETCHES).astype(np.int64))
     plays, absent = [], {}
     for one in entered:
         try:
-            plays.append(_best(one, place, ends, step))
+            plays.append(_best(one, game, ends, step))
         except Absent as reason:
             absent[one.name] = str(reason)
-    benchmarks = _benchmarks(place, step)
+    benchmarks = _benchmarks(game, step)
     ranked = sorted(plays, key=lambda one: one.error)
     return Comparison(
-        rows=len(place.rows),
-        columns=place.rows.shape[1],
-        measure="error rate" if place.classes else "RMSE",
-        radius=place.domain.radius,
+        rows=len(game.rows),
+        width=game.rows.shape[1],
+        measure="error rate" if game.classes else "RMSE",
+        radius=game.domain.radius,
         benchmarks=benchmarks,
         results=tuple(
             one._replace(rank=rank, regrets={mark.name: one.loss - mark.loss for mark in benchmarks})
@@ -144,17 +150,23 @@ def chosen(entered: Iterable[Participant], only: Collection[str] | None) -> list
     entered
         Everybody.
     only
-        Names as they are shown, with or without what stands around the name of the class or package; all unless given.
+        Names as they are shown, with or without what stands around the name of the class or package; ``"all"`` for everybody;
+        the usual ones unless given.
     """
     everybody = list(entered)
     if only is None:
-        return everybody
+        return [one for one in everybody if one.usual]
+    asked = {name.strip().casefold(): name for name in only}
+    if asked.pop(EVERYBODY, None) is not None:
+        asked |= {one.name.casefold(): one.name for one in everybody}
     names = {short: one.name for one in everybody for short in (one.name.casefold(), _short(one.name))}
-    for name in only:
-        if name.strip().casefold() not in names:
-            known = ", ".join(one.name for one in everybody if one.kind != "estimator")
-            raise UnknownLearner(f"there is none called {name!r}.{nearest(name, names)} There are: {known}.")
-    wanted = {names[name.strip().casefold()] for name in only}
+    for name in (asked[folded] for folded in asked if folded not in names):
+        usual = ", ".join(one.name for one in everybody if one.kind != "estimator" and one.usual)
+        more = ", ".join(one.name for one in everybody if not one.usual)
+        raise UnknownLearner(
+            f"there is none called {name!r}.{nearest(name, names)} There are: {usual}. And, for the patient: {more}; or all."
+        )
+    wanted = {names[name] for name in asked}
     return [one for one in everybody if one.kind == "estimator" or one.name in wanted]
 
 
@@ -168,18 +180,18 @@ def _short(name: str) -> str:
     return folded.split(" ")[0] if folded.startswith(("river ", "scikit-learn ")) else folded
 
 
-def _best(participant: Participant, place: Field, ends: NDArray[np.int64], step: Callable[[str], None]) -> Result:
+def _best(participant: Participant, game: Field, ends: NDArray[np.int64], step: Callable[[str], None]) -> Result:
     """The entry of a participant with the least error."""
     best: Result | None = None
     for number, play in enumerate(participant.entries):
         step(participant.name)
         if number == 0:
-            play(place.head(FEWEST_ROWS))  # compiles, so that the clock below sees only the rows
+            play(game.head(FEWEST_ROWS))  # compiles, so that the clock below sees only the rows
         started = time.perf_counter()
-        said = play(place)
+        said = play(game)
         seconds = time.perf_counter() - started
-        mistakes = place.mistakes(said.predictions)
-        error = place.error(mistakes)
+        mistakes = game.mistakes(said.predictions)
+        error = game.error(mistakes)
         if best is not None and not error < best.error:
             continue
         means = np.cumsum(mistakes)[ends - 2] / (ends - 1)
@@ -190,34 +202,34 @@ def _best(participant: Participant, place: Field, ends: NDArray[np.int64], step:
             told=participant.told,
             setting=participant.settings[number] if participant.settings else "",
             error=error,
-            loss=_loss(place, said),
+            loss=_loss(game, said),
             regrets={},
-            microseconds=1e6 * seconds / len(place.rows),
-            course=means if place.classes else np.sqrt(means),
+            microseconds=1e6 * seconds / len(game.rows),
+            course=means if game.classes else np.sqrt(means),
         )
     assert best is not None  # every participant has an entry
     return best
 
 
-def _loss(place: Field, said: Said) -> float:
+def _loss(game: Field, said: Said) -> float:
     """Total loss in the game."""
     if said.scores is None:
         return math.nan
-    return sum(float(stream.values_of(said.scores[:, k]).sum()) for k, stream in enumerate(place.streams))
+    return sum(float(stream.values_of(said.scores[:, k]).sum()) for k, stream in enumerate(game.streams))
 
 
-def _benchmarks(place: Field, step: Callable[[str], None]) -> tuple[Benchmark, ...]:
+def _benchmarks(game: Field, step: Callable[[str], None]) -> tuple[Benchmark, ...]:
     """The best fixed coefficients, and the best that change between blocks of rows."""
     found = []
     step("best fixed of hindsight")
-    sequences = [[hindsight.best_fixed(stream, place.domain)] for stream in place.streams]
-    found.append(Benchmark("fixed", 0.0, sum(comparator_loss(s, u) for s, (u,) in zip(place.streams, sequences, strict=True))))
+    sequences = [[hindsight.best_fixed(stream, game.domain)] for stream in game.streams]
+    found.append(Benchmark("fixed", 0.0, sum(comparator_loss(s, u) for s, (u,) in zip(game.streams, sequences, strict=True))))
     for pieces in PIECES:
-        if len(place.rows) < 2 * pieces:
+        if len(game.rows) < 2 * pieces:
             continue
         step(f"best {pieces} of hindsight")
-        length = -(-len(place.rows) // pieces)
-        moving = [hindsight.block_minimizers(stream, place.domain, length) for stream in place.streams]
-        loss = sum(comparator_loss(s, u) for s, u in zip(place.streams, moving, strict=True))
+        length = -(-len(game.rows) // pieces)
+        moving = [hindsight.block_minimizers(stream, game.domain, length) for stream in game.streams]
+        loss = sum(comparator_loss(s, u) for s, u in zip(game.streams, moving, strict=True))
         found.append(Benchmark(f"{pieces} pieces", sum(path_length(u) for u in moving), loss))
     return tuple(found)

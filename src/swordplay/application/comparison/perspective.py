@@ -89,13 +89,13 @@ def affordable(rows: int, width: int, seconds: float) -> int:
 
 
 def perspective(
-    place: Field, *, rows: int = ROWS, seconds: float = SECONDS, progress: Progress | None = None
+    game: Field, *, rows: int = ROWS, seconds: float = SECONDS, progress: Progress | None = None
 ) -> Perspective | LeftOut:
     """Regret against the best comparators of every path length, or why there is none.
 
     Parameters
     ----------
-    place
+    game
         The game.
     rows
         How many to look at at the most, from the beginning.
@@ -105,10 +105,10 @@ def perspective(
         See ``hindsight.frontier``.
     """
     seconds = arguments.positive("seconds", seconds)
-    if len(place.streams) > 1:
+    if len(game.streams) > 1:
         return LeftOut("it is made for one stream of losses, and of several classes each has its own")
-    width = place.domain.dim
-    most = min(len(place.rows), arguments.whole("rows", rows))
+    width = game.domain.dim
+    most = min(len(game.rows), arguments.whole("rows", rows))
     count = affordable(most, width, seconds)
     if not count:
         fewest = min(most, FEWEST)
@@ -117,7 +117,7 @@ def perspective(
             f"with {width - 1:,} columns of numbers it would take about {long:,.0f} seconds for {fewest:,} rows alone, and "
             f"{seconds:g} are allowed"
         )
-    head = place.head(count)
+    head = game.head(count)
     learner = Sword(head.domain)
     ledger = play(learner, head.streams[0])
     try:
@@ -134,15 +134,15 @@ def perspective(
     lost = float(head.streams[0].values_of(scores[:, 0]).sum())
     return Perspective(
         len(head.rows),
-        len(place.rows),
+        len(game.rows),
         curve,
         ledger.total_loss,
-        place.estimator,
+        game.estimator,
         np.asarray(curve.regrets + lost - ledger.total_loss),
     )
 
 
-def _prepare(place: Field) -> None:
+def _prepare(game: Field) -> None:
     """Compile, where this is the first time ever, so that the clock sees only the rows."""
-    few = place.head(FEWEST_ROWS)
+    few = game.head(FEWEST_ROWS)
     hindsight.frontier(few.streams[0], few.domain, points=2, tolerance=TOLERANCE)

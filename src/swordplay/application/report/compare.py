@@ -40,7 +40,7 @@ def write_compare(found: Comparison, title: str, path: str | os.PathLike[str], *
     more
         Sections that follow.
     """
-    facts = f"{words.plural(found.rows, 'row')} of {words.plural(found.columns, 'column')}, everybody in the same order"
+    facts = f"{words.plural(found.rows, 'row')} of {words.plural(found.width, 'column')}, everybody in the same order"
     footer = f"Made by swordplay {__version__}. This file is complete in itself and loads nothing."
     write(Page(title, facts, (compare_section(found), *more), footer), path)
 

@@ -72,7 +72,7 @@ class Encoder:
                 self.starts[one.name] = width
                 width += WIDTHS[one.kind]
         self.fixed = self.width = width
-        self.rows = 0
+        self.seen = 0
         """Rows that were encoded."""
 
     def encode(self, batch: Any, lagged: Matrix, learned: Any = True) -> Encoded:
@@ -98,7 +98,7 @@ class Encoder:
         for one in self.plans:
             if one.kind != "left out":
                 self._fill(one, _column(batch, one.name, one.kind), rows)
-        self.rows += len(batch)
+        self.seen += len(batch)
         for one_of, codes, values in coded:
             places = np.array([*(one_of.place(value) for value in values), -1], dtype=np.intp)[codes]
             placed = np.flatnonzero(places >= 0)
@@ -124,7 +124,7 @@ class Encoder:
             plan = Plan(name, kind, how=how_read(batch.schema, name), late=True)
             self.plans = (*(one for one in self.plans if one.name != name), plan)
             self.missing.pop(name, None)
-            self.missing[name] = self.rows
+            self.missing[name] = self.seen
             if kind == "category":
                 self.categories[name] = Categories()
         return found
@@ -214,7 +214,7 @@ class Encoder:
             "categories": json.dumps([[list(one.places.items()), one.other] for one in groups]),
             "starts": json.dumps(self.starts),
             "width": self.width,
-            "rows": self.rows,
+            "rows": self.seen,
         }
 
     @classmethod
@@ -222,7 +222,7 @@ class Encoder:
         """The encoder that was saved."""
         encoder = cls([Plan(*one) for one in json.loads(saved["plans"])], lags, of_classes, target)
         encoder.missing, encoder.starts = json.loads(saved["missing"]), json.loads(saved["starts"])
-        encoder.width, encoder.rows = int(saved["width"]), int(saved["rows"])
+        encoder.width, encoder.seen = int(saved["width"]), int(saved["rows"])
         groups = [*encoder.categories.values(), *encoder.lagged]
         for one, (places, other) in zip(groups, json.loads(saved["categories"]), strict=True):
             one.places, one.other = dict(map(tuple, places)), other

@@ -35,7 +35,7 @@ def require_encoder(encoder: Encoder) -> None:
     if any(type(count) is not int for count in encoder.missing.values()):
         raise refuse(f"the counts of missing values are {shown(encoder.missing)}")
     require("encoder.missing", list(encoder.missing.values()), ROWS)
-    require("encoder.rows", encoder.rows, ROWS)
+    require("encoder.rows", encoder.seen, ROWS)
     for groups, kind in ((list(encoder.categories.values()), str), (encoder.lagged, int)):
         _require_categories(groups, kind)
     _require_places(encoder)

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from swordplay.base.types import Gradient, Matrix, Vector
+from swordplay.parts.experts.steps import too_short
 
 
 class ExpertState(NamedTuple):
@@ -59,8 +60,17 @@ def copied_last(rows: Matrix) -> Matrix:
 
 
 def strides(step_sizes: Vector, gradients: Matrix) -> Matrix:
-    """Step size times gradient, row by row; an infinite step means no gradient was ever met: stand still."""
-    return np.where(np.isinf(step_sizes), 0.0, step_sizes)[:, None] * gradients
+    """Step size times gradient, row by row; an infinite step means no gradient was ever met: stand still.
+
+    Raises
+    ------
+    ValueError
+        If a gradient was met, but is so short that its square vanished.
+    """
+    endless = np.isinf(step_sizes)
+    if endless.any() and (longest := float(np.abs(gradients[endless]).max())) > 0:
+        raise ValueError(too_short(longest))
+    return np.where(endless, 0.0, step_sizes)[:, None] * gradients
 
 
 def squared_norms(rows: Matrix) -> Vector:

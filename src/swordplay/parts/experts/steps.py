@@ -10,6 +10,17 @@ import numpy as np
 from swordplay.base import arguments
 from swordplay.base.types import Vector
 
+SMALLEST_ENERGY = 1e-300
+"""Sums of squared gradients below it have lost digits: doubles end at 1e-308."""
+
+
+def too_short(length: float) -> str:
+    """What to say of gradients whose squares vanish."""
+    return (
+        f"the gradients so far are no longer than {length:.1e}: their squares vanish, and steps cannot be measured by them. "
+        "Multiply the losses by a constant, such as 1e100; no decision depends on it."
+    )
+
 
 class Steps(Protocol):
     """Step sizes as a function of what each expert has met so far."""
@@ -74,7 +85,15 @@ class AdaGradNorm:
         return 1
 
     def sizes(self, energy: Vector) -> Vector:
-        """c_i D over the root of the energy, inf where the energy is 0."""
+        """c_i D over the root of the energy, inf where the energy is 0.
+
+        Raises
+        ------
+        ValueError
+            If gradients were met, but so short that their squares all but vanish: the steps would be made of rounding.
+        """
+        if ((energy > 0) & (energy < SMALLEST_ENERGY)).any():
+            raise ValueError(too_short(float(np.sqrt(energy.max()))))
         multipliers = 0.5 * 2.0 ** np.arange(len(energy))
         with np.errstate(divide="ignore"):
             return np.asarray(multipliers * self.diameter / np.sqrt(energy))

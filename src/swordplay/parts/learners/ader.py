@@ -6,9 +6,11 @@ import math
 from typing import Any, final
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Domain, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
+from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.ensemble import Ensemble
 from swordplay.parts.metas import Meta, NullOptimism, OptimisticHedge, telescoping
 from swordplay.parts.metas.meta import chosen
@@ -42,6 +44,7 @@ class Ader(Ensemble):
 
     shared = True  # the surrogate loss <g_t, x> has the same gradient everywhere
 
+    @representable
     def __init__(
         self,
         domain: Domain,
@@ -64,3 +67,4 @@ class Ader(Ensemble):
             hedge=chosen(meta, learning_rate, OptimisticHedge(rate, Setting(D, G))),
             optimism=NullOptimism(),
         )
+        self.told = Told(int(T), G)

@@ -8,9 +8,11 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Domain, Setting
 from swordplay.parts import rates
 from swordplay.parts.experts import Constant, OEGDExperts, OGDExperts
+from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.ensemble import Ensemble
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, uniform
 from swordplay.parts.metas.meta import chosen
@@ -46,6 +48,7 @@ class SwordAgeless(Ensemble):
         What weighs the experts, such as ``sp.metas.FixedShare()``; a Hedge that forgets unless given.
     """
 
+    @representable
     def __init__(
         self, domain: Domain, *, smoothness: float, pool: Any = None, memory: float = MEMORY, meta: Meta | None = None
     ) -> None:
@@ -59,3 +62,4 @@ class SwordAgeless(Ensemble):
             hedge=chosen(meta, None, OptimisticHedge(rate, Setting(domain.diameter))),
             optimism=LearnedOptimism(math.inf),
         )
+        self.told = Told(smoothness=L)

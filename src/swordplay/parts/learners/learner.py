@@ -11,9 +11,11 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from swordplay.base import arguments, checkpoint, settings, state
-from swordplay.base.types import Array, Domain, Gradient, Loss, State, Vector
+from swordplay.base.types import Array, Domain, Gradient, Loss, Matrix, State, Vector
 from swordplay.parts.experts import ExpertState
-from swordplay.parts.learners import certificate, sanity
+from swordplay.parts.learners import assumptions, certificate, sanity
+from swordplay.parts.learners.assumptions import Assumptions, Seen, Told, WatchedLoss
+from swordplay.parts.learners.certificate import Moment, Surroundings
 
 SLACK = 1e-9
 """How far outside the domain a saved point may lie, relatively: rounding of whoever wrote it."""
@@ -73,6 +75,10 @@ class StatefulLearner(ABC, Generic[S]):
         """Who has the state at present, if not the learner itself."""
         self._own: S | None = None
         self._decision: Vector | None = None
+        self._seen = Seen()
+
+    told: Told = Told()
+    """The constants that the learner was told; nothing unless it says so."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, rounds={self.rounds})"
@@ -99,12 +105,75 @@ class StatefulLearner(ABC, Generic[S]):
 
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
-        self._take(self._step(self._state, arguments.gradient_of(loss)))
+        watched, decision = WatchedLoss(loss), self.decision
+        new = self._step(self._state, watched)
+        seen = watched.added_to(self._seen, decision)
+        self._take(new)
+        self._seen = seen
 
-    def certificate(self, path_length: float) -> float:
-        """An upper bound on the regret so far against every comparator sequence of at most this path length."""
-        path = arguments.nonnegative("path_length", path_length)
-        return certificate.value(self._state.certificate, self.domain.diameter, path)
+    @property
+    def assumptions(self) -> Assumptions:
+        """What the learner was told about its losses beside what was seen of them: whether its theorem still stands."""
+        return Assumptions(self.told, self._seen, self.rounds)
+
+    def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
+        """Take note of rounds that somebody else played for the learner: how many, and the extremes of their losses."""
+        self._seen = self._seen.more(rounds, gradient, smoothness, lowest)
+
+    def certificate(self, path_length: float, since: Moment | None = None) -> float:
+        """An upper bound on the regret against every comparator sequence of at most this path length.
+
+        Parameters
+        ----------
+        path_length
+            P, of the comparators' path over the rounds that count.
+        since
+            A moment that :attr:`moment` gave earlier: only the rounds after it count. All rounds unless given.
+
+        Raises
+        ------
+        ValueError
+            If the moment is not one of this learner's past.
+        """
+        path, sums, base = arguments.nonnegative("path_length", path_length), self._state.certificate, self._base
+        if since is None:
+            return certificate.value(sums, self._around, path, self._steady, base)
+        if not isinstance(since, Moment):
+            raise TypeError(f"since must be a moment that learner.moment gave, got {arguments.shown(since)}.")
+        then, now = len(since.base), len(base)
+        if since.rounds > self.rounds or then > now or since.base.shape[1:] != base.shape[1:]:
+            raise ValueError(
+                f"since must be a moment of this learner's past, got one after {since.rounds} rounds with {then} experts, and "
+                f"the learner has played {self.rounds} with {now}. Take it from this learner, and earlier."
+            )
+        return certificate.value_since(sums, self._around, path, self._steady, base, since, self._parents(then, now))
+
+    @property
+    def moment(self) -> Moment:
+        """Now, for a certificate of the rounds to come: ``certificate(path_length, since=moment)``."""
+        return Moment(self.rounds, self._state.certificate, self._base)
+
+    @property
+    def _base(self) -> Matrix:
+        """Where all experts step from, seen from the centre, shape ``(N, d)``."""
+        return np.concatenate([kind.base for kind in self._state.experts]) - self.domain.center
+
+    @property
+    def _steady(self) -> Any:
+        """Which experts have one step size for ever, as far as the learner knows: none unless it says so."""
+        return False
+
+    @cached_property
+    def _around(self) -> Surroundings:
+        return Surroundings.of(self.domain)
+
+    def _parents(self, then: int, now: int) -> Any:
+        """For each expert of today its index among those of an earlier day; pools grow by copies of the last of each kind."""
+        if then == now:
+            return np.arange(now)
+        kinds = len(self._state.experts)
+        each = np.minimum(np.arange(now // kinds), then // kinds - 1)
+        return np.concatenate([kind * (then // kinds) + each for kind in range(kinds)])
 
     def state(self) -> State:
         """All that the next round needs and all that the learner was made with, as named arrays and numbers."""
@@ -123,9 +192,11 @@ class StatefulLearner(ABC, Generic[S]):
         saved, made_with = settings.split(state_)
         if differ := settings.differences(made_with, self._made_with):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
+        saved, seen = assumptions.split(saved)
         new = state.restore(self._template(saved), saved)
         self._require_sane(new)
         self._take(new)
+        self._seen = seen
 
     def _require_sane(self, new: S) -> None:
         """Refuse a state that no game leads to."""
@@ -138,7 +209,7 @@ class StatefulLearner(ABC, Generic[S]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint: the state and the settings in a file, whole or not at all."""
-        checkpoint.save(path, self.state(), kind=type(self).__name__)
+        checkpoint.save(path, self.state() | self._seen.entries(), kind=type(self).__name__)
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Go on from a checkpoint that a learner made with the same settings saved.

@@ -11,6 +11,7 @@ from swordplay.base.types import Domain, Matrix, Setting, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OEGDExperts
 from swordplay.parts.experts.expert import squared_norms
+from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState, stacked
 from swordplay.parts.metas import LastGradientOptimism, Meta, OptimisticHedge, uniform
 from swordplay.parts.metas.meta import chosen
@@ -76,6 +77,7 @@ class SwordPlusPlus(Ensemble):
             hedge=chosen(meta, learning_rate, OptimisticHedge(rate, Setting(D, G))),
             optimism=LastGradientOptimism(),
         )
+        self.told = Told(int(horizon), G, self.smoothness)
 
     def settings(self) -> dict[str, Any]:
         """What the learner was made with; the corrections are in proportion to L."""

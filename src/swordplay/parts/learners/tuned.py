@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Domain, Setting, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
+from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.ensemble import Ensemble
 from swordplay.parts.metas import (
     LearnedOptimism,
@@ -31,15 +33,16 @@ class _Tuned(Ensemble):
         domain: Domain,
         experts: Sequence[Experts],
         pool_sizes: int,
-        gradient_bound: float,
+        told: Told,
         learning_rate: rates.Rate | None,
         default_rate: rates.Rate,
         optimism: Optimism,
         meta: Meta | None,
     ) -> None:
         rate = arguments.rate("learning_rate", learning_rate, default_rate)
-        hedge = chosen(meta, learning_rate, OptimisticHedge(rate, Setting(domain.diameter, gradient_bound)))
+        hedge = chosen(meta, learning_rate, OptimisticHedge(rate, Setting(domain.diameter, told.gradient_bound)))
         super().__init__(domain, experts, uniform(pool_sizes), hedge, optimism)
+        self.told = told
 
 
 def _given(domain: Any, horizon: int, gradient_bound: float, smoothness: float) -> tuple[Domain, float, float, Vector]:
@@ -83,6 +86,7 @@ class SwordVar(_Tuned):
     Zhao et al. (2020), Sword_var, Theorem 3. ``bounds.sword_var`` is its bound with every constant.
     """
 
+    @representable
     def __init__(
         self,
         domain: Domain,
@@ -97,7 +101,16 @@ class SwordVar(_Tuned):
         domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
         rate = rates.SelfConfident(cap=1 / (L * domain.diameter**2))
-        super().__init__(domain, [OEGDExperts(domain, steps)], steps.count(), G, learning_rate, rate, VariationOptimism(), meta)
+        super().__init__(
+            domain,
+            [OEGDExperts(domain, steps)],
+            steps.count(),
+            Told(int(horizon), G, L),
+            learning_rate,
+            rate,
+            VariationOptimism(),
+            meta,
+        )
 
 
 @final
@@ -129,6 +142,7 @@ class SwordSmall(_Tuned):
     Zhao et al. (2020), Sword_small, Theorem 5. ``bounds.sword_small`` is its bound with every constant.
     """
 
+    @representable
     def __init__(
         self,
         domain: Domain,
@@ -140,11 +154,20 @@ class SwordSmall(_Tuned):
         learning_rate: rates.Rate | None = None,
         meta: Meta | None = None,
     ) -> None:
-        domain, G, _, safe = _given(domain, horizon, gradient_bound, smoothness)
+        domain, G, L, safe = _given(domain, horizon, gradient_bound, smoothness)
         steps = _steps("pool", pool, safe)
         # Without a guess the losses range over D G at the most, half of what a wrong guess can bring.
         rate = rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
-        super().__init__(domain, [OGDExperts(domain, steps)], steps.count(), G, learning_rate, rate, NullOptimism(), meta)
+        super().__init__(
+            domain,
+            [OGDExperts(domain, steps)],
+            steps.count(),
+            Told(int(horizon), G, L, True),
+            learning_rate,
+            rate,
+            NullOptimism(),
+            meta,
+        )
 
 
 @final
@@ -178,6 +201,7 @@ class SwordBest(_Tuned):
     Zhao et al. (2020), Sword_best, Theorem 7. ``bounds.sword_best`` is its bound with every constant.
     """
 
+    @representable
     def __init__(
         self,
         domain: Domain,
@@ -201,7 +225,7 @@ class SwordBest(_Tuned):
             domain,
             [OEGDExperts(domain, variation), OGDExperts(domain, small_loss)],
             variation.count() + small_loss.count(),
-            G,
+            Told(int(horizon), G, L, True),
             learning_rate,
             rates.SelfConfident(cap=1 / (L * domain.diameter**2)),
             LearnedOptimism(kappa),

@@ -19,6 +19,13 @@ CHUNK_NUMBERS = 1 << 22
 
 _FAMILIES: dict[str, type[LinearLoss]] = {"squared": SquaredLoss, "logistic": LogisticLoss, "huber": HuberLoss}
 
+_STEEPNESS: dict[str, Callable[[Vector, float], Vector]] = {
+    "squared": lambda values, threshold: np.sqrt(2.0 * values),  # |r| from r^2 / 2
+    "huber": lambda values, threshold: np.minimum(np.sqrt(2.0 * values), threshold),
+    "logistic": lambda values, threshold: -np.expm1(-values),  # the share of the wrong label
+}
+"""Magnitude of the slope of φ where φ has given values, by family; the second argument is Huber's threshold."""
+
 
 class LinearStream:
     r"""A table as a stream: row t is the loss :math:`f_t(x) = \varphi(\langle a_t, x \rangle, y_t)`.
@@ -120,6 +127,11 @@ class LinearStream:
             low[first : first + step], high[first : first + step] = -domain.support(-dense), domain.support(dense)
         steepest = np.maximum(np.abs(self._each("slope", low)), np.abs(self._each("slope", high)))
         return float((steepest * np.sqrt(self._squared_norms())).max(initial=0.0))
+
+    def steepest(self, losses: Vector) -> float:
+        """Norm of the longest gradient at decisions that had these losses, shape ``(T,)``: the slope of φ follows from φ."""
+        slopes = _STEEPNESS[self.loss](np.asarray(losses, dtype=np.float64), self.threshold)
+        return float((slopes * np.sqrt(self._squared_norms())).max(initial=0.0))
 
     def values(self, decisions: Matrix) -> Vector:
         """f_t(x_t) for decisions of shape ``(T, d)``, or one decision ``(d,)`` for all rounds."""

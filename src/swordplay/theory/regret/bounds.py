@@ -4,103 +4,77 @@ Each function returns an upper bound on dynamic regret. ``tuning="safe"`` (the d
 every constant for the library's default pools and rates; ``tuning="paper"`` is what the paper's own pools and fixed
 rates give with the paper's lemmas. In the formulas D is the diameter, G the gradient bound, L the smoothness,
 :math:`A = D^2 + 2 D P_T`, and :math:`\lambda = \ln N` with N the number of experts.
+
+A bound is worth no more than its assumptions. Give ``assumptions=learner.assumptions`` and it is refused where the learner has
+seen that one of them does not hold: a longer gradient than G, a loss less smooth than L, more rounds than T, a negative loss.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+import warnings
 
 from swordplay.base import arguments
-from swordplay.theory.regret.cover_bounds import aligator as aligator
-from swordplay.theory.regret.cover_bounds import cbce as cbce
-from swordplay.theory.regret.cover_bounds import sacs as sacs
-from swordplay.theory.regret.cover_bounds import saol as saol
-from swordplay.theory.regret.field_bounds import ader_true_losses as ader_true_losses
-from swordplay.theory.regret.field_bounds import metagrad as metagrad
-from swordplay.theory.regret.field_bounds import omgd as omgd
-from swordplay.theory.regret.field_bounds import optimistic_ogd as optimistic_ogd
-from swordplay.theory.regret.field_bounds import restarted_ogd as restarted_ogd
-from swordplay.theory.regret.field_bounds import sword_plus_plus as sword_plus_plus
-from swordplay.theory.regret.meta_bounds import ada_normal_hedge as ada_normal_hedge
-from swordplay.theory.regret.meta_bounds import adapt_ml_prod as adapt_ml_prod
-from swordplay.theory.regret.meta_bounds import fixed_share as fixed_share
-from swordplay.theory.regret.meta_bounds import squint as squint
+from swordplay.base.representable import representable
+from swordplay.parts import pools
+from swordplay.parts.learners.assumptions import Assumptions
+from swordplay.theory.regret.cover_bounds import aligator, cbce, sacs, saol
+from swordplay.theory.regret.field_bounds import (
+    ader_true_losses,
+    metagrad,
+    omgd,
+    optimistic_ogd,
+    restarted_ogd,
+    sword_plus_plus,
+)
+from swordplay.theory.regret.meta_bounds import ada_normal_hedge, adapt_ml_prod, fixed_share, squint
+from swordplay.theory.regret.part_bounds import (
+    LEARNING,
+    Tuning,
+    best_step_oegd,
+    best_step_ogd,
+    is_paper,
+    meta_best,
+    meta_small,
+    meta_var,
+    optimistic_hedge,
+    paper_meta,
+    safe_meta,
+)
+from swordplay.theory.regret.single_bounds import oegd, ogd, spread
 
-Tuning = Literal["safe", "paper"]
-
-
-def ogd(
-    *,
-    diameter: float,
-    step_size: float,
-    path_length: float,
-    smoothness: float | None = None,
-    comparator_loss: float | None = None,
-    gradient_bound: float | None = None,
-    horizon: int | None = None,
-) -> float:
-    r"""Online gradient descent.
-
-    .. math:: \min\Big\{ \frac{A/(2\eta) + \eta L F_T}{1 - \eta L} \ (\eta L < 1), \quad
-        \frac{A}{2\eta} + \frac{\eta G^2 T}{2} \Big\}
-
-    The first form needs ``smoothness`` and ``comparator_loss`` and losses that are nowhere negative, the second
-    ``gradient_bound`` and ``horizon``; give either or both.
-
-    References
-    ----------
-    Zhao et al. (2020), the theorem on OGD; Zinkevich (2003).
-    """
-    A = _spread(diameter, path_length)
-    eta = arguments.positive("step_size", step_size)
-    forms = []
-    if smoothness is not None and comparator_loss is not None:
-        L = arguments.nonnegative("smoothness", smoothness)
-        if eta * L < 1:
-            F = arguments.nonnegative("comparator_loss", comparator_loss)
-            forms.append((A / (2 * eta) + eta * L * F) / (1 - eta * L))
-        else:
-            forms.append(math.inf)
-    if gradient_bound is not None and horizon is not None:
-        G, T = arguments.nonnegative("gradient_bound", gradient_bound), arguments.whole("horizon", horizon, least=0)
-        forms.append(A / (2 * eta) + eta * G**2 * T / 2)
-    if not forms:
-        raise ValueError(
-            "bounds.ogd needs smoothness and comparator_loss, or gradient_bound and horizon. Give one pair or both."
-        )
-    return min(forms)
-
-
-def oegd(
-    *,
-    diameter: float,
-    step_size: float,
-    path_length: float,
-    variation: float,
-    smoothness: float,
-    gradient_bound: float,
-    tuning: Tuning = "safe",
-) -> float:
-    r"""Online extra-gradient descent.
-
-    .. math:: \text{safe, } \eta L < 1: \frac{A}{2\eta} + \frac{\eta V_T}{2 (1 - \eta^2 L^2)} + \frac{\eta G^2}{2};
-        \qquad \text{paper, } \eta \le \frac{1}{4L}: \frac{A}{2\eta} + \eta V_T + G D
-
-    Infinite where the step is too long for the bound to say anything.
-
-    References
-    ----------
-    Zhao et al. (2020), the theorem on OEGD.
-    """
-    A = _spread(diameter, path_length)
-    eta, V = arguments.positive("step_size", step_size), arguments.nonnegative("variation", variation)
-    L, G = arguments.nonnegative("smoothness", smoothness), arguments.nonnegative("gradient_bound", gradient_bound)
-    if _is_paper(tuning):
-        return A / (2 * eta) + eta * V + G * diameter if eta * L <= 0.25 else math.inf
-    return A / (2 * eta) + eta * V / (2 * (1 - (eta * L) ** 2)) + eta * G**2 / 2 if eta * L < 1 else math.inf
+__all__ = [
+    "Tuning",
+    "ada_normal_hedge",
+    "adapt_ml_prod",
+    "ader",
+    "ader_true_losses",
+    "aligator",
+    "best_step_oegd",
+    "best_step_ogd",
+    "cbce",
+    "fixed_share",
+    "meta_best",
+    "meta_small",
+    "meta_var",
+    "metagrad",
+    "oegd",
+    "ogd",
+    "omgd",
+    "optimistic_hedge",
+    "optimistic_ogd",
+    "restarted_ogd",
+    "sacs",
+    "saol",
+    "squint",
+    "sword_best",
+    "sword_plus_plus",
+    "sword_small",
+    "sword_var",
+]
 
 
+@representable
 def sword_var(
     *,
     diameter: float,
@@ -110,6 +84,7 @@ def sword_var(
     variation: float,
     experts: int,
     tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""Sword_var.
 
@@ -125,14 +100,16 @@ def sword_var(
     ----------
     Zhao et al. (2020), Theorem 3.
     """
-    A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
+    _require(assumptions, "bounds.sword_var")
+    A, lam = spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     V = arguments.nonnegative("variation", variation)
-    if _is_paper(tuning):
-        return _paper_variation_experts(A, D, G, L, V) + _paper_meta(D, G, L, lam, 2 * V)
-    return _safe_variation_experts(A, G, L, V) + 2 * D * math.sqrt(lam * (V + 2 * G**2)) + 2 * L * D**2 * lam
+    if is_paper(tuning):
+        return _paper_variation_experts(A, D, G, L, V) + paper_meta(D, G, L, lam, 2 * V)
+    return _safe_variation_experts(A, G, L, V) + safe_meta(D, L, lam, V + 2 * G**2)
 
 
+@representable
 def sword_small(
     *,
     diameter: float,
@@ -141,7 +118,9 @@ def sword_small(
     path_length: float,
     comparator_loss: float,
     experts: int,
+    horizon: int | None = None,
     tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""Sword_small, for losses that are nowhere negative.
 
@@ -149,20 +128,25 @@ def sword_small(
         a = 2 L D^2 \lambda, \quad c = E_s + D G \sqrt\lambda, \quad E_s = 3 \sqrt{L A F_T} + 2 L A
 
     The paper's has the same form, with :math:`a = 16 L D^2 (2 + \lambda)`: its meta regret is
-    :math:`2 D \sqrt{(2 + \lambda) \bar F_T}` and :math:`\bar F_T \le 4 L F^x_T` by its self-bounding lemma.
+    :math:`2 D \sqrt{(2 + \lambda) \bar F_T}` and :math:`\bar F_T \le 4 L F^x_T` by its self-bounding lemma. Its pool presumes
+    :math:`F_T \le G D T`, which losses with their minimum outside the domain break: give ``horizon`` and the bound is that of
+    the pool's smallest step there; without it you are warned.
 
     References
     ----------
     Zhao et al. (2020), Theorem 5; its self-bounding lemma is Lemma 4.
     """
-    A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
+    _require(assumptions, "bounds.sword_small")
+    A, lam = spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     F = arguments.nonnegative("comparator_loss", comparator_loss)
-    if _is_paper(tuning):
-        return _self_bounded(_paper_small_loss_experts(A, L, F), 16 * L * D**2 * (2 + lam), F)
+    if is_paper(tuning):
+        experts_part = _paper_small_loss_experts("sword_small", A, D, G, L, F, horizon)
+        return _self_bounded(experts_part, 16 * L * D**2 * (2 + lam), F)
     return _self_bounded(_safe_small_loss_experts(A, L, F) + D * G * math.sqrt(lam), 2 * L * D**2 * lam, F)
 
 
+@representable
 def sword_best(
     *,
     diameter: float,
@@ -172,7 +156,9 @@ def sword_best(
     variation: float,
     comparator_loss: float,
     experts: int,
+    horizon: int | None = None,
     tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""Sword_best: the smaller of two forms, for losses that are nowhere negative.
 
@@ -187,21 +173,26 @@ def sword_best(
     ----------
     Zhao et al. (2020), Theorem 7.
     """
-    A, lam = _spread(diameter, path_length), math.log(arguments.whole("experts", experts))
+    _require(assumptions, "bounds.sword_best")
+    A, lam = spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     V, F = arguments.nonnegative("variation", variation), arguments.nonnegative("comparator_loss", comparator_loss)
-    if _is_paper(tuning):
-        by_variation = _paper_variation_experts(A, D, G, L, V) + _paper_meta(D, G, L, lam, 2 * V + math.log(2))
+    if is_paper(tuning):
+        by_variation = _paper_variation_experts(A, D, G, L, V) + paper_meta(D, G, L, lam, 2 * V + math.log(2))
         meta = 2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D * math.sqrt((2 + lam) * math.log(2))
-        by_loss = _self_bounded(_paper_small_loss_experts(A, L, F) + meta, 16 * L * D**2 * (2 + lam), F)
+        experts_part = _paper_small_loss_experts("sword_best", A, D, G, L, F, horizon)
+        by_loss = _self_bounded(experts_part + meta, 16 * L * D**2 * (2 + lam), F)
         return min(by_variation, by_loss)
-    learning = (2 + 4 * math.log(2)) * G**2  # what telling the two guesses apart costs
-    by_variation = _safe_variation_experts(A, G, L, V) + 2 * D * math.sqrt(lam * (V + learning)) + 2 * L * D**2 * lam
+    learning = LEARNING * G**2
+    by_variation = _safe_variation_experts(A, G, L, V) + safe_meta(D, L, lam, V + learning)
     constant = _safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D * math.sqrt(learning * lam)
     return min(by_variation, _self_bounded(constant, 4 * L * D**2 * lam, F))
 
 
-def ader(*, diameter: float, gradient_bound: float, path_length: float, horizon: int) -> float:
+@representable
+def ader(
+    *, diameter: float, gradient_bound: float, path_length: float, horizon: int, assumptions: Assumptions | None = None
+) -> float:
     r"""Ader, against every comparator.
 
     .. math:: \tfrac{3G}{4} \sqrt{2 T (7 D^2 + 4 D P_T)} + \tfrac{G D \sqrt{2T}}{2} \big[1 + 2 \ln(k + 1)\big], \qquad
@@ -211,6 +202,7 @@ def ader(*, diameter: float, gradient_bound: float, path_length: float, horizon:
     ----------
     Zhang, Lu, Zhou (2018), Theorem 4 of "Adaptive online learning in dynamic environments".
     """
+    _require(assumptions, "bounds.ader")
     D, G = arguments.positive("diameter", diameter), arguments.positive("gradient_bound", gradient_bound)
     P, T = arguments.nonnegative("path_length", path_length), arguments.whole("horizon", horizon)
     k = math.floor(0.5 * math.log2(1 + 4 * P / (7 * D))) + 1
@@ -218,16 +210,10 @@ def ader(*, diameter: float, gradient_bound: float, path_length: float, horizon:
     return 0.75 * G * math.sqrt(2 * T * (7 * D**2 + 4 * D * P)) + meta
 
 
-def _spread(diameter: float, path_length: float) -> float:
-    """A = D^2 + 2 D P_T: how far the comparators start and travel."""
-    D, P = arguments.positive("diameter", diameter), arguments.nonnegative("path_length", path_length)
-    return D**2 + 2 * D * P
-
-
-def _is_paper(tuning: Tuning) -> bool:
-    if tuning not in ("safe", "paper"):
-        raise ValueError(f"tuning must be 'safe' or 'paper', got {arguments.shown(tuning)}.")
-    return tuning == "paper"
+def _require(assumptions: Assumptions | None, what: str) -> None:
+    """Refuse a bound whose learner has seen that its assumptions do not hold."""
+    if assumptions is not None:
+        assumptions.require(what)
 
 
 def _safe_variation_experts(A: float, G: float, L: float, V: float) -> float:
@@ -245,16 +231,23 @@ def _paper_variation_experts(A: float, D: float, G: float, L: float, V: float) -
     return 1.5 * math.sqrt(2 * A * V) + 4 * L * A + G * D
 
 
-def _paper_small_loss_experts(A: float, L: float, F: float) -> float:
-    """A/(2 eta) + eta L F over 1 - eta L >= 1/2, within a factor of two of the best eta, or at the cap 1/(4L)."""
+def _paper_small_loss_experts(what: str, A: float, D: float, G: float, L: float, F: float, horizon: int | None) -> float:
+    """A/(2 eta) + eta L F over 1 - eta L >= 1/2, within a factor of two of the best eta, or at the cap 1/(4L).
+
+    The paper's pool starts at the step that is best for F_T = G D T and presumes that no comparator loses more. Losses whose
+    minimum lies outside the domain do; for those the smallest step of the pool is the best there is.
+    """
+    if horizon is None:
+        warnings.warn(
+            f"bounds.{what}(tuning='paper') presumes comparator_loss <= gradient_bound * diameter * horizon, as the paper "
+            "does, and is false without. Give horizon=T to have that seen to.",
+            UserWarning,
+            stacklevel=4,
+        )
+    elif G * D * arguments.whole("horizon", horizon) < F:
+        steps = pools.small_loss(diameter=D, gradient_bound=G, smoothness=L, horizon=horizon).tolist()
+        return float(min((A / (2 * eta) + eta * L * F) / (1 - eta * L) for eta in steps if eta * L < 1))
     return 3 * math.sqrt(2 * L * A * F) + 6 * L * A
-
-
-def _paper_meta(D: float, G: float, L: float, lam: float, total: float) -> float:
-    """(2 + lam)/eps + eps D^2 total at the paper's rate; the first round, which has no guess, adds eps D^2 G^2."""
-    cap = 1 / (math.sqrt(8) * D**2 * L)
-    eps = min(cap, math.sqrt((2 + lam) / (D**2 * total))) if total > 0 else cap
-    return (2 + lam) / eps + eps * D**2 * (total + G**2)
 
 
 def _self_bounded(c: float, a: float, F: float) -> float:

@@ -4,13 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from swordplay.base.types import Loss, Matrix, Vector
+import numpy as np
+
+from swordplay.base import arguments
+from swordplay.base.types import Domain, Loss, Matrix, Vector
+from swordplay.parts.learners.assumptions import Assumptions
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.regret.curve import Certified, RegretCurve, regret_curve
 from swordplay.theory.regret.hindsight.problem import Progress
 from swordplay.theory.regret.quantities import comparator_loss
+
+INSIDE = 1e-9
+"""How far outside the domain a comparator may lie, relative to its size and place: rounding."""
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A learner that knows whether what it was told still holds."""
+
+    @property
+    def assumptions(self) -> Assumptions:
+        """What it was told beside what was seen."""
+        ...
+
+
+class Weighed(Protocol):
+    """A learner that weighs experts and knows what it owes to each."""
+
+    @property
+    def rounds(self) -> int:
+        """How many losses were observed."""
+        ...
+
+    @property
+    def advantages(self) -> Vector:
+        """Sum of <g_t, x_t - x_{t,i}>, shape ``(N,)``."""
+        ...
+
+    @property
+    def step_sizes(self) -> Vector:
+        """Of each expert, shape ``(N,)``."""
+        ...
+
+
+class Split(NamedTuple):
+    """Regret in two parts, one way to split it per expert: shapes ``(N,)``."""
+
+    regret: float
+    """Of the decisions to the comparators: the sum of the two parts, whichever the expert."""
+    meta: Vector
+    """Of the decisions to each expert, linearised."""
+    expert: Vector
+    """The rest: what each expert leaves to the comparators."""
+    step_sizes: Vector
+    """Which expert is which."""
 
 
 class Ledger:
@@ -28,6 +77,8 @@ class Ledger:
         x_t, shape ``(T, d)``, or None if they were not kept.
     weights
         p_t of each round, or None if they were not kept; their number may grow.
+    domain
+        X, where the decisions lived, or None if the learner did not say.
     """
 
     def __init__(
@@ -38,7 +89,9 @@ class Ledger:
         decisions: Matrix | None,
         weights: Sequence[Vector] | None,
         stream: Iterable[Loss],
+        domain: Domain | None = None,
     ) -> None:
+        self.domain = domain
         self.rounds = rounds
         self.total_loss = total_loss
         self.losses = losses
@@ -59,15 +112,63 @@ class Ledger:
             )
         return self._stream
 
-    def regret(self, comparators: Any) -> float:
+    def regret(self, comparators: Any, *, anywhere: bool = False) -> float:
         """Total loss less that of the comparators.
 
         Parameters
         ----------
         comparators
             u_t, shape ``(T, d)`` for dynamic regret, or one point ``(d,)`` for static regret against it.
+        anywhere
+            Whether comparators may lie outside the learner's domain. No bound and no certificate speaks of those.
         """
+        if not anywhere:
+            self._require_inside(comparators)
         return self.total_loss - comparator_loss(self.stream, comparators, rounds=self.rounds)
+
+    def split(self, learner: Weighed, comparators: Any) -> Split:
+        r"""Regret as what the meta owes to each expert, and what that expert owes to the comparators.
+
+        .. math:: \sum_t f_t(x_t) - f_t(u_t) = \sum_t \langle g_t, x_t - x_{t,k} \rangle
+            + \Big[ \sum_t f_t(x_t) - f_t(u_t) - \langle g_t, x_t - x_{t,k} \rangle \Big]
+
+        The meta's part is what the theorems on metas bound (:func:`swordplay.bounds.meta_var` and its like): the losses that
+        Hedge is given are linear. By convexity it is no smaller than what the decisions really lost to the expert.
+
+        Parameters
+        ----------
+        learner
+            The one that played, as it was after the last round: it has kept what it owes to its experts.
+        comparators
+            As in :meth:`regret`.
+        """
+        self._require_of_this_run(learner)
+        regret, meta = self.regret(comparators), np.asarray(learner.advantages)
+        return Split(regret, meta, regret - meta, np.asarray(learner.step_sizes))
+
+    def _require_of_this_run(self, learner: Any) -> None:
+        if learner.rounds != self.rounds:
+            raise ValueError(
+                f"learner has observed {learner.rounds} round(s), but the ledger tells of {self.rounds}: its certificate is "
+                "not of this run. Give the learner that played it, fresh at its start and untouched since."
+            )
+
+    def _require_inside(self, comparators: Any) -> None:
+        """Refuse comparators that the learner could not have played: they would look like a broken certificate."""
+        if self.domain is None:
+            return
+        points = np.atleast_2d(arguments.array("comparators", comparators))
+        if points.shape[-1] != self.domain.dim:
+            raise ValueError(f"comparators must have the domain's {self.domain.dim} coordinate(s), got {points.shape[-1]}.")
+        slack = INSIDE * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
+        outside = ~self.domain.contains(points, atol=slack)
+        if outside.any():
+            t = int(outside.argmax())
+            off = float(np.linalg.norm(points[t] - self.domain.project(points[t])))
+            raise ValueError(
+                f"comparators must lie in the domain {self.domain!r}, but {int(outside.sum())} of {len(points)} do not, first "
+                f"number {t} by {off:.3g}: no bound speaks of them. Project them with domain.project, or say anywhere=True."
+            )
 
     def regret_curve(
         self,
@@ -102,11 +203,9 @@ class Ledger:
         >>> bool((curve.regrets + curve.gaps <= curve.certificate).all())
         True
         """
-        if learner.rounds != self.rounds:
-            raise ValueError(
-                f"learner has observed {learner.rounds} round(s), but the ledger tells of {self.rounds}: its certificate is "
-                "not of this run. Give the learner that played it, fresh at its start and untouched since."
-            )
+        self._require_of_this_run(learner)
+        if bound is not None and isinstance(learner, Watched):
+            learner.assumptions.require("the bound")
         stream = self.stream
         played = stream[: self.rounds] if isinstance(stream, LinearStream) else islice(stream, self.rounds)
         return regret_curve(

@@ -110,20 +110,25 @@ def frontier(
         (only,) = vertices
         return Frontier(np.zeros(1), np.array([only.loss]), np.zeros(1), np.array([only.gap]))
     vertices.append(_light(free(problem, SHARE)))
+    _refine(vertices, problem, count, progress)
+    penalties, paths, losses, gaps = np.array([(one.penalty, one.path, one.loss, one.gap) for one in vertices]).T
+    return Frontier(paths, losses, penalties, gaps)
+
+
+def _refine(vertices: list[Vertex], problem: Problem, count: int, progress: Progress | None) -> None:
+    """Put vertices where they move the curve most, until there are so many, nothing is left to learn or time is over."""
     while True:
         if progress is not None:
             progress(len(vertices), count, f"path length {vertices[-1].path:.3g}")
         left, right = max(pairwise(vertices), key=_doubt)
         if len(vertices) >= count or _doubt((left, right)) <= problem.target:
-            break
+            return
         penalty = between(left, right)
         try:
             vertices.append(_light(vertex(problem, penalty, problem.solve(penalty, share=SHARE))))
         except OutOfTime:
-            break
+            return
         vertices.sort(key=lambda one: (-one.penalty, one.path))
-    penalties, paths, losses, gaps = np.array([(one.penalty, one.path, one.loss, one.gap) for one in vertices]).T
-    return Frontier(paths, losses, penalties, gaps)
 
 
 def _doubt(pair: tuple[Vertex, Vertex]) -> float:

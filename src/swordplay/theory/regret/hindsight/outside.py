@@ -21,7 +21,8 @@ from swordplay.theory.regret.hindsight import interior
 from swordplay.theory.regret.hindsight.cones import inner
 from swordplay.theory.regret.hindsight.dual import Answer, lower_bound, objective
 from swordplay.theory.regret.hindsight.frame import Frame, frame_of
-from swordplay.theory.regret.hindsight.rounds import Rounds, positive
+from swordplay.theory.regret.hindsight.round_families import positive
+from swordplay.theory.regret.hindsight.rounds import Rounds
 
 TURNS = 40
 """Updates of the multipliers before a gap is given up."""

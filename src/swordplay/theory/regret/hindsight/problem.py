@@ -16,7 +16,8 @@ from swordplay.theory.regret.hindsight import coarse, interior, levels, outside
 from swordplay.theory.regret.hindsight.cones import inner
 from swordplay.theory.regret.hindsight.dual import Answer
 from swordplay.theory.regret.hindsight.frame import frame_of
-from swordplay.theory.regret.hindsight.rounds import StrangeRounds, rounds_of
+from swordplay.theory.regret.hindsight.round_families import StrangeRounds
+from swordplay.theory.regret.hindsight.rounds_of_stream import rounds_of
 
 Progress = Callable[[int, int, str], None]
 """Called with what is done, what is planned, and what is going on."""

@@ -1,0 +1,181 @@
+"""What learners were told beside what they see, on both engines; bounds that refuse to speak where it does not hold."""
+
+import math
+
+import numpy as np
+import pytest
+
+import swordplay as sp
+from swordplay.parts.learners.assumptions import Assumptions, Seen, Told, split
+from tolerances import ROUNDING
+
+BALL = sp.Ball(2)
+STREAM = sp.LinearStream([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]], [1.0, -2.0, 0.5])
+ENGINES = ["python", "compiled"]
+
+
+def best(horizon=3, gradient_bound=30.0, smoothness=25.0):
+    return sp.SwordBest(BALL, horizon=horizon, gradient_bound=gradient_bound, smoothness=smoothness)
+
+
+def test_constants_that_hold():
+    learner = best()
+    sp.play(learner, STREAM, engine="python")
+    assert learner.assumptions.hold
+    assert learner.assumptions.broken == learner.assumptions.unknown == ()
+    assert repr(learner.assumptions) == "Assumptions(hold, watched 3 of 3 rounds)"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_extremes_are_those_of_the_rounds(engine):
+    learner = sp.OGD(BALL, 0.01)
+    ledger = sp.play(learner, STREAM, engine=engine)
+    gradients = [np.linalg.norm(f.gradient(x)) for f, x in zip(STREAM, ledger.decisions, strict=True)]
+    seen = learner.assumptions.seen
+    assert seen.gradient == pytest.approx(max(gradients), rel=ROUNDING)
+    assert seen == Seen(3, seen.gradient, 25.0, ledger.losses.min())
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
+def test_engines_see_the_same(loss):
+    rng = np.random.default_rng(0)
+    targets = rng.integers(0, 2, 20) if loss == "logistic" else 3 * rng.normal(size=20)
+    stream = sp.LinearStream(rng.normal(size=(20, 2)), targets, loss, threshold=0.7)
+    both = [sp.OGD(BALL, 0.1) for _ in ENGINES]
+    for learner, engine in zip(both, ENGINES, strict=True):
+        sp.play(learner, stream, engine=engine)
+    np.testing.assert_allclose(both[0].assumptions.seen, both[1].assumptions.seen, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"horizon": 2}, "horizon=2 was told, but 3 rounds were played"),
+        ({"gradient_bound": 4.0}, "gradient_bound=4 was told, but a gradient of norm "),
+        ({"smoothness": 24.0}, "smoothness=24 was told, but a loss of smoothness 25 was seen"),
+    ],
+)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_constants_that_do_not_hold_are_named(changes, words, engine):
+    learner = best(**changes)
+    ledger = sp.play(learner, STREAM, engine=engine)
+    assert not learner.assumptions.hold
+    assert any(words in sentence for sentence in learner.assumptions.broken)
+    given = {"diameter": 2.0, "gradient_bound": 30.0, "smoothness": 25.0, "path_length": 0.0, "experts": 4}
+    bounds = {
+        sp.bounds.sword_var: {"variation": 1.0},
+        sp.bounds.sword_small: {"comparator_loss": 1.0},
+        sp.bounds.sword_best: {"variation": 1.0, "comparator_loss": 1.0},
+    }
+    for bound, more in bounds.items():
+        with pytest.raises(ValueError, match=rf"bounds.{bound.__name__} does not stand: .*{next(iter(changes))}="):
+            bound(**given, **more, assumptions=learner.assumptions)
+    with pytest.raises(ValueError, match=r"the bound does not stand.*learner.certificate"):
+        ledger.regret_curve(learner, bound=lambda P, F: 0.0)
+
+
+def test_ader_and_negative_losses():
+    ader = sp.Ader(BALL, horizon=1, gradient_bound=1.0)
+    sp.play(ader, STREAM, engine="python")
+    with pytest.raises(ValueError, match=r"bounds\.ader does not stand"):
+        sp.bounds.ader(diameter=2.0, gradient_bound=1.0, path_length=0.0, horizon=1, assumptions=ader.assumptions)
+    small = sp.SwordSmall(BALL, horizon=5, gradient_bound=9.0, smoothness=1.0)
+    small.observe(sp.QuadraticLoss(np.eye(2), np.zeros(2), constant=-1.0))
+    assert small.assumptions.broken == ("losses were to be nowhere negative, but one of -1 was seen",)
+    var = sp.SwordVar(BALL, horizon=5, gradient_bound=9.0, smoothness=1.0)
+    var.observe(sp.QuadraticLoss(np.eye(2), np.zeros(2), constant=-1.0))
+    assert var.assumptions.hold
+
+
+def test_what_nobody_can_tell():
+    learner = best()
+    learner.observe(sp.FunctionLoss(lambda x: 0.5 * (x**2).sum(-1), lambda x: x))
+    assert learner.assumptions.hold
+    assert learner.assumptions.unknown == ("a loss did not know its own smoothness",)
+    unwatched = Assumptions(Told(), Seen(), rounds=7)
+    assert unwatched.unknown == ("7 of 7 rounds were played without being watched",)
+
+
+def test_a_refused_round_is_not_seen():
+    learner = best()
+    with pytest.raises(ValueError, match="finite"):
+        learner.observe(sp.FunctionLoss(lambda x: x.sum(-1), lambda x: x * np.nan))
+    assert learner.assumptions.seen == Seen()
+
+
+def test_files_keep_what_was_seen_and_damaged_ones_are_refused(tmp_path):
+    learner, other = best(gradient_bound=4.0), best(gradient_bound=4.0)
+    sp.play(learner, STREAM, engine="python")
+    learner.save(tmp_path / "it")
+    other.load(tmp_path / "it")
+    assert other.assumptions.seen == learner.assumptions.seen
+    entries = learner.assumptions.seen.entries()
+    assert split(entries | {"rounds": 3}) == ({"rounds": 3}, learner.assumptions.seen)
+    for broken in ({"seen.rounds": -1}, {"seen.rounds": 0.5}, {"seen.gradient": -1.0}, {"seen.smoothness": math.nan}):
+        with pytest.raises(ValueError, match=next(iter(broken))):
+            split(entries | broken)
+    with pytest.raises(ValueError, match="must hold all of"):
+        split({"seen.rounds": 3})
+
+
+def test_a_state_without_it_starts_watching_anew():
+    learner, other = best(), best()
+    sp.play(learner, STREAM, engine="python")
+    other.load_state(learner.state())
+    assert other.assumptions.unknown == ("3 of 3 rounds were played without being watched",)
+
+
+class TestComparatorsOutside:
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_are_refused_unless_asked_for(self, engine):
+        ledger = sp.play(sp.Sword(BALL), STREAM, engine=engine)
+        outside = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+        with pytest.raises(ValueError, match=r"2 of 3 do not, first number 1 by 1: .*anywhere=True"):
+            ledger.regret(outside)
+        expected = ledger.total_loss - sp.comparator_loss(STREAM, outside)
+        assert ledger.regret(outside, anywhere=True) == expected
+        with pytest.raises(ValueError, match="must lie in the domain"):
+            ledger.regret([0.0, 1.5])
+
+    def test_rounding_is_forgiven_and_a_wrong_width_named(self):
+        ledger = sp.play(sp.Sword(BALL), STREAM)
+        assert math.isfinite(ledger.regret([1.0 + 1e-12, 0.0]))
+        with pytest.raises(ValueError, match="2 coordinate"):
+            ledger.regret([0.0, 0.0, 0.0])
+
+
+class TestConstantsOfLists:
+    def test_smoothness(self):
+        losses = [sp.SquaredLoss([3.0, 4.0], 1.0), sp.WeightedLoss(sp.LogisticLoss([2.0, 0.0], 1), 30.0)]
+        assert sp.smoothness(losses) == 30.0
+        assert sp.smoothness(STREAM) == sp.smoothness(list(STREAM)) == 25.0
+        assert sp.smoothness([]) == 0.0
+        with pytest.raises(ValueError, match=r"smoothness is None, number 1.*smoothness=L"):
+            sp.smoothness([losses[0], sp.FunctionLoss(lambda x: x.sum(-1), np.ones_like)])
+
+    @pytest.mark.parametrize("domain", [BALL, sp.Box([-1.0, 0.0], [0.5, 2.0]), sp.Simplex(2, 1.5)])
+    def test_gradient_bound_is_attained_and_never_passed(self, domain):
+        rng = np.random.default_rng(0)
+        matrix = rng.normal(size=(2, 2))
+        losses = [
+            sp.SquaredLoss([3.0, 4.0], 1.0),
+            sp.LogisticLoss([2.0, 1.0], 1),
+            sp.HuberLoss([1.0, -2.0], 0.3, 0.4),
+            sp.WeightedLoss(sp.SquaredLoss([0.5, 1.0], -1.0), 7.0),
+            sp.QuadraticLoss(matrix @ matrix.T, [1.0, -2.0]),
+        ]
+        points = domain.project(domain.center + 3 * rng.normal(size=(20_000, 2)))
+        for loss in losses:
+            found = sp.gradient_bound([loss], domain)
+            sampled = np.linalg.norm(loss.gradient(points), axis=1).max()
+            assert found.exact
+            assert sampled <= found * (1 + ROUNDING)
+            assert found <= sampled * 1.001
+        assert sp.gradient_bound(losses, domain) == max(sp.gradient_bound([loss], domain) for loss in losses)
+        assert sp.gradient_bound(list(STREAM), domain) == pytest.approx(STREAM.gradient_bound(domain), rel=ROUNDING)
+
+    def test_strangers_are_bounded_by_their_smoothness(self):
+        stranger = sp.FunctionLoss(lambda x: 0.5 * ((x - 3.0) ** 2).sum(-1), lambda x: x - 3.0, smoothness=1.0)
+        found = sp.gradient_bound([stranger], BALL)
+        assert found == pytest.approx(math.sqrt(18) + 1.0, rel=ROUNDING)
+        assert not found.exact

@@ -1,0 +1,176 @@
+"""The meta theorems, the best steps, static corollaries and the repaired slip of the paper: by hand, by search and by games."""
+
+from math import inf, log, sqrt
+
+import numpy as np
+import pytest
+
+import swordplay as sp
+from swordplay import bounds
+from tolerances import ROUNDING, THEOREM
+
+GIVEN = {"diameter": 2.0, "gradient_bound": 3.0, "smoothness": 0.5}
+
+
+class TestHedge:
+    def test_by_hand(self):
+        misses, moves = [1.0, 2.0, 0.5], [0.2, 0.4]
+        safe = bounds.optimistic_hedge(experts=4, learning_rates=[1.0, 0.5, 0.25], mismatches=misses, stability=moves)
+        expected = log(4) / 0.25 + 1.0 + 0.5 * 4 + 0.25 * 0.25 - (0.04 / 4 + 0.16 / 2)
+        assert safe == pytest.approx(expected, rel=ROUNDING)
+        paper = bounds.optimistic_hedge(experts=4, learning_rates=0.5, mismatches=misses, stability=moves, tuning="paper")
+        assert paper == pytest.approx((2 + log(4)) / 0.5 + 0.5 * 5.25 - 0.2 / 2, rel=ROUNDING)
+        assert bounds.optimistic_hedge(experts=4, learning_rates=0.5, mismatches=misses) > safe - 9
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"learning_rates": [0.1, 0.2, 0.1]}, "never increase"),
+            ({"learning_rates": [0.1, 0.1]}, "one a round"),
+            ({"learning_rates": [0.1, 0.1, 0.1], "tuning": "paper"}, "one a round"),
+            ({"stability": [0.1]}, "stability must have one entry"),
+            ({"experts": 0}, "experts must be at least 1"),
+        ],
+    )
+    def test_refusals(self, changes, words):
+        with pytest.raises(ValueError, match=words):
+            bounds.optimistic_hedge(**({"experts": 2, "learning_rates": 0.1, "mismatches": [1.0] * 3} | changes))
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_holds_for_the_meta_itself(self, seed):
+        """Weights of plain Hedge on random losses, against every expert."""
+        rng, N, T, rate = np.random.default_rng(seed), 5, 60, 0.3
+        losses = rng.normal(size=(T, N)).cumsum(axis=0) / 5
+        before = np.vstack([np.zeros(N), losses.cumsum(axis=0)[:-1]])
+        weights = np.exp(-rate * (before - before.min(axis=1, keepdims=True)))
+        weights /= weights.sum(axis=1, keepdims=True)
+        regret = (weights * losses).sum() - losses.sum(axis=0).min()
+        ranges = (losses.max(axis=1) - losses.min(axis=1)) / 2
+        moves = np.abs(np.diff(weights, axis=0)).sum(axis=1)
+        given = {"experts": N, "learning_rates": rate, "stability": moves}
+        assert regret <= bounds.optimistic_hedge(**given, mismatches=ranges) * (1 + THEOREM)
+        paper = bounds.optimistic_hedge(**given, mismatches=np.abs(losses).max(axis=1), tuning="paper")
+        assert regret <= paper * (1 + THEOREM)
+
+
+class TestMeta:
+    def test_by_hand(self):
+        var = bounds.meta_var(**GIVEN, variation=6.0, experts=8)
+        assert var == pytest.approx(4 * sqrt(log(8) * 24) + 4 * log(8), rel=ROUNDING)
+        small = bounds.meta_small(**GIVEN, learner_loss=7.0, experts=8)
+        assert small == pytest.approx(6 * sqrt(log(8)) + 2 * sqrt(log(8) * 7), rel=ROUNDING)
+        paper = bounds.meta_small(**GIVEN, learner_loss=7.0, experts=8, tuning="paper")
+        assert paper == pytest.approx(8 * sqrt(0.5 * (2 + log(8)) * 7), rel=ROUNDING)
+        learning = 2 + 4 * log(2)
+        by_variation = 4 * sqrt(log(8) * (6 + 9 * learning)) + 4 * log(8)
+        by_loss = 2 * log(8) + 12 * sqrt(learning * log(8)) + 4 * sqrt(0.5 * log(8) * 7)
+        given = {**GIVEN, "experts": 8}
+        assert bounds.meta_best(**given, variation=6.0, learner_loss=1e9) == pytest.approx(by_variation, rel=ROUNDING)
+        assert bounds.meta_best(**given, variation=1e9, learner_loss=7.0) == pytest.approx(by_loss, rel=ROUNDING)
+
+    def test_the_paper_at_its_own_rate(self):
+        eps = min(1 / (sqrt(8) * 2), sqrt((2 + log(8)) / (2 * 4 * 6)))
+        expected = (2 + log(8)) / eps + eps * 4 * (2 * 6 + 9)
+        found = bounds.meta_var(**GIVEN, variation=6.0, experts=8, tuning="paper")
+        assert found == pytest.approx(expected, rel=ROUNDING)
+
+    @pytest.mark.parametrize("tuning", ["safe", "paper"])
+    def test_the_whole_is_the_meta_and_the_best_expert(self, tuning):
+        """Sword_var's bound is its meta's and that of experts, whose form is that of the pool's best step."""
+        whole = bounds.sword_var(**GIVEN, path_length=3.0, variation=6.0, experts=8, tuning=tuning)
+        meta = bounds.meta_var(**GIVEN, variation=6.0, experts=8, tuning=tuning)
+        experts = bounds.sword_var(**GIVEN, path_length=3.0, variation=6.0, experts=1, tuning=tuning)
+        alone = bounds.meta_var(**GIVEN, variation=6.0, experts=1, tuning=tuning)
+        assert whole - meta == pytest.approx(experts - alone, rel=ROUNDING)
+
+
+class TestBestStep:
+    @pytest.mark.parametrize("F", [0.0, 0.1, 50.0, 1e6])
+    def test_no_other_step_of_ogd_has_a_smaller_bound(self, F):
+        known = {"diameter": 2.0, "path_length": 3.0, "smoothness": 0.5, "comparator_loss": F}
+        best = bounds.best_step_ogd(**known)
+        least = bounds.ogd(**known, step_size=best)
+        for other in best * np.geomspace(0.01, 100, 401):
+            assert least <= bounds.ogd(**known, step_size=other) * (1 + ROUNDING)
+
+    def test_without_a_loss_it_is_half_the_inverse_of_the_smoothness(self):
+        assert bounds.best_step_ogd(diameter=2.0, path_length=1.0, smoothness=4.0, comparator_loss=0.0) == 0.125
+
+    @pytest.mark.parametrize("V", [0.0, 0.3, 1e5])
+    @pytest.mark.parametrize("G", [0.0, 2.0])
+    def test_no_other_step_of_oegd_has_a_smaller_bound(self, V, G):
+        known = {"diameter": 2.0, "path_length": 3.0, "smoothness": 0.5, "variation": V, "gradient_bound": G}
+        best = bounds.best_step_oegd(**known)
+        least = bounds.oegd(**known, step_size=best)
+        assert least < inf
+        for other in best * np.geomspace(0.01, 100, 401):
+            assert least <= bounds.oegd(**known, step_size=other) * (1 + 1e-9)
+
+
+class TestStaticCorollaries:
+    """At P = 0 the bounds are static ones: A is the squared diameter."""
+
+    def test_by_hand(self):
+        var = bounds.sword_var(**GIVEN, path_length=0.0, variation=6.0, experts=1)
+        assert var == pytest.approx(sqrt(1.5 * 4 * (6 + 0.75 * 9)) + 0.5 * 4, rel=ROUNDING)
+        small = bounds.sword_small(**GIVEN, path_length=0.0, comparator_loss=7.0, experts=1)
+        assert small == pytest.approx(3 * sqrt(0.5 * 4 * 7) + 2 * 0.5 * 4, rel=ROUNDING)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_hold_against_the_best_fixed_decision(self, seed):
+        world = sp.streams.drift.jumps(300, 3, every=75, noise=0.3, seed=seed)
+        X, G, L = world.domain, world.gradient_bound(world.domain), world.smoothness
+        best = sp.hindsight.best_fixed(world, X)
+        F, V = sp.comparator_loss(world, best), float(sp.gradient_variation(world, X))
+        told = {"horizon": len(world), "gradient_bound": G, "smoothness": L}
+        known = {"diameter": X.diameter, "gradient_bound": G, "smoothness": L, "path_length": 0.0}
+        for kind, bound, more in (
+            (sp.SwordVar, bounds.sword_var, {"variation": V}),
+            (sp.SwordSmall, bounds.sword_small, {"comparator_loss": F}),
+            (sp.SwordBest, bounds.sword_best, {"variation": V, "comparator_loss": F}),
+        ):
+            learner = kind(X, **told)
+            regret = sp.play(learner, world).regret(best)
+            assert regret <= bound(**known, **more, experts=len(learner.weights), assumptions=learner.assumptions)
+
+
+class TestTheSlipOfSmallLosses:
+    """The paper takes F_T <= G D T for granted; losses with their minimum far outside the domain break it."""
+
+    L, T = 1e-6, 4000
+
+    def played(self):
+        L, T = self.L, self.T
+        targets = (1 / L - 1) * sqrt(L) * np.where(np.arange(T) % 2, -1.0, 1.0)
+        stream, X = sp.LinearStream(np.full((T, 1), sqrt(L)), targets), sp.Ball(1)
+        G = stream.gradient_bound(X)
+        pool = sp.pools.small_loss(diameter=2.0, gradient_bound=G, smoothness=L, horizon=T)
+        squares = G**2 * T
+        rate = sp.rates.Fixed(sp.rates.paper_small_loss(diameter=2.0, experts=len(pool), squared_gradients=squares))
+        learner = sp.SwordSmall(X, horizon=T, gradient_bound=G, smoothness=L, pool=pool, learning_rate=rate)
+        ledger = sp.play(learner, stream)
+        u = sp.hindsight.minimizers(stream, X).mean(axis=0)
+        known = {"diameter": 2.0, "gradient_bound": G, "smoothness": L, "path_length": 0.0, "experts": len(pool)}
+        return ledger.regret(u), known | {"comparator_loss": sp.comparator_loss(stream, u)}
+
+    def test_is_warned_about_and_repaired(self):
+        regret, known = self.played()
+        assert known["comparator_loss"] > known["gradient_bound"] * known["diameter"] * self.T
+        with pytest.warns(UserWarning, match="presumes comparator_loss <="):
+            believed = bounds.sword_small(**known, tuning="paper")
+        repaired = bounds.sword_small(**known, tuning="paper", horizon=self.T)
+        assert regret > believed  # 3999 against 1166
+        assert regret <= repaired
+
+    def test_by_hand(self):
+        """F = 1000 passes G D T = 2 * 3 * 100: the pool's steps are 2^i sqrt(D / (16 L G T)), and the best of them counts."""
+        steps = [2**i * sqrt(2 / (16 * 0.5 * 3 * 100)) for i in range(6)]
+        expected = min((4 / (2 * eta) + eta * 0.5 * 1000) / (1 - 0.5 * eta) for eta in steps if 0.5 * eta < 1)
+        a = 16 * 0.5 * 4 * (2 + log(1))
+        found = bounds.sword_small(**GIVEN, path_length=0.0, comparator_loss=1000.0, experts=1, tuning="paper", horizon=100)
+        assert found == pytest.approx(expected + a / 2 + sqrt(a * a / 4 + a * (1000 + expected)), rel=ROUNDING)
+
+    def test_sword_best_is_warned_about_too(self):
+        given = {**GIVEN, "path_length": 0.0, "comparator_loss": 1.0, "variation": 1.0, "experts": 2}
+        with pytest.warns(UserWarning, match="sword_best"):
+            bounds.sword_best(**given, tuning="paper")
