@@ -113,7 +113,7 @@ class OneModelPerClass:
         alone = np.bincount(order)[order] == 1
         told = np.tile([NOBODY, 0.0], (edges[-1], 1))
         told[order[alone], 0] = 1.0 if len(order) == 1 else np.flatnonzero(alone)
-        told[order[: self.turned], 1] = 0.0
+        told[order[: self.turned], 1] = 1.0
         for team, first, last in zip(self.teams, edges, edges[1:], strict=False):
             team.told[:] = told[first:last]
         self._waiting = set(np.flatnonzero(~alone).tolist())
