@@ -24,7 +24,7 @@ PARAMETER = re.compile(r"\w+: [^()]*,")
 SAME_LINES = 6
 """So many lines that stand in two rooms are one too many."""
 
-LONG_FILES = {"estimators/heads.py", "estimators/river.py", "estimators/sklearn.py"}
+LONG_FILES: set[str] = set()
 """Still above the limit: being shortened. A file that is short again leaves the list, and none joins it."""
 LONG_FUNCTIONS = {"engine/plan.py: learn_rows", "spark/kernel.py: play_keys"}
 MANY_ARGUMENTS: set[str] = set()
