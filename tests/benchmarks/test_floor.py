@@ -24,7 +24,7 @@ DENSE = {
 
 @BUILDS
 @pytest.mark.parametrize("case", DENSE.values(), ids=DENSE)
-def test_losses_weights_and_certificates_are_those_of_the_readable_learner(flags, case):
+def test_losses_weights_and_sums_of_the_certificate_are_those_of_the_readable_learner(flags, case):
     dim, radius, pool_size = case
     assert floor.disagreement(workloads.dense(400, dim, radius), flags, pool_size) <= THIRD_IMPLEMENTATION
 
