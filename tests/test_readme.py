@@ -42,7 +42,7 @@ def test_examples_print_what_is_shown(bikes, monkeypatch):
     monkeypatch.chdir(bikes)
     namespace = {"__name__": "__main__"}
     examples = EXAMPLE.findall(readme())
-    assert len(examples) == 3
+    assert len(examples) == 4
     for code, shown in examples:
         with contextlib.redirect_stdout(io.StringIO()) as output:
             exec(compile(code, "README.md", "exec"), namespace)
