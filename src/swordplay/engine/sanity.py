@@ -25,6 +25,8 @@ TINIEST = 1e-300
 STEEPEST, LONGEST_SQUARE = 1e100, 1e151
 """Slopes of losses, and squares of the gradients that they make: rounds with squares beyond 1e150 are not played."""
 SLOPES = Range(-STEEPEST, STEEPEST)
+LOSSES = Range(-1e139, 1e139)
+"""Their squares are added up."""
 SIGNED, POSITIVE, SHARE = Range(-VAST, VAST), Range(0.0, VAST), Range(0.0, 1.0 + SLACK)
 
 ROUND_RANGES = {
@@ -32,7 +34,7 @@ ROUND_RANGES = {
     "last_norm": POSITIVE,
     "candidate": SLOPES,
     "trust": SHARE,
-    "total": Range(0.0, 1e280),
+    "total": Range(0.0, 1e300),
     "level": POSITIVE,
     "rate": Range(0.0, np.inf),
     "refresh_at": COUNT,
@@ -40,8 +42,10 @@ ROUND_RANGES = {
     "weight": Range(0.0, 1e60),
 }
 """Of the numbers that change each round; what is not named here is any number that is not vast. The total is one of squared
-losses: 1e240 for targets of 1e60."""
+losses, 1e240 for targets of 1e60, and wider than what many rounds can add: what is accepted can be saved again."""
 EXPERT_RANGES = {
+    "cumulative": LOSSES,
+    "guess": LOSSES,
     "log_prior": Range(-1e3, 0.0),
     "weight": SHARE,
     "energy": POSITIVE,
