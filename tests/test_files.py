@@ -46,9 +46,25 @@ def test_what_a_killed_writer_left_is_swept_and_what_a_living_one_holds_is_not(t
 
 def test_a_folder_in_the_way_is_not_touched(tmp_path):
     (tmp_path / "a").mkdir()
-    with pytest.raises(IsADirectoryError, match="a folder has this name"):
+    with pytest.raises(IsADirectoryError) as failed:
         files.write_whole(tmp_path / "a", b"data")
+    assert (failed.value.strerror, failed.value.filename) == ("a folder has this name", str(tmp_path / "a"))
     assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_folder_that_may_not_be_looked_into_takes_files_all_the_same(tmp_path, monkeypatch):
+    """Rights do not bind root, so the system is made to refuse."""
+
+    def refuse(path, *_):
+        raise PermissionError(13, "Permission denied", path)
+
+    opened = os.open
+    monkeypatch.setattr(os, "listdir", refuse)
+    monkeypatch.setattr(
+        os, "open", lambda path, flags, *more: (refuse if flags & os.O_DIRECTORY else opened)(path, flags, *more)
+    )
+    files.write_whole(tmp_path / "a.bin", b"data")
+    assert (tmp_path / "a.bin").read_bytes() == b"data"
 
 
 def test_a_failure_leaves_the_old_file_alone(tmp_path, monkeypatch):

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from swordplay.application.tracking.rungs import COUNT, STEP_SIZES, THRESHOLD, Rungs
+from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.model import LinearModel
 from swordplay.estimators.scaler import Locator, Scaler
 from tolerances import TWIN
 
@@ -57,12 +59,28 @@ def naive_labels(table, labels, step, classes):
     return lost
 
 
+def play_values(rungs, model, table, targets, losses):
+    """Let them learn beside a model, from the rows that it has scaled."""
+    model.predict_then_learn(table, targets, beside=lambda told, _: rungs.play_values(told, losses))
+
+
+def play_labels(rungs, table, labels, losses):
+    classes = max(2, len(rungs.points))
+    model = OneModelPerClass(lambda: LinearModel(3, loss="logistic"), classes)
+
+    def beside(told, places):
+        rungs.play_labels(told, places, losses)
+
+    for part in (slice(0, 7), slice(7, len(table))):
+        model.predict_then_learn(table[part], labels[part].astype(int), beside=beside)
+
+
 def test_values():
     table = rows(1)
     targets = table @ [1.0, 1e-3, 1e3] + 50.0
     targets[30] = 1e6  # beyond the threshold
     losses = np.zeros(COUNT)
-    Rungs(3).play_values(table, targets, losses)
+    play_values(Rungs(3), LinearModel(3, loss="huber"), table, targets, losses)
     naive = [naive_values(table, targets, step) for step in STEP_SIZES]
     np.testing.assert_allclose(losses, naive, rtol=TWIN)
     assert np.ptp(losses) > 0
@@ -75,7 +93,7 @@ def test_labels(classes):
     labels = np.searchsorted(edges, table[:, 0]).astype(float)
     rungs, losses = Rungs(3), np.zeros(COUNT)
     rungs.grow(classes)
-    rungs.play_labels(table, labels, losses)
+    play_labels(rungs, table, labels, losses)
     assert losses.tolist() == [naive_labels(table, labels, step, classes) for step in STEP_SIZES]
     assert np.ptp(losses) > 0
 
@@ -84,7 +102,7 @@ def test_a_third_class_joins():
     """Two classes share a point; as one of three, it says the same about them as before."""
     table = rows(3)
     rungs = Rungs(3)
-    rungs.play_labels(table, (table[:, 0] > 0).astype(float), np.zeros(COUNT))
+    play_labels(rungs, table, table[:, 0] > 0, np.zeros(COUNT))
     before = rungs.points.copy()
     rungs.grow(3)
     np.testing.assert_array_equal(rungs.points, np.concatenate([-before, before, np.zeros_like(before)]))
@@ -94,11 +112,13 @@ def test_a_third_class_joins():
 def test_a_late_column_changes_nothing_until_it_is_learned():
     table, targets = rows(4), np.arange(60.0)
     rungs, other, losses, others = Rungs(3), Rungs(3), np.zeros(COUNT), np.zeros(COUNT)
-    for one, lost in ((rungs, losses), (other, others)):
-        one.play_values(table[:30], targets[:30], lost)
+    models = LinearModel(3), LinearModel(3)
+    for one, model, lost in ((rungs, models[0], losses), (other, models[1], others)):
+        play_values(one, model, table[:30], targets[:30], lost)
     other.widen(4)
-    rungs.play_values(table[30:], targets[30:], losses)
-    other.play_values(np.column_stack([table[30:], np.full(30, np.nan)]), targets[30:], others)
+    models[1].widen(4)
+    play_values(rungs, models[0], table[30:], targets[30:], losses)
+    play_values(other, models[1], np.column_stack([table[30:], np.full(30, np.nan)]), targets[30:], others)
     np.testing.assert_allclose(losses, others, rtol=TWIN)
 
 

@@ -5,7 +5,6 @@ Every error names the argument, the value received and the remedy.
 
 from __future__ import annotations
 
-import functools
 import math
 import numbers
 from collections.abc import Callable, Iterable
@@ -223,79 +222,39 @@ def not_a_loss(value: Any) -> TypeError:
 
 def gradient_of(loss: Any) -> Gradient:
     """The gradient field of a loss, refusing an answer of the wrong shape or one that is not finite."""
-    gradient = getattr(loss, "gradient", None)
-    if not callable(gradient):
+    return _answer_of(loss, "gradient", lambda shape: shape, ": the same shape", ": its square overflows")
+
+
+def values_of(loss: Any) -> Gradient:
+    """The values of a loss at points of shape ``(..., d)``, refusing an answer of the wrong shape or one that is not finite."""
+    return _answer_of(loss, "value", lambda shape: shape[:-1])
+
+
+def _answer_of(loss: Any, what: str, wanted: Callable[[Any], Any], which: str = "", why: str = "") -> Gradient:
+    """What a loss answers at points when it is asked for its gradient or its value; ``wanted`` tells the shape by theirs."""
+    function = getattr(loss, what, None)
+    if not callable(function):
         raise not_a_loss(loss)
 
     def ask(where: Array) -> Array:
         view = where.view()
         view.flags.writeable = False  # the points are the learner's own
-        raw = gradient(view)
+        raw = function(view)
         try:
             answer = np.array(raw, dtype=np.float64)  # a copy: the loss may use its array again
         except (TypeError, ValueError):
-            raise TypeError(f"loss.gradient must return numbers, got {shown(raw)}. Return one gradient per point.") from None
-        if answer.shape != where.shape:
+            raise TypeError(f"loss.{what} must return numbers, got {shown(raw)}. Return one {what} per point.") from None
+        if answer.shape != wanted(where.shape):
             raise ValueError(
-                f"loss.gradient returned shape {answer.shape} for points of shape {where.shape}. "
-                "It must return one gradient per point: the same shape."
+                f"loss.{what} returned shape {answer.shape} for points of shape {where.shape}. "
+                f"It must return one {what} per point{which}."
             )
         if not (np.abs(answer) <= LARGEST_GRADIENT).all():
-            require_finite("loss.gradient's answer", answer)
-            raise ValueError(
-                f"loss.gradient's answer must not pass {LARGEST_GRADIENT:g}: its square overflows. Rescale the loss."
-            )
+            require_finite(f"loss.{what}'s answer", answer)
+            raise ValueError(f"loss.{what}'s answer must not pass {LARGEST_GRADIENT:g}{why}. Rescale the loss.")
         return answer
 
     return ask
-
-
-def values_of(loss: Any) -> Gradient:
-    """The values of a loss at points of shape ``(..., d)``, refusing an answer of the wrong shape or one that is not finite."""
-    value = getattr(loss, "value", None)
-    if not callable(value):
-        raise not_a_loss(loss)
-
-    def ask(where: Array) -> Array:
-        view = where.view()
-        view.flags.writeable = False
-        raw = value(view)
-        try:
-            answer = np.array(raw, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise TypeError(f"loss.value must return numbers, got {shown(raw)}. Return one value per point.") from None
-        if answer.shape != where.shape[:-1]:
-            raise ValueError(
-                f"loss.value returned shape {answer.shape} for points of shape {where.shape}. "
-                "It must return one value per point."
-            )
-        if not (np.abs(answer) <= LARGEST_GRADIENT).all():
-            require_finite("loss.value's answer", answer)
-            raise ValueError(f"loss.value's answer must not pass {LARGEST_GRADIENT:g}. Rescale the loss.")
-        return answer
-
-    return ask
-
-
-def representable(function: F) -> F:
-    """Let a function of numbers refuse, in words, those that no double can carry through its formula.
-
-    Each number may be fine by itself; squared and multiplied with the others it may overflow, or vanish in a denominator.
-    """
-
-    @functools.wraps(function)
-    def watched(*given: Any, **named: Any) -> Any:
-        try:
-            return function(*given, **named)
-        except (OverflowError, ZeroDivisionError):
-            numbers_ = {name: value for name, value in named.items() if isinstance(value, numbers.Real)}
-            told = ", ".join(f"{name}={shown(value, 24)}" for name, value in numbers_.items())
-            raise ValueError(
-                f"{function.__qualname__.removesuffix('.__init__')}({told}) leaves the range of doubles: these numbers are too "
-                "large or too small together. Choose other units, such as losses divided by their usual size."
-            ) from None
-
-    return watched  # type: ignore[return-value]
 
 
 def rate(name: str, value: Any, default: Any) -> Any:

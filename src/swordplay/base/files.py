@@ -51,7 +51,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """
     target = os.path.realpath(path)
     if os.path.isdir(target):
-        raise IsADirectoryError("a folder has this name")
+        raise IsADirectoryError(errno.EISDIR, "a folder has this name", target)
     folder, name = os.path.split(target)
     stem = name[:LONGEST_STEM]
     _sweep(folder, stem)
@@ -134,9 +134,15 @@ def lock(descriptor: int, *, wait: bool) -> bool:
 
 
 def sync_folder(path: str) -> None:
-    """Bring the name of a file down to the disk; Windows does so by itself and opens no folder."""
+    """Bring the name of a file down to the disk; Windows does so by itself and opens no folder.
+
+    In a folder that may be written to and not looked into, that is left to the system.
+    """
     if fcntl is not None:
-        descriptor = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            descriptor = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
+        except PermissionError:
+            return
         try:
             os.fsync(descriptor)
         finally:
@@ -157,7 +163,11 @@ def _claimed(folder: str, stem: str) -> BinaryIO:
 def _sweep(folder: str, stem: str) -> None:
     """Remove temporary files of a path whose writers are gone: a lock ends with its process."""
     pattern = re.compile(rf"\.{re.escape(stem)}\.[0-9a-f]{{16}}\.tmp")
-    for stray in filter(pattern.fullmatch, os.listdir(folder)):
+    try:
+        found = os.listdir(folder)
+    except OSError:  # it may not be looked into; or it is not there, which whoever writes to it will be told
+        return
+    for stray in filter(pattern.fullmatch, found):
         with contextlib.suppress(OSError), open(os.path.join(folder, stray), "rb") as file:
             if lock(file.fileno(), wait=False):
                 os.unlink(file.name)

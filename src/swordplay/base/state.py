@@ -95,47 +95,6 @@ def _leaves(value: Any, name: str) -> State:
     return {name: value.copy() if isinstance(value, np.ndarray) else value}
 
 
-def nest(name: str, part: Mapping[str, Any]) -> State:
-    """The state of a part, as it stands in that of the whole: its names begin with the name of the part and a dot.
-
-    >>> nest("learner", {"rounds": 3})
-    {'learner.rounds': 3}
-    """
-    return {f"{name}.{key}": value for key, value in part.items()}
-
-
-def split(whole: Mapping[str, Any]) -> dict[str, Any]:
-    """The state of each part by its name, and what belongs to the whole itself.
-
-    >>> split({"learner.rounds": 3, "learner.rate.level": 0.5, "rows": 5})
-    {'learner': {'rounds': 3, 'rate.level': 0.5}, 'rows': 5}
-    """
-    parts: dict[str, Any] = {}
-    for key, value in whole.items():
-        name, dot, rest = key.partition(".")
-        if name in parts and not (dot and isinstance(parts[name], dict)):
-            raise ValueError(f"state has {name!r} as well as parts of it. {DAMAGED}")
-        if dot:
-            parts.setdefault(name, {})[rest] = value
-        else:
-            parts[name] = value
-    return parts
-
-
-def part(name: str, parts: Mapping[str, Any]) -> State:
-    """The state of a part of one that was :func:`split`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such part.
-    """
-    found = parts.get(name)
-    if not isinstance(found, dict):
-        raise ValueError(f"state lacks {name + '.*'!r}. Load a state that the same kind of learner saved.")
-    return found
-
-
 def restore(like: S, flat: Mapping[str, Any]) -> S:
     """The named tuple shaped ``like`` that holds the leaves of ``flat``.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Matrix, State
+from swordplay.engine.patience import patiently
 from swordplay.engine.recipe import LARGEST_EXPLICIT, NotCompilable
 from swordplay.engine.saved import describe, is_state
 from swordplay.parts.metas import Parts
@@ -20,7 +21,7 @@ from swordplay.parts.metas import Parts
 if TYPE_CHECKING:
     from swordplay.engine.driver import Engine
 
-__all__ = ["LARGEST_EXPLICIT", "Assembled", "NotCompilable", "describe", "is_state", "online", "play_many", "twin"]
+__all__ = ["LARGEST_EXPLICIT", "Assembled", "NotCompilable", "describe", "is_state", "online", "patiently", "play_many", "twin"]
 
 
 @runtime_checkable

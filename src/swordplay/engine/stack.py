@@ -1,34 +1,20 @@
 """Learners of one make that play the same rows: their arrays lie behind one another, so that one compiled call plays all.
 
 Calling a kernel from Python costs several times what a round costs. The heads of a model (one for each class) are therefore
-kept as slices of five large arrays (see ``layout``), and every engine looks into its own slice.
+kept as slices of five large arrays (see ``layout``), and every engine looks into its own slice. There is room for more
+learners and more coordinates than there are; it doubles whenever it is full, so that the next one costs no more than the last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.types import Matrix
 from swordplay.engine.driver import Engine
+from swordplay.engine.layout import Arrays
 from swordplay.engine.memory import zeros
-
-
-class Room(NamedTuple):
-    """The arrays of all learners, with room for more learners and more coordinates than there are.
-
-    The room doubles whenever it is full, so that the next learner or coordinate costs no more than the last one did.
-    """
-
-    coords: Any
-    """Shape ``(room, wider, C)``."""
-    numbers: Any
-    vectors: Any
-    """Shape ``(room, VECTORS, width)``: as wide as it is."""
-    live: Matrix
-    config: Matrix
 
 
 @final
@@ -47,7 +33,7 @@ class Stack:
         self._make, self.width = make, width
         self.engines: list[Engine] = []
         """Each looks into its slice; whoever changes one knows that the others stay as they are."""
-        self._room: Room | None = None
+        self._room: Arrays | None = None
 
     def __len__(self) -> int:
         return len(self.engines)
@@ -59,13 +45,13 @@ class Stack:
     @property
     def columns(self) -> int:
         """Columns of each learner's arrays: its experts, and the padding."""
-        return int(self.engines[0].memory.numbers.shape[1])
+        return self.engines[0].columns
 
     @property
-    def arrays(self) -> Room:
+    def arrays(self) -> Arrays:
         """What kernels take: as many learners as there are."""
         room = self._room or self._gather(len(self.engines), self.width)
-        return Room(*(array[: len(self.engines)] for array in room))
+        return Arrays(*(array[: len(self.engines)] for array in room))
 
     def add(self, engine: Engine | None = None) -> int:
         """Take a learner in, a fresh one unless given; returns its place."""
@@ -105,12 +91,12 @@ class Stack:
         for place in range(len(self.engines)):
             self._show(place)
 
-    def _gather(self, count: int, wide: int) -> Room:
+    def _gather(self, count: int, wide: int) -> Arrays:
         """Room for so many learners and coordinates, with those that there are in it."""
         like = _arrays(self.engines[0])
         shapes = {name: array.shape for name, array in like.items()} | {"coords": (wide, like["coords"].shape[1])}
         arrays = {name: zeros((count, *shape), like[name].dtype) for name, shape in shapes.items()}
-        self._room = Room(**arrays)
+        self._room = Arrays(**arrays)
         for place in range(len(self.engines)):
             self._settle(place)
         return self._room
@@ -139,4 +125,4 @@ class Stack:
 
 def _arrays(engine: Engine) -> dict[str, Any]:
     memory = engine.memory
-    return {name: getattr(memory, name) for name in Room._fields}
+    return {name: getattr(memory, name) for name in Arrays._fields}

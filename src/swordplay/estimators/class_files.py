@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base import state
+from swordplay.base import nested, state
 from swordplay.base.arguments import shown
 from swordplay.base.state import COUNT, DAMAGED, Range
 from swordplay.base.types import State, Vector
@@ -38,9 +38,9 @@ def write(counts: Vector, turned: int, teams: list[Heads], team: Any, place: Any
     """A state with every scaler and every head once, however many classes they stand for."""
     flat: State = {"counts": counts.copy(), "turned": turned, "team": team.copy(), "place": place.copy()}
     for number, one in enumerate(teams):
-        flat |= state.nest(f"{number}", one.shared_state())
+        flat |= nested.put(f"{number}", one.shared_state())
         for k, engine in enumerate(one.stack.engines):
-            flat |= state.nest(f"{number}.{k}", engine.compact_state())
+            flat |= nested.put(f"{number}.{k}", engine.compact_state())
     return flat
 
 
@@ -56,7 +56,7 @@ def read(saved: Mapping[str, Any]) -> SavedClasses:
     if counts.ndim != 1 or not len(counts) or turned not in ((0,) if len(counts) < 3 else (0, 1)):
         raise ValueError(f"state has counts of shape {counts.shape} and turned = {shown(turned)}. {DAMAGED}")
     state.require("counts", counts, COUNT)
-    parts = state.split(saved)
+    parts = nested.split(saved)
     found = _seated if "team" in saved else _one_scaler_each
     return SavedClasses(counts, int(turned), *found(parts, counts, int(turned)))
 
@@ -79,8 +79,8 @@ def _seated(parts: Mapping[str, Any], counts: Vector, turned: int) -> tuple[list
         raise ValueError(f"state['place'] has one head for several classes that have been seen. {DAMAGED}")
     teams = []
     for k, count in enumerate(members.tolist()):
-        shared = state.split(state.part(str(k), parts))
-        teams.append(SavedTeam(shared, [state.part(str(h), shared) for h in range(count)]))
+        shared = nested.split(nested.part(str(k), parts))
+        teams.append(SavedTeam(shared, [nested.part(str(h), shared) for h in range(count)]))
     return teams, team, place
 
 
@@ -94,8 +94,8 @@ def _one_scaler_each(parts: Mapping[str, Any], counts: Vector, turned: int) -> t
     known: dict[Any, int] = {}
     seats = []
     for k in range(1 if len(counts) < 3 else len(counts)):
-        shared = state.split(state.part(str(k), parts))
-        columns, engine = state.part("columns", shared), state.part("engine", shared)
+        shared = nested.split(nested.part(str(k), parts))
+        columns, engine = nested.part("columns", shared), nested.part("engine", shared)
         unseen = len(counts) > 2 and counts[k] == 0.0 and k >= turned
         lags = np.size(shared.get("recent", ()))
         own = (k if not unseen else _bits(engine) + _bits({"recent": shared["recent"]})) if lags else None

@@ -15,6 +15,7 @@ from swordplay.estimators import class_files, probabilities
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import NOBODY, Heads
 from swordplay.estimators.model import LinearModel
+from swordplay.estimators.scratch import Beside
 
 
 @final
@@ -156,11 +157,18 @@ class OneModelPerClass:
         """Log-odds of each class, shape ``(T, K)``; of two, those of the second, ``(T, 1)``."""
         return self._put([team.predict(rows) for team in self.teams])
 
-    def predict_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
-        """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``."""
-        return self.probabilities(self.scores_then_learn(rows, labels, weights))
+    def predict_then_learn(
+        self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
+    ) -> Matrix:
+        """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``.
 
-    def scores_then_learn(self, rows: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
+        See :meth:`Heads.learn`; who learns ``beside`` does so from the columns of the first class.
+        """
+        return self.probabilities(self.scores_then_learn(rows, labels, weights, beside))
+
+    def scores_then_learn(
+        self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
+    ) -> Matrix:
         """The same as log-odds: of each class, or of the second one of two; shape ``(T, K)`` or ``(T, 1)``."""
         seen = np.bincount(labels, minlength=self.classes)
         debuts = [int((labels == k).argmax()) for k in np.flatnonzero(seen).tolist() if k in self._waiting]
@@ -170,7 +178,9 @@ class OneModelPerClass:
                 self._admit(int(labels[start]))
             part = slice(start, stop)
             share = None if weights is None else weights[part]
-            answers.append(self._put([team.learn(rows[part], places[part], share) for team in self.teams]))
+            first, *others = self.teams
+            told = [first.learn(rows[part], places[part], share, beside)]
+            answers.append(self._put(told + [team.learn(rows[part], places[part], share) for team in others]))
         self.counts = self.counts + seen
         return answers[0] if len(answers) == 1 else np.concatenate([np.empty((0, len(self.team))), *answers])
 
@@ -191,8 +201,8 @@ class OneModelPerClass:
     def predict_row(self, row: Vector) -> list[float]:
         """Probabilities of one row of shape ``(d,)``; nothing is learned."""
         if self.classes == 2:
-            return probabilities.of_two(float(self.teams[0].predict_row(row)[0]))
-        scores = self._put([team.predict_row(row)[None, :] for team in self.teams])
+            return probabilities.of_two(float(self.teams[0].predict_row(row)[0, 0]))
+        scores = self._put([team.predict_row(row) for team in self.teams])
         return self.probabilities(scores)[0].tolist()  # type: ignore[no-any-return]
 
     def learn_row(self, row: Vector, label: int) -> None:

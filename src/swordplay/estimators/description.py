@@ -9,6 +9,7 @@ from typing import Any
 from swordplay.base import nested
 from swordplay.base.checkpoint.facts import Facts, Names, entries
 from swordplay.engine import describe, is_state
+from swordplay.estimators import class_files
 
 MOST_MODELS = 12
 """Models whose step sizes are told."""
@@ -31,19 +32,15 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
 
 def models_described(state: Mapping[str, Any]) -> Facts:
     """Rounds and step sizes of one model, or of the model of each class."""
-    engines = sorted({name.rpartition(".")[0] for name in state if name.endswith((".round", ".live"))}, key=_in_order)
-    each = [engine_described(nested.take(name, state)) for name in engines]
-    if len(each) == 1:
-        return each[0]
-    if not each:
+    if engine := nested.take("engine", state):
+        return engine_described(engine)
+    if "counts" not in state:
         return {"entries": entries(state)}
-    steps = ", ".join(str(one["effective step size"]) for one in each[:MOST_MODELS])
-    return {"models": len(each), "rounds": each[0]["rounds"], "experts": each[0]["experts"], "effective step size": steps}
-
-
-def _in_order(name: str) -> list[int]:
-    """Numbers in the name of a part, so that the tenth comes after the ninth."""
-    return [int(part) for part in name.split(".") if part.isdigit()]
+    found = class_files.read(state)
+    seats = list(zip(found.team.tolist(), found.place.tolist(), strict=True))
+    each = [engine_described(found.teams[team].heads[place]) for team, place in seats[:MOST_MODELS]]
+    steps = ", ".join(str(one["effective step size"]) for one in each)
+    return {"models": len(seats), "rounds": each[0]["rounds"], "experts": each[0]["experts"], "effective step size": steps}
 
 
 def engine_described(state: Mapping[str, Any]) -> Facts:

@@ -1,4 +1,4 @@
-"""What one learner behind an estimator knows: the only place of this room that looks into an engine."""
+"""One learner behind an estimator: how it is made and loaded, and what it knows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Head(NamedTuple):
         return self.engine.step_sizes
 
     @property
-    def extra(self) -> Any:
+    def extra_gradient(self) -> Any:
         """Which experts take extra-gradient steps, shape ``(N,)``."""
         return self.engine.extra_gradient
 

@@ -11,20 +11,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import state
+from swordplay.base import nested, state
 from swordplay.base.state import Range
 from swordplay.base.types import Matrix, State, Vector
+from swordplay.engine import patiently
 from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS
-from swordplay.engine.patience import patiently
-from swordplay.engine.stack import Room, Stack
+from swordplay.engine.stack import Stack
 from swordplay.estimators import head
 from swordplay.estimators.head import Head
 from swordplay.estimators.scaler import Locator, Scaler
-from swordplay.estimators.tuning import CURVATURES, LARGEST, MEMORY, REACH, SMALLEST_NORM, THRESHOLDS, LossName
+from swordplay.estimators.scratch import Bench, Beside, Scratch, setting
+from swordplay.estimators.tuning import LARGEST, MEMORY, THRESHOLDS, LossName
 
 FEWEST_ROWS = 16
 """Rows of a compiled call at the least, however many heads and columns there are."""
@@ -32,34 +33,6 @@ NO_WEIGHTS: Vector = np.empty(0)
 """All rows count the same."""
 NOBODY = -1.0
 """The class that a head predicts which stands for several classes, none of which it has seen: no label is it."""
-
-
-class Scratch(NamedTuple):
-    """Arrays that a compiled call writes on its way from rows to predictions; those of one row are made once and kept."""
-
-    scaled: Matrix
-    norms: Vector
-    where: Matrix
-    schedule: Matrix
-    goals: Matrix
-    stack: Room
-    predictions: Matrix
-    losses: Vector
-    none: Matrix
-    """No decisions and no weights are kept."""
-
-
-class Bench(NamedTuple):
-    """What learning or predicting one row needs; made once: making it costs more than the arithmetic."""
-
-    raw: Matrix
-    target: Vector
-    scratch: Scratch
-    share: Vector
-    decisions: Matrix
-    aside: Vector
-    """The scaled row of a prediction."""
-    answer: Matrix
 
 
 @final
@@ -109,7 +82,7 @@ class Heads:
         self.stack = Stack(make, self.columns.width)
         self.told: Matrix = np.empty((0, 2))
         """The class that each head predicts, 1 unless its owner writes another, and 1 if it predicts what is *not* of it."""
-        self._setting = _setting(loss, radius, self.columns, self.target)
+        self._setting = setting(loss, radius, self.columns, self.target)
         self._bench: Bench | None = None
 
     def __len__(self) -> int:
@@ -143,17 +116,15 @@ class Heads:
 
     def predict(self, rows: Matrix) -> Matrix:
         """Scores of rows of shape ``(T, d)`` by what is known now, shape ``(T, H)``; nothing is learned."""
-        if self.grows:
-            rows = np.ascontiguousarray(rows[:, : self.dim])
-        raw = rows
+        raw = rows = _writable(rows[:, : self.dim] if self.grows else rows)
         if lags := len(self.recent):
             raw = np.empty((len(rows), self.columns.dim))
             raw[:, :lags], raw[:, lags:] = self.recent, rows
-        width, answer = self.columns.width, np.empty((len(rows), len(self)))
-        self._preview(raw, np.empty(self.stack.columns), np.empty((len(self), width)), np.empty(width), answer)
-        return answer + self._center
+        answer = np.empty((len(rows), len(self)))
+        self._asking(raw, answer)()
+        return answer if self.loss == "logistic" else answer + self.target.center
 
-    def learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None) -> Matrix:
+    def learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None) -> Matrix:
         """Scores of rows, each made before its own target is learned; shape ``(T, H)``.
 
         Parameters
@@ -162,32 +133,36 @@ class Heads:
             Shapes ``(T, d)`` and ``(T,)``; NaN in a row stands for a missing entry.
         weights
             Positive weights of the losses, shape ``(T,)``.
+        beside
+            Somebody else who learns from the same scaled rows: called for some rows at a time, in their order.
         """
         if self.grows and rows.shape[1] > self.dim:
-            return self._grow(rows, targets, weights)
+            return self._grow(rows, targets, weights, beside)
         count, lags, answer = len(rows), len(self.recent), np.empty((len(rows), len(self)))
         size = max(FEWEST_ROWS, min(CHUNK, CHUNK_NUMBERS // self.columns.width) // len(self))
         for first in range(0, count, size):
             part = slice(first, min(first + size, count))
-            raw = np.require(rows[part], dtype=np.float64, requirements=["C", "W"])
+            raw = _writable(rows[part])
             if lags:
                 raw = np.empty((len(raw), self.columns.dim))
                 raw[:, lags:] = rows[part]
-            wanted, shares = (
-                np.require(NO_WEIGHTS if some is None else some[part], dtype=np.float64, requirements=["C", "W"])
-                for some in (targets, weights)
-            )
-            scratch = self._scratch(len(raw))
-            done = self._play(raw, wanted, shares, scratch)
+            wanted, shares = _writable(targets[part]), NO_WEIGHTS if weights is None else _writable(weights[part])
+            scratch = Scratch.make(len(raw), self.columns.width, self.stack)
+            if not self.columns.follow:
+                self._leave_unscaled(raw, wanted, scratch)
+            call = self._learning(raw, wanted, shares, scratch)
+            done = patiently(call.func, *call.args)
             answer[part] = scratch.predictions.T
             if done < len(raw):
                 raise ValueError(
                     f"row {first + done} would overflow: its features or target are too large for the loss. "
                     f"Rescale or drop it. The {first + done} row(s) before it are learned."
                 )
+            if beside is not None:
+                beside(scratch, wanted)
         return answer
 
-    def _grow(self, rows: Matrix, targets: Vector, weights: Vector | None) -> Matrix:
+    def _grow(self, rows: Matrix, targets: Vector, weights: Vector | None, beside: Beside | None) -> Matrix:
         """Let columns join on the way; one that is above 0 brings those before it along."""
         held = rows[:, self.dim :] > 0.0  # NaN is not
         first = np.where(held.any(axis=0), held.argmax(axis=0), len(rows))
@@ -198,91 +173,80 @@ class Heads:
             if width > self.dim:
                 self.widen(width)
             part = None if weights is None else weights[start:stop]
-            answers.append(self.learn(np.ascontiguousarray(rows[start:stop, :width]), targets[start:stop], part))
+            answers.append(self.learn(np.ascontiguousarray(rows[start:stop, :width]), targets[start:stop], part, beside))
         return np.concatenate(answers)
 
     # ------------------------------------------------------------------ single rows
 
-    def predict_row(self, row: Vector) -> Vector:
-        """The scores of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it, several times faster."""
+    def predict_row(self, row: Vector) -> Matrix:
+        """The scores of one row of shape ``(d,)``, shape ``(1, H)``: the same bits as :meth:`predict` gives it, but faster.
+
+        The array is the next call's, too.
+        """
         bench = self._bench or self._prepare_bench()
         lags = len(self.recent)
         bench.raw[0, lags:] = row
         if lags:
             bench.raw[0, :lags] = self.recent
-        self._preview(bench.raw, bench.share, bench.decisions, bench.aside, bench.answer)
-        return np.asarray(bench.answer[0] + self._center)  # and no view
+        bench.ask()
+        if self.loss != "logistic":
+            bench.answer[0, 0] += self.target.center
+        return bench.answer
 
     def learn_row(self, row: Vector, target: float) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`learn`, several times faster."""
         bench = self._bench or self._prepare_bench()
         bench.raw[0, len(self.recent) :] = row
         bench.target[0] = target
-        if not self._play(bench.raw, bench.target, NO_WEIGHTS, bench.scratch):
+        if not self.columns.follow:
+            self._leave_unscaled(bench.raw, bench.target, bench.scratch)
+        if not bench.learn():
             raise ValueError("the row would overflow: its features or target are too large for the loss. Rescale or drop it.")
 
     def _prepare_bench(self) -> Bench:
-        width = self.columns.width
-        self._bench = Bench(
-            raw=np.empty((1, self.columns.dim)),
-            target=np.empty(1),
-            scratch=self._scratch(1),
-            share=np.empty(self.stack.columns),
-            decisions=np.empty((len(self), width)),
-            aside=np.empty(width),
-            answer=np.empty((1, len(self))),
-        )
+        raw, target, answer = np.empty((1, self.columns.dim)), np.empty(1), np.empty((1, len(self)))
+        scratch = Scratch.make(1, self.columns.width, self.stack)
+        learn, ask = self._learning(raw, target, NO_WEIGHTS, scratch), self._asking(raw, answer)
+        self._bench = Bench(raw, target, scratch, learn, ask, answer)
         return self._bench
 
-    # ------------------------------------------------------------------ compiled
+    # ------------------------------------------------------------------ compiled calls
 
-    def _scratch(self, count: int) -> Scratch:
-        heads, width = len(self), self.columns.width
-        return Scratch(
-            scaled=np.empty((count, width)),
-            norms=np.empty(count),
-            where=np.empty((count, 3)),
-            schedule=np.empty((count, 3)),
-            goals=np.empty((heads, count)),
-            stack=self.stack.arrays,
-            predictions=np.empty((heads, count)),
-            losses=np.empty(count),
-            none=np.empty((0, width)),
-        )
-
-    def _play(self, raw: Matrix, targets: Vector, weights: Vector, scratch: Scratch) -> int:
-        """Predict and learn rows that have room for their lags; returns how many were learned by every head."""
+    def _learning(self, raw: Matrix, targets: Vector, weights: Vector, scratch: Scratch) -> functools.partial[int]:
+        """Predicts and learns rows that have room for their lags; returns how many were learned by every head."""
         from swordplay.engine import plan  # numba is imported with the first row
 
-        known = self.columns.arrays
-        if not self.columns.follow:
-            truths = targets if self.loss != "logistic" else ((targets == self.told[0, 0]) != self.told[0, 1]).astype(float)
-            plan.scale_with_lags(raw, truths, self.recent, known.centers, known.spreads, scratch.scaled)
-            np.einsum("ij,ij->i", scratch.scaled, scratch.scaled, out=scratch.norms)
         scaled, norms, where, schedule, goals, stack, *outputs = scratch
-        return int(
-            patiently(
-                plan.learn_rows,
-                *(raw, targets, weights, self.told, self._setting),
-                *known,
-                *self.target.arrays,
-                self.recent,
-                *(scaled, norms, where, schedule, goals),
-                *stack,
-                *outputs,
-            )
+        return functools.partial(
+            plan.learn_rows,
+            *(raw, targets, weights, self.told, self._setting),
+            *self.columns.arrays,
+            *self.target.arrays,
+            self.recent,
+            *(scaled, norms, where, schedule, goals),
+            *stack,
+            *outputs,
         )
 
-    def _preview(self, raw: Matrix, share: Vector, decisions: Matrix, aside: Vector, answer: Matrix) -> None:
+    def _leave_unscaled(self, raw: Matrix, targets: Vector, scratch: Scratch) -> None:
+        """Put rows and their lengths where the compiled call expects scaled ones."""
+        from swordplay.engine.plan import scale_with_lags
+
+        truths = targets if self.loss != "logistic" else ((targets == self.told[0, 0]) != self.told[0, 1]).astype(np.float64)
+        scale_with_lags(raw, truths, self.recent, *self.columns.places, scratch.scaled)
+        np.einsum("ij,ij->i", scratch.scaled, scratch.scaled, out=scratch.norms)
+
+    def _asking(self, raw: Matrix, answer: Matrix) -> functools.partial[None]:
+        """Predicts rows that have their lags."""
         from swordplay.engine.preview import predict_rows  # numba is imported with the first prediction
 
-        coords, rows, vectors, live, _ = self._bench.scratch.stack if self._bench else self.stack.arrays
-        centers, spreads = self.columns.places
-        predict_rows(coords, rows, vectors, live, raw, centers, spreads, self.columns.clip, share, decisions, aside, answer)
-
-    @property
-    def _center(self) -> float:
-        return 0.0 if self.loss == "logistic" else self.target.center
+        coords, rows, vectors, live, _ = self.stack.arrays
+        width, centers, spreads = self.columns.width, *self.columns.places
+        share, decisions, scaled = np.empty(self.stack.columns), np.empty((len(self), width)), np.empty(width)
+        known = (coords, rows, vectors, live)
+        return functools.partial(
+            predict_rows, *known, raw, centers, spreads, self.columns.clip, share, decisions, scaled, answer
+        )
 
     # ------------------------------------------------------------------ growing, saving
 
@@ -294,8 +258,8 @@ class Heads:
 
     def shared_state(self) -> State:
         """What all heads share: columns, last targets and, for a regression, the place of the target."""
-        flat = state.nest("columns", self.columns.state()) | {"recent": self.recent.copy()}
-        return flat if self.loss == "logistic" else flat | state.nest("target", self.target.state())
+        flat = nested.put("columns", self.columns.state()) | {"recent": self.recent.copy()}
+        return flat if self.loss == "logistic" else flat | nested.put("target", self.target.state())
 
     def load_state(self, shared: Mapping[str, Any], heads: Sequence[Mapping[str, Any]]) -> None:
         """Go on from a saved state, bit by bit as the heads that saved it.
@@ -307,7 +271,7 @@ class Heads:
         heads
             The compact state of the engine of each head, of which there are as many.
         """
-        recent, columns = np.array(shared.get("recent", ()), dtype=np.float64), state.part("columns", shared)
+        recent, columns = np.array(shared.get("recent", ()), dtype=np.float64), nested.part("columns", shared)
         if recent.shape != self.recent.shape:
             raise ValueError(
                 f"state['recent'] must have shape {self.recent.shape}, got {recent.shape}. Make the model with the same lags."
@@ -317,20 +281,13 @@ class Heads:
         state.require("recent", recent, Range(-LARGEST, LARGEST, missing=True))
         self.columns.load_state(columns)
         if self.loss != "logistic":
-            self.target.load_state(state.part("target", shared))
+            self.target.load_state(nested.part("target", shared))
         reach = None if self.loss == "logistic" else self.radius * self.target.widest
         for place, saved in enumerate(heads):
             self.stack.replace(place, functools.partial(head.load, saved=saved, reach=reach))
         self.recent, self._bench = recent, None
 
 
-def _setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> Vector:
-    """What the compiled plan is told once (see ``engine.plan``)."""
-    from swordplay.engine.plan import SETTING
-
-    setting = np.zeros(len(SETTING))
-    setting[SETTING.logistic], setting[SETTING.unscaled] = loss == "logistic", not columns.follow
-    setting[SETTING.curvature], setting[SETTING.threshold] = CURVATURES[loss], THRESHOLDS[loss]
-    setting[SETTING.reach], setting[SETTING.smallest_norm], setting[SETTING.radius] = REACH, SMALLEST_NORM, radius
-    setting[SETTING.clip], setting[SETTING.clip_target] = columns.clip, target.clip
-    return setting
+def _writable(array: Any) -> Any:
+    """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
+    return np.require(array, dtype=np.float64, requirements=["C", "W"])

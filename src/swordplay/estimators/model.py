@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
-from swordplay.base import state
+from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine.driver import Engine
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.estimators.scratch import Beside
 from swordplay.estimators.tuning import (
     CURVATURES,
     LARGEST,
@@ -99,11 +100,13 @@ class LinearModel:
 
     def predict_row(self, row: Vector) -> float:
         """The score of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it, several times faster."""
-        return float(self.heads.predict_row(row)[0])
+        return float(self.heads.predict_row(row)[0, 0])
 
-    def predict_then_learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None) -> Vector:
+    def predict_then_learn(
+        self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None
+    ) -> Vector:
         """Scores of rows, each made before its own target is learned (see :meth:`Heads.learn`)."""
-        return self.heads.learn(rows, targets, weights)[:, 0]
+        return self.heads.learn(rows, targets, weights, beside)[:, 0]
 
     def learn_row(self, row: Vector, target: float) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`, several times faster."""
@@ -115,9 +118,9 @@ class LinearModel:
 
     def state(self) -> State:
         """All that the next row needs, as named arrays."""
-        return self.heads.shared_state() | state.nest("engine", self.head.engine.compact_state())
+        return self.heads.shared_state() | nested.put("engine", self.head.engine.compact_state())
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit as the model that saved it."""
-        parts = state.split(saved)
-        self.heads.load_state(parts, [state.part("engine", parts)])
+        parts = nested.split(saved)
+        self.heads.load_state(parts, [nested.part("engine", parts)])

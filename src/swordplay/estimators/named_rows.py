@@ -54,11 +54,15 @@ class NamedRows:
 
     def __init__(self) -> None:
         self.places: dict[Hashable, int] = {}
+        self._room: Vector = np.empty(0)
         self._begin()
 
     def _begin(self) -> None:
-        """A row for as many names, and the names that the last one had."""
-        self._row: Vector = np.full(len(self.places), np.nan)
+        """A row for as many names, a slice of one with room for more, and the names that the last one had."""
+        if len(self.places) > len(self._room):
+            self._room = np.full(2 * len(self.places), np.nan)
+        self._row: Vector = self._room[: len(self.places)]
+        self._row.fill(np.nan)
         self._names: list[Hashable] | None = None
         self._order: Any = None
 
@@ -69,7 +73,7 @@ class NamedRows:
         return {"places": self.places}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
-        self.places = saved["places"]
+        self.places, self._room = saved["places"], np.empty(0)
         self._begin()
 
     def check(self, x: Any) -> list[float]:

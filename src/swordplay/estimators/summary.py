@@ -60,7 +60,7 @@ def _drift(model: Head) -> str:
 
 def _experts(model: Head) -> str:
     weights, steps = model.weights, model.step_sizes
-    extra = model.extra
+    extra = model.extra_gradient
     leaders = np.argsort(-weights, kind="stable")[:LEADERS]
     lines = [
         f"{100 * weights[k]:3.0f} %  {'extra-gradient' if extra[k] else 'gradient'}, step size {steps[k]:.2g}" for k in leaders

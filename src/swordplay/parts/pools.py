@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Vector
 
 
-@arguments.representable
+@representable
 def variation(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
     r"""The paper's pool for gradient variation (Sword_var).
 
@@ -35,7 +36,7 @@ def variation(*, diameter: float, gradient_bound: float, smoothness: float, hori
     return _doubling(math.sqrt(D**2 / (8 * G**2 * T)), G**2 * T / (2 * D**2 * L**2))
 
 
-@arguments.representable
+@representable
 def small_loss(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
     r"""The paper's pool for small losses (Sword_small).
 
@@ -50,7 +51,7 @@ def small_loss(*, diameter: float, gradient_bound: float, smoothness: float, hor
     return _doubling(math.sqrt(D / (16 * L * G * T)), G * T / (D * L))
 
 
-@arguments.representable
+@representable
 def safe(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
     r"""The pool whose bounds hold with every constant, for both kinds of experts: the default.
 
@@ -62,7 +63,7 @@ def safe(*, diameter: float, gradient_bound: float, smoothness: float, horizon: 
     return np.asarray(2.0 ** np.arange(-halvings, 1) / (2 * L))
 
 
-@arguments.representable
+@representable
 def plus_plus(*, diameter: float, gradient_bound: float, smoothness: float, horizon: int) -> Vector:
     r"""The pool of Sword++, whose steps must not pass 1/(8L) for the corrections to pay for them.
 
@@ -76,7 +77,7 @@ def plus_plus(*, diameter: float, gradient_bound: float, smoothness: float, hori
     return np.asarray(2.0 ** np.arange(-halvings, 1) / (8 * L))
 
 
-@arguments.representable
+@representable
 def ader(*, diameter: float, gradient_bound: float, horizon: int) -> Vector:
     r"""The pool of Ader.
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, final
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Setting
 
 TIE = 1e-12
@@ -218,13 +219,13 @@ class Doubling:
         return RateState(total=total, level=guess, value=tuned if self.cap is None else min(self.cap, tuned))
 
 
-@arguments.representable
+@representable
 def paper_variation(*, diameter: float, smoothness: float, experts: int, variation: float) -> float:
     r"""The paper's rate of Sword_var, :math:`\min\{1/(\sqrt8 D^2 L), \sqrt{(2 + \ln N)/(2 D^2 V_T)}\}`."""
     return _capped(diameter, smoothness, experts, 2 * arguments.nonnegative("variation", variation))
 
 
-@arguments.representable
+@representable
 def paper_small_loss(*, diameter: float, experts: int, squared_gradients: float) -> float:
     r"""The paper's rate of Sword_small, :math:`\sqrt{(2 + \ln N)/(D^2 \bar F_T)}`, with the run's own :math:`\bar F_T`."""
     D = arguments.positive("diameter", diameter)
@@ -232,7 +233,7 @@ def paper_small_loss(*, diameter: float, experts: int, squared_gradients: float)
     return math.sqrt((2 + math.log(arguments.whole("experts", experts))) / (D**2 * total))
 
 
-@arguments.representable
+@representable
 def paper_best(*, diameter: float, smoothness: float, experts: int, variation: float, squared_gradients: float) -> float:
     r"""The paper's rate of Sword_best, that of Sword_var with :math:`\min\{2 V_T, \bar F_T\} + \ln 2` for :math:`2 V_T`."""
     smaller = min(

@@ -24,6 +24,8 @@ from swordplay.engine.record import (
 PLACE = 4
 """Numbers that say where the target lies: centre, spread, largest spread, count."""
 
+__all__ = ["PLACE", "SETTING", "play_keys"]
+
 
 @part
 def unpack(record: Vector, me: Arrays, scaler: Matrix, place: Vector, recent: Vector) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from swordplay import __version__
 from swordplay.application.cli import options
 from swordplay.application.cli.words import echo
 from swordplay.base import arguments
 
 if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
-    from swordplay.application.comparison import Comparison, LeftOut, Perspective, Result
+    from swordplay.application.comparison import Comparison, LeftOut, Perspective
     from swordplay.application.tracking.whole import Whole
 
 HELP = """Let everybody predict the table in FILE: the estimator, baselines, others.
@@ -110,6 +108,7 @@ class Asked(NamedTuple):
 def compare_command(**options_typed: Any) -> None:
     """Read the table, let everybody play it, and print who did how well."""
     from swordplay.application.cli import comparison, console
+    from swordplay.application.comparison import figures
 
     asked = Asked(**options_typed)
     table = _table(asked)
@@ -117,7 +116,7 @@ def compare_command(**options_typed: Any) -> None:
         found, view = _compared(table, asked, progress)
     name = "standard input" if asked.file == "-" else os.path.basename(asked.file)
     if asked.as_json:
-        click.echo(_json(found, name, asked.target))
+        click.echo(json.dumps(figures(found, name, asked.target), indent=2, allow_nan=False))
     else:
         comparison.show(found, console.results())
     if asked.report is not None and view is not None:
@@ -179,32 +178,6 @@ def _say(table: Whole, target: str, rows: int) -> None:
     cut = [f"Only the first {rows:,} rows are looked at; --rows N takes more."] if table.cut else []
     for line in (*table.remarks, task, *columns(table.plans), *refused, *cut):
         click.echo(printable(line), err=True)
-
-
-def _json(found: Comparison, name: str, target: str) -> str:
-    answer = {
-        "swordplay": __version__,
-        "source": name,
-        "target": target,
-        "rows": found.rows,
-        "measure": found.measure,
-        "radius": found.radius,
-        "benchmarks": [mark._asdict() for mark in found.benchmarks],
-        "standings": [_result(one) for one in found.results],
-        "absent": dict(found.absent),
-    }
-    return json.dumps(answer, indent=2, allow_nan=False)
-
-
-def _result(one: Result) -> dict[str, Any]:
-    """One participant; null where it has no loss and no regret."""
-    regrets = {name: known(regret) for name, regret in one.regrets.items()}
-    return {k: v for k, v in one._asdict().items() if k != "course"} | {"loss": known(one.loss), "regrets": regrets}
-
-
-def known(value: float) -> float | None:
-    """A number, or None where there is none."""
-    return None if math.isnan(value) else value
 
 
 def _write(found: Comparison, view: Perspective | LeftOut, title: str, path: str) -> None:

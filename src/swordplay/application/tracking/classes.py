@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any, final
@@ -106,12 +107,14 @@ class ClassContestants:
         """Predict rows, each before it is learned."""
         before, known = self.model.counts, ~np.isnan(targets)
         labels = np.where(known, targets, 0.0).astype(np.intp)
-        chances = interleaved(self.model.predict_then_learn, self.model.predict, rows, labels, known)
+        learn = functools.partial(
+            self.model.predict_then_learn, beside=lambda told, places: self.rungs.play_labels(told, places, rungs)
+        )
+        chances = interleaved(learn, self.model.predict, rows, labels, known)
         said = _said(chances)
         if not known.any():
             return Played(said, np.empty(0), np.empty((0, 3)), np.empty((0, len(self.figures))), np.empty((0, 0)))
-        rows, targets, labels = (rows, targets, labels) if known.all() else (rows[known], targets[known], labels[known])
-        self.rungs.play_labels(rows, targets, rungs)
+        targets, labels = (targets, labels) if known.all() else (targets[known], labels[known])
         last = np.concatenate([[self.last], targets[:-1]])
         self.last = float(targets[-1])
         errors = np.column_stack([said.predictions[known], last, _majority(before, labels)]) != targets[:, None]

@@ -7,10 +7,9 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators.model import THRESHOLDS
-from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.estimators.scratch import Scratch
 
 COUNT = 16
 """Step sizes: two whole vector registers of them."""
@@ -21,7 +20,7 @@ THRESHOLD = THRESHOLDS["squared"]
 
 @final
 class Rungs:
-    """Gradient descent with each of the step sizes (see ``engine.ladder``), on columns scaled as the learner scales them.
+    """Gradient descent with each of the step sizes (see ``engine.ladder``), on the rows that the learner has scaled.
 
     Parameters
     ----------
@@ -30,30 +29,30 @@ class Rungs:
     """
 
     def __init__(self, dim: int) -> None:
-        self.columns, self.target = Scaler(dim), Locator(clip=THRESHOLD)
         self.points: Any = np.zeros((1, dim + 1, COUNT))
         """One per class (or one in all) and step size; the intercept is the last coordinate."""
 
-    def play_values(self, rows: Matrix, targets: Vector, losses: Vector) -> None:
-        """Predict and learn rows of a regression; squared errors are added to ``losses``, shape ``(COUNT,)``."""
+    def play_values(self, told: Scratch, losses: Vector) -> None:
+        """Predict and learn rows that a model of a regression has just learned.
+
+        Squared errors are added to ``losses``, shape ``(COUNT,)``.
+        """
         from swordplay.engine import ladder  # numba is imported with the first rows
 
-        scaled, norms = self.columns.scale_and_follow(rows)
-        where = self.target.locate_and_follow(targets)
-        goals, thresholds = targets - where[:, 0], THRESHOLD * where[:, 1]
-        ladder.climb_values(scaled, norms, goals, thresholds, STEP_SIZES, self.points, self._scratch(), losses)
+        thresholds = THRESHOLD * told.where[:, 1]
+        ladder.climb_values(
+            told.scaled, told.norms, told.goals[0], thresholds, STEP_SIZES, self.points, self._scratch(), losses
+        )
 
-    def play_labels(self, rows: Matrix, labels: Vector, losses: Vector) -> None:
+    def play_labels(self, told: Scratch, labels: Vector, losses: Vector) -> None:
         """The same for classes 0..K-1; mistakes are added."""
         from swordplay.engine import ladder
 
-        scaled, norms = self.columns.scale_and_follow(rows)
-        ladder.climb_labels(scaled, norms, labels, STEP_SIZES, self.points, self._scratch(), losses)
+        ladder.climb_labels(told.scaled, told.norms, labels, STEP_SIZES, self.points, self._scratch(), losses)
 
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late, behind the others."""
-        now = self.columns.dim
-        self.columns.widen(dim)
+        now = self.points.shape[1] - 1
         self.points = np.insert(self.points, np.full(dim - now, now), 0.0, axis=1)
 
     def grow(self, classes: int) -> None:
@@ -67,13 +66,10 @@ class Rungs:
 
     def state(self) -> State:
         """All that the next row needs."""
-        parts = nested.put("columns", self.columns.state()) | nested.put("target", self.target.state())
-        return parts | {"points": self.points.copy()}
+        return {"points": self.points.copy()}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self.columns.load_state(nested.take("columns", saved))
-        self.target.load_state(nested.take("target", saved))
         self.points = np.array(saved["points"])
 
     def _scratch(self) -> Matrix:

@@ -203,10 +203,10 @@ def require_totals(totals: Totals) -> None:
         require(f"recorder.{name}", sums, SUM)
 
 
-def require_rungs(rungs: Rungs, classes: int) -> None:
+def require_rungs(rungs: Rungs, classes: int, width: int) -> None:
     """A point for each class, or one in all."""
     require("rungs.points", rungs.points, Range(-VAST, VAST))
-    if rungs.points.shape != (classes if classes > 2 else 1, rungs.columns.width, COUNT_OF_RUNGS):
+    if rungs.points.shape != (classes if classes > 2 else 1, width, COUNT_OF_RUNGS):
         raise refuse(f"rungs.points has shape {rungs.points.shape}")
 
 
@@ -216,7 +216,7 @@ def require_class_contestants(contestants: ClassContestants, kind: str) -> None:
     if list(contestants.codes.values()) != list(range(classes)) or not all_of(contestants.codes, LABELS.get(kind, ())):
         raise refuse(f"there are {len(contestants.codes)} classes for {classes} models, or some of another type")
     require("contestants.last", contestants.last, Range(-1, classes - 1, whole=True))
-    require_rungs(contestants.rungs, classes)
+    require_rungs(contestants.rungs, classes, contestants.dim + 1)
 
 
 def require_classes_of(classes: Any, kind: str) -> list[Any]:
@@ -230,7 +230,7 @@ def require_value_contestants(contestants: ValueContestants) -> None:
     """The last value and the sum of all."""
     require("contestants.last", contestants.last, VALUE._replace(missing=not contestants.started))
     require("contestants.total", contestants.total, Range(-VAST, VAST))
-    require_rungs(contestants.rungs, 1)
+    require_rungs(contestants.rungs, 1, contestants.model.columns.width)
 
 
 def require_keys(saved: Any, names: Sequence[str], most: int) -> list[tuple[Any, ...]]:

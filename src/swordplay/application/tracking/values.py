@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, final
 
@@ -77,11 +78,11 @@ class ValueContestants:
     def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
         """Predict rows, each before it is learned."""
         before, known = self.model.rounds, ~np.isnan(targets)
-        predictions = interleaved(self.model.predict_then_learn, self.model.predict, rows, targets, known)
+        learn = functools.partial(self.model.predict_then_learn, beside=lambda told, _: self.rungs.play_values(told, rungs))
+        predictions = interleaved(learn, self.model.predict, rows, targets, known)
         if not known.any():
             return Played(Said(predictions, NONE), NONE, *NOTHING)
-        rows, said, targets = (rows, predictions, targets) if known.all() else (rows[known], predictions[known], targets[known])
-        self.rungs.play_values(rows, targets, rungs)
+        said, targets = (predictions, targets) if known.all() else (predictions[known], targets[known])
         # Added up one by one, as numpy's sum does not: where a batch ends must not show in the last digit.
         totals = np.cumsum(np.concatenate([[self.total], targets]))
         means = totals[:-1] / np.maximum(np.arange(before, before + len(targets)), 1)

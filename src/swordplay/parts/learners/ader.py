@@ -6,6 +6,7 @@ import math
 from typing import Any, final
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Domain, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
@@ -43,7 +44,7 @@ class Ader(Ensemble):
 
     shared = True  # the surrogate loss <g_t, x> has the same gradient everywhere
 
-    @arguments.representable
+    @representable
     def __init__(
         self,
         domain: Domain,

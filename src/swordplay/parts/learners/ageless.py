@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Domain, Setting
 from swordplay.parts import rates
 from swordplay.parts.experts import Constant, OEGDExperts, OGDExperts
@@ -47,7 +48,7 @@ class SwordAgeless(Ensemble):
         What weighs the experts, such as ``sp.metas.FixedShare()``; a Hedge that forgets unless given.
     """
 
-    @arguments.representable
+    @representable
     def __init__(
         self, domain: Domain, *, smoothness: float, pool: Any = None, memory: float = MEMORY, meta: Meta | None = None
     ) -> None:

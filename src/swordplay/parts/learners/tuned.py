@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Domain, Setting, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, Experts, OEGDExperts, OGDExperts
@@ -85,7 +86,7 @@ class SwordVar(_Tuned):
     Zhao et al. (2020), Sword_var, Theorem 3. ``bounds.sword_var`` is its bound with every constant.
     """
 
-    @arguments.representable
+    @representable
     def __init__(
         self,
         domain: Domain,
@@ -141,7 +142,7 @@ class SwordSmall(_Tuned):
     Zhao et al. (2020), Sword_small, Theorem 5. ``bounds.sword_small`` is its bound with every constant.
     """
 
-    @arguments.representable
+    @representable
     def __init__(
         self,
         domain: Domain,
@@ -200,7 +201,7 @@ class SwordBest(_Tuned):
     Zhao et al. (2020), Sword_best, Theorem 7. ``bounds.sword_best`` is its bound with every constant.
     """
 
-    @arguments.representable
+    @representable
     def __init__(
         self,
         domain: Domain,

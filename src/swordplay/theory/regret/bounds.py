@@ -15,6 +15,7 @@ import math
 import warnings
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.parts import pools
 from swordplay.parts.learners.assumptions import Assumptions
 from swordplay.theory.regret.cover_bounds import aligator, cbce, sacs, saol
@@ -73,7 +74,7 @@ __all__ = [
 ]
 
 
-@arguments.representable
+@representable
 def sword_var(
     *,
     diameter: float,
@@ -108,7 +109,7 @@ def sword_var(
     return _safe_variation_experts(A, G, L, V) + safe_meta(D, L, lam, V + 2 * G**2)
 
 
-@arguments.representable
+@representable
 def sword_small(
     *,
     diameter: float,
@@ -145,7 +146,7 @@ def sword_small(
     return _self_bounded(_safe_small_loss_experts(A, L, F) + D * G * math.sqrt(lam), 2 * L * D**2 * lam, F)
 
 
-@arguments.representable
+@representable
 def sword_best(
     *,
     diameter: float,
@@ -188,7 +189,7 @@ def sword_best(
     return min(by_variation, _self_bounded(constant, 4 * L * D**2 * lam, F))
 
 
-@arguments.representable
+@representable
 def ader(
     *, diameter: float, gradient_bound: float, path_length: float, horizon: int, assumptions: Assumptions | None = None
 ) -> float:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 
 Tuning = Literal["safe", "paper"]
 
@@ -28,7 +29,7 @@ def is_paper(tuning: Tuning) -> bool:
     return tuning == "paper"
 
 
-@arguments.representable
+@representable
 def optimistic_hedge(
     *, experts: int, learning_rates: Any, mismatches: Any, stability: Any = None, tuning: Tuning = "safe"
 ) -> float:
@@ -68,7 +69,7 @@ def optimistic_hedge(
     return float(entropy / given[-1] + rates @ np.square(misses) - (np.square(moves) / (4 * rates[:-1])).sum())
 
 
-@arguments.representable
+@representable
 def meta_var(
     *,
     diameter: float,
@@ -94,7 +95,7 @@ def meta_var(
     return paper_meta(D, G, L, lam, 2 * V) if is_paper(tuning) else safe_meta(D, L, lam, V + 2 * G**2)
 
 
-@arguments.representable
+@representable
 def meta_small(
     *,
     diameter: float,
@@ -120,7 +121,7 @@ def meta_small(
     return D * G * math.sqrt(lam) + D * math.sqrt(2 * L * lam * F)
 
 
-@arguments.representable
+@representable
 def meta_best(
     *,
     diameter: float,
@@ -145,7 +146,7 @@ def meta_best(
     return min(safe_meta(D, L, lam, V + LEARNING * G**2), by_loss)
 
 
-@arguments.representable
+@representable
 def best_step_ogd(*, diameter: float, path_length: float, smoothness: float, comparator_loss: float) -> float:
     r"""η* of online gradient descent: the step whose small-loss bound :func:`swordplay.bounds.ogd` is smallest.
 
@@ -160,7 +161,7 @@ def best_step_ogd(*, diameter: float, path_length: float, smoothness: float, com
     return A / (A * L + math.sqrt((A * L) ** 2 + 2 * A * L * F))
 
 
-@arguments.representable
+@representable
 def best_step_oegd(*, diameter: float, path_length: float, variation: float, smoothness: float, gradient_bound: float) -> float:
     r"""η* of online extra-gradient descent: the step whose bound :func:`swordplay.bounds.oegd` is smallest, below 1/L.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.theory.regret.part_bounds import Tuning, is_paper
 
 
-@arguments.representable
+@representable
 def ogd(
     *,
     diameter: float,
@@ -51,7 +52,7 @@ def ogd(
     return min(forms)
 
 
-@arguments.representable
+@representable
 def oegd(
     *,
     diameter: float,

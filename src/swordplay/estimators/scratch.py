@@ -1,0 +1,75 @@
+"""Arrays that compiled calls write into on their way from rows to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from swordplay.base.types import Matrix, Vector
+from swordplay.engine.stack import Stack
+from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.estimators.tuning import CURVATURES, REACH, SMALLEST_NORM, THRESHOLDS, LossName
+
+
+class Scratch(NamedTuple):
+    """Arrays that a compiled call writes on its way from rows to predictions; those of one row are made once and kept."""
+
+    scaled: Matrix
+    norms: Vector
+    where: Matrix
+    schedule: Matrix
+    goals: Matrix
+    stack: Any
+    """The arrays of all heads."""
+    predictions: Matrix
+    losses: Vector
+    none: Matrix
+    """No decisions and no weights are kept."""
+
+    @classmethod
+    def make(cls, count: int, width: int, stack: Stack) -> Self:
+        """For so many rows of this width, once scaled, and all heads of a stack."""
+        return cls(
+            scaled=np.empty((count, width)),
+            norms=np.empty(count),
+            where=np.empty((count, 3)),
+            schedule=np.empty((count, 3)),
+            goals=np.empty((len(stack), count)),
+            stack=stack.arrays,
+            predictions=np.empty((len(stack), count)),
+            losses=np.empty(count),
+            none=np.empty((0, width)),
+        )
+
+
+Beside = Callable[[Scratch, Vector], None]
+"""Somebody who learns from the same scaled rows as the heads: is handed what was written for some rows, and their targets."""
+
+
+class Bench(NamedTuple):
+    """What learning or predicting one row needs; made once: making it costs more than the arithmetic."""
+
+    raw: Matrix
+    """Where the row is written, behind its lags."""
+    target: Vector
+    scratch: Scratch
+    learn: Callable[[], int]
+    """The compiled call that learns the row; returns 0 if it would overflow."""
+    ask: Callable[[], None]
+    """The compiled call that predicts it."""
+    answer: Matrix
+    """Its scores, shape ``(1, H)``."""
+
+
+def setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> Vector:
+    """What the compiled plan is told once (see ``engine.plan``)."""
+    from swordplay.engine.plan import SETTING
+
+    answer = np.zeros(len(SETTING))
+    answer[SETTING.logistic], answer[SETTING.unscaled] = loss == "logistic", not columns.follow
+    answer[SETTING.curvature], answer[SETTING.threshold] = CURVATURES[loss], THRESHOLDS[loss]
+    answer[SETTING.reach], answer[SETTING.smallest_norm], answer[SETTING.radius] = REACH, SMALLEST_NORM, radius
+    answer[SETTING.clip], answer[SETTING.clip_target] = columns.clip, target.clip
+    return answer

@@ -1,0 +1,209 @@
+"""Classification for scikit-learn: a thin coat over the compiled engine, with nothing to set."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from swordplay.base import arguments, state
+from swordplay.base.types import Matrix, State, Vector
+from swordplay.estimators import label_arrays, raw_units
+from swordplay.estimators.block import Block
+from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
+from swordplay.estimators.block_solvers import LogOdds
+from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play
+from swordplay.estimators.explained import Explained
+from swordplay.estimators.head import Head
+from swordplay.estimators.model import MEMORY, LinearModel, settings
+
+
+class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  # scikit-learn has no types
+    """Logistic regression that tracks a drifting target, with nothing to set.
+
+    Two classes share one model; more have one each, and their probabilities are divided by their sum. Classes may join late:
+    :meth:`predict_then_learn` lets every new label in, :meth:`partial_fit` those that ``classes`` declares.
+
+    Parameters
+    ----------
+    radius, memory, clip, standardize, intercept
+        As in :class:`swordplay.sklearn.SwordRegressor`; the radius is one of log-odds.
+    lags
+        How many of the last labels join the columns, as truths of "was it this class".
+    encode
+        As in :class:`swordplay.sklearn.SwordRegressor`.
+
+    Attributes
+    ----------
+    classes_
+        Labels, the columns of ``predict_proba``: sorted, and behind them those that joined late.
+    coef_, intercept_
+        Of the log-odds in the units of the raw columns, shapes ``(1, d)`` and ``(1,)``, or ``(K, d)`` and ``(K,)``.
+    weights_, step_sizes_, effective_step_size_, certificate_
+        The experts of the model, or of the model of each class.
+    """
+
+    def __init__(
+        self,
+        radius: float = 32.0,
+        memory: float = MEMORY,
+        clip: float = 5.0,
+        standardize: bool = True,
+        intercept: bool = True,
+        lags: int = 0,
+        encode: bool = False,
+    ) -> None:
+        self.radius, self.memory, self.clip = radius, memory, clip
+        self.standardize, self.intercept, self.lags, self.encode = standardize, intercept, lags, encode
+
+    @property
+    def classes_(self) -> Any:
+        """Labels, the columns of ``predict_proba``; a copy, as answers are made of them."""
+        try:
+            return vars(self)["_classes"].copy()
+        except KeyError:
+            raise AttributeError("this SwordClassifier has not learned anything yet.") from None
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything, then learn the rows once, in their order (see :meth:`swordplay.sklearn.SwordRegressor.fit`)."""
+        rows, labels, _ = self._prepared(X, y, None, None, fresh=True, open_=True)
+        self._study(rows, labels)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows, in their order.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`fit`.
+        classes
+            All labels to come; the first call must give them. A later call may declare more; a label that was never
+            declared is refused.
+        sample_weight
+            Factors of the losses, shape ``(T,)``; a row of weight 0 is not learned.
+        """
+        if classes is None and not self.__sklearn_is_fitted__():
+            raise ValueError("classes must be given to the first call of partial_fit: all labels that may come, in any order.")
+        self._learn(X, y, sample_weight, classes)
+        return self
+
+    def predict_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Labels of rows, each predicted before its own label is learned. Labels that are new join the classes first."""
+        return self._labels(self._learn(X, y, sample_weight, None, open_=True))
+
+    def predict_proba_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Matrix:
+        """The same, as probabilities of all classes known after the last row, shape ``(T, K)``."""
+        return self._learn(X, y, sample_weight, None, open_=True)
+
+    def predict(self, X: Any) -> Any:
+        """The most probable label of each row, shape ``(T,)``."""
+        return self._labels(self.predict_proba(X))
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """Probabilities of the classes, shape ``(T, K)``: after :meth:`fit` for a block, else for the next row."""
+        self._require_fitted()
+        model = self.model_
+        return np.asarray(in_chunks(lambda part: model.probabilities(self._scores(part)), self._rows(X)))
+
+    def decision_function(self, X: Any) -> Any:
+        """Log-odds of the second class, shape ``(T,)``; of each class, ``(T, K)``, where there are not two."""
+        self._require_fitted()
+        _ = self.model_  # refuses parameters that have changed, before anything else is looked at
+        scores = in_chunks(self._scores, self._rows(X))
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    @property
+    def coef_(self) -> Matrix:
+        """Change of the log-odds with each raw column."""
+        return self._in_raw_units()[0]
+
+    @property
+    def intercept_(self) -> Vector:
+        """Log-odds where all raw columns are 0."""
+        return self._in_raw_units()[1]
+
+    def _in_raw_units(self) -> tuple[Matrix, Vector]:
+        self._require_fitted()
+        model = self.model_
+        if self._block is not None:
+            return self._block.in_raw_units()
+        coefficients, intercepts = raw_units.of_classes(model)
+        return coefficients[:, self.lags :], intercepts
+
+    def _scores(self, rows: Matrix) -> Matrix:
+        model, block = self.model_, self._block
+        return np.asarray(model.scores(rows) if block is None else block.scores(rows))
+
+    def _labels(self, probabilities: Matrix) -> Any:
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, open_: bool = False) -> Matrix:
+        rows, labels, weights = self._prepared(X, y, sample_weight, classes, open_=open_)
+        return np.asarray(play(self.model_, rows, labels, weights))
+
+    def _prepared(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, *, fresh: bool = False, open_: bool = False
+    ) -> tuple[Any, Any, Vector | None]:
+        """Rows, labels (0..K-1) and weights, all of them checked, and a model for all classes to learn them."""
+        with self._all_or_nothing():
+            fresh = fresh or not self.__sklearn_is_fitted__()
+            if isinstance(y, np.ma.MaskedArray):
+                arguments.unmasked("y", y)
+            if not fresh:
+                _ = self.model_  # refuses parameters that have changed, before anything else is looked at
+            rows, y = self._rows_and_targets(X, y, reset=fresh)
+            if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
+                check_classification_targets(y)
+            weights = loss_weights(sample_weight, len(y))
+            wanted = np.unique(y if classes is None else np.asarray(classes)) if fresh else self.classes_
+            if not fresh and (open_ or classes is not None):
+                wanted = label_arrays.joined(wanted, y if open_ else np.asarray(classes))
+            labels = label_arrays.places(wanted, y)
+            if fresh:
+                self.model_ = self._make_for(len(wanted))
+            self._classes = wanted
+            self._block = None
+        self.model_.grow(len(wanted))
+        return rows, labels, weights
+
+    def _study(self, rows: Any, targets: Any) -> None:
+        model, team = self.model_, self.model_.teams[0]
+        if model.classes < 2 or rows.shape[1] + int(team.columns.intercept) > WIDEST:
+            return super()._study(rows, targets)
+        self._block = learn_and_choose(
+            len(targets),
+            lambda first, last: super(SwordClassifier, self)._study(rows[first:last], targets[first:last]),
+            lambda first, last: in_chunks(model.scores, rows[first:last]),
+            lambda: LogOdds(rows, places_of(team, rows), targets, model.classes, team.radius),
+        )
+        return None
+
+    def _make_for(self, classes: int) -> OneModelPerClass:
+        make = functools.partial(LinearModel, **self._start(), loss="logistic", **settings(self))
+        return OneModelPerClass(make, classes)
+
+    def _make(self) -> OneModelPerClass:
+        return self._make_for(len(self.classes_))
+
+    def _models(self) -> dict[str, Head]:
+        self._require_fitted()
+        return dict(self.model_.named(self.classes_))
+
+    def _learned(self) -> tuple[Any, State] | None:
+        learned = super()._learned()
+        return learned and (learned[0], learned[1] | {"classes": label_arrays.dump(self.classes_)})
+
+    def _resume(self, saved: Mapping[str, Any]) -> Any:
+        self._classes = label_arrays.load(saved["classes"])
+        if len(self._classes) != state.length("model.counts", saved):
+            raise ValueError("it has not as many labels as models.")
+        model = super()._resume(saved)
+        intercept = bool(self.intercept)
+        self._block = Block.load(saved, dim=len(self.coef_names_), models=len(model.team), intercept=intercept)
+        return model
