@@ -26,6 +26,8 @@ class Round(NamedTuple):
     """norm(g_{t,k} - M_{t,k})^2."""
     lead: float
     """norm(x_{t,k} - xhat_{t,k})^2."""
+    after: list[float]
+    """xhat_{t+1,k}."""
 
 
 class Run(NamedTuple):
@@ -39,16 +41,33 @@ class Run(NamedTuple):
     """The rounds of each expert, those of its parents before it was forked included."""
 
 
-def certificate(pasts, D, P):
-    """min_k { sum lost + D^2/2 Lambda_k + D P max_t 1/eta + sum eta/2 surprise - sum lead/(2 eta) }, from whole histories."""
-    values = []
+def certificate(pasts, domain, P, steady=True):
+    """min_k { sum lost + sum eta/2 surprise - sum lead/(2 eta) + distance }, from whole histories.
+
+    Where steps are ``steady``, 1/a for ever, the distance is sigma(a w) - a |w|^2 / 2 + P a r, with w where the expert ended,
+    seen from the centre, and r how far the domain reaches from there; else D^2/2 Lambda + D P max_t a_t.
+    """
+    D, center, values = domain.diameter, domain.center.tolist(), []
+    r = domain.radius if isinstance(domain, sp.Ball) else min(D, math.sqrt(sum(far(domain, j) ** 2 for j in range(domain.dim))))
     for past in pasts:
-        inverses = [0.0] + [r.inverse for r in past]
-        growth = sum(max(later - earlier, 0.0) for earlier, later in pairwise(inverses))
-        price = sum(r.surprise / (2 * r.inverse) for r in past if r.surprise > 0)
-        won = sum(r.lead * r.inverse / 2 for r in past)
-        values.append(sum(r.lost for r in past) + D * D * growth / 2 + D * P * max(inverses) + price - won)
+        inverses = [0.0] + [played.inverse for played in past]
+        price = sum(played.surprise / (2 * played.inverse) for played in past if played.surprise > 0)
+        won = sum(played.lead * played.inverse / 2 for played in past)
+        if steady:
+            w = minus(past[-1].after, center)
+            pull = [inverses[-1] * part for part in w]
+            distance = float(domain.support(np.array(pull))) - dot(pull, center) - dot(pull, w) / 2 + P * inverses[-1] * r
+        else:
+            growth = sum(max(later - earlier, 0.0) for earlier, later in pairwise(inverses))
+            distance = D * D * growth / 2 + D * P * max(inverses)
+        values.append(sum(played.lost for played in past) + distance + price - won)
     return min(values)
+
+
+def far(domain, j):
+    """How far the domain reaches along an axis, from its centre."""
+    axis = np.eye(domain.dim)[j]
+    return max(float(domain.support(axis)) - domain.center[j], float(domain.support(-axis)) + domain.center[j])
 
 
 def projection(domain):
@@ -199,16 +218,17 @@ def sword(gradients, center, project, *, D, floor=1e-4):
             before, expert["q"] = expert["q"], expert["q"] + dot(missed, missed)
             used, ahead = before if before > 0 else expert["q"], minus(expert["x"], expert["hat"])
             lost = dot(g, minus(x, expert["x"]))
-            expert["past"] = [*expert["past"], Round(lost, inverse(i, used), dot(missed, missed), dot(ahead, ahead))]
             expert["hat"] = project(step(expert["hat"], eta(i, used), gi))
+            played = Round(lost, inverse(i, used), dot(missed, missed), dot(ahead, ahead), expert["hat"])
+            expert["past"] = [*expert["past"], played]
             expert["M"] = gradient(expert["hat"])
             expert["x"] = project(step(expert["hat"], eta(i, expert["q"]), expert["M"]))
         for i, expert in enumerate(plain):
             gi = gradient(expert["x"])
             expert["q"] += dot(gi, gi)
             lost = dot(g, minus(x, expert["x"]))
-            expert["past"] = [*expert["past"], Round(lost, inverse(i, expert["q"]), dot(gi, gi), 0.0)]
             expert["x"] = project(step(expert["x"], eta(i, expert["q"]), gi))
+            expert["past"] = [*expert["past"], Round(lost, inverse(i, expert["q"]), dot(gi, gi), 0.0, expert["x"])]
         while 1 + 2 * t > 4 ** (len(extra) - 1):
             n = len(extra)
             extra.append(dict(extra[-1]))

@@ -37,8 +37,8 @@ def play(gradients, center, project, *, extra, plain, prior, rate, guess, shared
         for i, eta in enumerate(pool):
             gi = g if shared else gradient(points[i])
             missed, ahead = minus(gi, expected[i]), minus(points[i], hats[i])
-            pasts[i].append(Round(dot(g, minus(x, points[i])), 1 / eta, dot(missed, missed), dot(ahead, ahead)))
             hats[i] = project(step(hats[i], eta, gi))
+            pasts[i].append(Round(dot(g, minus(x, points[i])), 1 / eta, dot(missed, missed), dot(ahead, ahead), hats[i]))
             if i < n:
                 expected[i] = gradient(hats[i])
             points[i] = project(step(hats[i], eta, expected[i]))

@@ -31,9 +31,9 @@ def sword_plus_plus(gradients, center, project, *, D, G, L, T):
         cumulative = [c + loss for c, loss in zip(cumulative, losses, strict=True)]
         for i, eta in enumerate(pool):
             ahead = minus(points[i], hats[i])
-            pasts[i].append(Round(dot(g, minus(x, points[i])), 1 / eta, squared(minus(g, M)), squared(ahead)))
             before[i] = points[i]
             hats[i] = project(step(hats[i], eta, g))
+            pasts[i].append(Round(dot(g, minus(x, before[i])), 1 / eta, squared(minus(g, M)), squared(ahead), hats[i]))
             points[i] = project(step(hats[i], eta, g))
         M = g
         guesses = [dot(g, xi) + 2 * L * squared(minus(xi, was)) for xi, was in zip(points, before, strict=True)]

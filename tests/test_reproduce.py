@@ -33,6 +33,16 @@ def test_every_entry_plays_every_game(rows):
     assert {row.rounds % 2 for row in rows if row.instance == "alternating"} == {0}
 
 
+def test_slow_learners_leave_long_games_out(monkeypatch):
+    few = tuple(entry for entry in ENTRIES if entry.learner in ("CBCE", "OGD", "SwordPlusPlus"))
+    assert [entry.most for entry in few] == [10_000, 1_000, None]
+    monkeypatch.setattr("swordplay.theory.reproduce.experiment.ENTRIES", tuple(entry._replace(most=60) for entry in few[:2]))
+    assert {(row.learner, row.horizon, row.certificate is None) for row in reproduce((50, 100))} == {
+        ("SwordPlusPlus", 50, False),
+        ("CBCE", 50, True),
+    }
+
+
 def test_defaults_are_the_library_s_own(rows):
     """The self-confident rows are what a user gets who sets nothing but T, G and L."""
     stream = sp.streams.paper.alternating(100)

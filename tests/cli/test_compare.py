@@ -32,6 +32,15 @@ def prices(tmp_path, monkeypatch):
     return size, price
 
 
+def test_the_rest_of_the_field_fits_too(prices, capsys):
+    assert run(["compare", "prices.csv", "--target", "price", "--drop", "up,kind", "--rows", "60", "--learners", "all"]) == 0
+    captured = capsys.readouterr()
+    for name in ("sp.Sword ", "sp.CBCE", "sp.SwordPlusPlus", "best sp.RestartedOGD", "SwordBest+AdaNormalHedge"):
+        assert name in captured.out
+    assert max(map(len, captured.out.splitlines())) <= 80
+    assert "…" not in captured.out
+
+
 def test_the_table_fits_and_ranks_everybody(prices, capsys):
     assert run(["compare", "prices.csv", "--target", "price", "--drop", "up,kind", "--step-sizes", "0.1,0.5"]) == 0
     captured = capsys.readouterr()
@@ -39,6 +48,7 @@ def test_the_table_fits_and_ranks_everybody(prices, capsys):
         assert name in captured.out
     for name in ("no change", "running mean", "scikit-learn SGD", "river linear"):
         assert name in captured.out
+    assert "sp.CBCE" not in captured.out
     assert max(map(len, captured.out.splitlines())) <= 80
     assert "…" not in captured.out
     lines = captured.out.splitlines()

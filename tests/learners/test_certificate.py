@@ -1,4 +1,4 @@
-"""The certificate's sums, by hand: steps that shrink, grow and shrink again."""
+"""The certificate's sums, by hand: steps that stay, and steps that shrink, grow and shrink again; windows; the split."""
 
 import math
 
@@ -8,13 +8,16 @@ import pytest
 import swordplay as sp
 from swordplay.parts.experts import Move
 from swordplay.parts.learners import certificate
-from tolerances import ROUNDING
+from swordplay.parts.learners.certificate import CertificateState, Moment, Surroundings
+from tolerances import ROUNDING, THEOREM
 
 # 1/eta of the first expert is 2, 4, 1: it grows by 4 in all, its largest is 4, its last 1. Of the second: 0.5, 0.25, 1.
 STEPS = [[0.5, 2.0], [0.25, 4.0], [1.0, 1.0]]
 SURPRISES = [[4.0, 1.0], [8.0, 1.0], [2.0, 2.0]]  # eta/2 times these: 1 + 1 + 1 and 1 + 2 + 1
 LEADS = [[1.0, 8.0], [0.5, 8.0], [2.0, 2.0]]  # over 2 eta: 1 + 1 + 1 and 2 + 1 + 1
 ADVANTAGES = [[1.0, 10.0], [2.0, 10.0], [4.0, 21.0]]  # 7 and 41
+AROUND = Surroundings.of(sp.Ball(2, radius=1.5))
+ENDS = np.array([[0.3, 0.4], [0.0, 1.0]])
 
 
 def played(rounds=3):
@@ -26,7 +29,7 @@ def played(rounds=3):
 
 
 def test_before_the_first_round_nothing_is_owed():
-    assert certificate.value(certificate.start(3), diameter=2.0, path_length=5.0) == 0.0
+    assert certificate.value(certificate.start(3), AROUND, 5.0, True, np.zeros((3, 2))) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -37,8 +40,60 @@ def test_before_the_first_round_nothing_is_owed():
         (10.0, 41 + 9 * 1.25 / 2 + 3 * 10 * 1),  # the second: 76.625, below 25 + 120
     ],
 )
-def test_three_rounds_of_two_experts(path_length, expected):
-    assert certificate.value(played(), diameter=3.0, path_length=path_length) == pytest.approx(expected, rel=ROUNDING)
+def test_steps_that_change(path_length, expected):
+    for base in (None, ENDS):
+        assert certificate.value(played(), AROUND, path_length, False, base) == pytest.approx(expected, rel=ROUNDING)
+
+
+def steady(*inverses):
+    a = np.array(inverses)
+    return CertificateState(np.array([1.0, 2.0]), np.array([0.5, 0.25]), a, a, a)
+
+
+def test_steps_that_stay():
+    """1/eta = 4 and 2, w of length 0.5 and 1 in a ball of radius 1.5: r a |w| - a |w|^2 / 2 + P a r."""
+    state = steady(4.0, 2.0)
+    assert certificate.value(state, AROUND, 0.0, True, ENDS) == pytest.approx(
+        min(1.5 + 1.5 * 2 - 4 * 0.25 / 2, 2.25 + 1.5 * 2 - 2 / 2), rel=ROUNDING
+    )
+    assert certificate.value(state, AROUND, 3.0, True, ENDS) == pytest.approx(2.25 + 3 - 1 + 3 * 2 * 1.5, rel=ROUNDING)
+    assert certificate.value(state, AROUND, 3.0, True) == pytest.approx(
+        2.25 + 2 * 1.5**2 / 2 + 9, rel=ROUNDING
+    )  # a (D^2/8 + D P/2)
+
+
+def test_each_expert_by_itself():
+    """The first is steady, the second is not: 1.5 + 2.5 against 2.25 + 9 * 2 / 2."""
+    found = certificate.value(steady(4.0, 2.0), AROUND, 0.0, np.array([True, False]), ENDS)
+    assert found == pytest.approx(4.0, rel=ROUNDING)
+    found = certificate.value(steady(4.0, 2.0), AROUND, 0.0, np.array([False, True]), ENDS)
+    assert found == pytest.approx(2.25 + 3 - 1, rel=ROUNDING)
+
+
+def test_only_constant_steps_are_steady():
+    """Steps that only shrink leave the same sums as steps that stay: the learner has to know."""
+    ball = sp.Ball(2)
+    assert not sp.Sword(ball)._steady.any()
+    assert sp.SwordAgeless(ball, smoothness=1.0)._steady.all()
+    assert sp.OGD(ball, 0.1)._steady
+
+
+def test_a_window_of_steps_that_stay_by_hand():
+    then = Moment(5, steady(4.0, 2.0)._replace(advantage=np.zeros(2)), np.array([[0.3, 0.0], [0.0, 1.0]]))
+    state = steady(4.0, 2.0)._replace(drift=np.array([1.0, 0.25]))
+    found = [certificate.value_since(state, AROUND, path, True, ENDS, then, np.arange(2)) for path in (0.0, 1.0)]
+    # First: 1 + 0.5, w from (0.3, 0) to (0.3, 0.4): 1.5 * 4 * 0.4 + 4 (0.09 - 0.25) / 2; a unit of path: 4 (1.5 + 0.3).
+    # Second: 2 + 0, stood still: 0; a unit of path: 2 (1.5 + 1).
+    assert found[0] == pytest.approx(min(1.5 + 2.4 - 0.32, 2.0), rel=ROUNDING)
+    assert found[1] == pytest.approx(min(3.58 + 7.2, 2.0 + 5.0), rel=ROUNDING)
+
+
+def test_a_window_of_steps_that_change_by_hand():
+    """The last of three rounds: growth of 0 after 1/eta = 4, and of 0.75 after 0.25; largest 4 and 1."""
+    then = Moment(2, played(2), ENDS)
+    found = [certificate.value_since(played(), AROUND, path, False, ENDS, then, np.arange(2)) for path in (0.0, 1.0)]
+    assert found[0] == pytest.approx(min(4 + 9 * 4 / 2, 21 + 9 * 1 / 2), rel=ROUNDING)
+    assert found[1] == pytest.approx(min(22 + 3 * 4, 25.5 + 3), rel=ROUNDING)
 
 
 def test_surprise_costs_half_the_step_and_a_lead_wins_half_its_inverse():
@@ -60,20 +115,110 @@ def test_a_copy_has_the_past_of_its_parent():
         np.testing.assert_array_equal(sums, before[[0, 1, 1]])
 
 
+def test_how_far_a_domain_reaches():
+    ball = Surroundings.of(sp.Ball(3, 2.0, [1.0, 0.0, 5.0]))
+    assert ball.reach == 2.0
+    assert ball.diameter == 4.0
+    assert Surroundings.of(sp.Box([0.0, 0.0], [6.0, 8.0])).reach == pytest.approx(5.0)
+    assert Surroundings.of(sp.Simplex(4, 2.0)).reach <= 2.0 * math.sqrt(2)
+    direction = np.array([[3.0, 4.0]])
+    for around in (Surroundings.of(sp.Ball(2, 2.0, [7.0, 7.0])), Surroundings.of_ball(2.0)):
+        assert around.support(direction) == pytest.approx([10.0])
+        assert around[:2] == (4.0, 2.0)
+
+
 def test_ogd_after_two_rounds():
-    """f_t(x) = (x - 1)^2 / 2 on [-2, 2], steps of 0.5 from 0: points 0, 0.5; gradients -1, -0.5; D = 4."""
+    """f_t(x) = (x - 1)^2 / 2 on [-2, 2], steps of 0.5 from 0: points 0, 0.5, 0.75; gradients -1, -0.5."""
     learner = sp.OGD(sp.Ball(1, radius=2.0), 0.5)
     for _ in range(2):
         learner.observe(sp.SquaredLoss([1.0], 1.0))
-    # (16 + 8 P) / (2 * 0.5) + 0.5 / 2 * (1 + 0.25)
-    assert learner.certificate(0.0) == pytest.approx(16.3125, rel=ROUNDING)
-    assert learner.certificate(3.0) == pytest.approx(40.3125, rel=ROUNDING)
+    # 0.5 / 2 * (1 + 0.25) + 2 * 0.75 / 0.5 - 0.75^2 / (2 * 0.5) + P * 2 / 0.5
+    assert learner.certificate(0.0) == pytest.approx(0.3125 + 3.0 - 0.5625, rel=ROUNDING)
+    assert learner.certificate(3.0) == pytest.approx(0.3125 + 3.0 - 0.5625 + 12.0, rel=ROUNDING)
 
 
 def test_oegd_after_two_rounds():
-    """The same losses: xhat 0, 0.5, x 0, 0.75; M_2 = -0.5 against g_2 = -0.25; lead 0.25 in round 2."""
+    """The same losses: xhat 0, 0.5, 0.625, x 0, 0.75; M_2 = -0.5 against g_2 = -0.25; lead 0.25 in round 2."""
     learner = sp.OEGD(sp.Ball(1, radius=2.0), 0.5)
     for _ in range(2):
         learner.observe(sp.SquaredLoss([1.0], 1.0))
-    # (16 + 8 P) / (2 * 0.5) + 0.5 / 2 * (1 + 0.0625) - 0.0625 / (2 * 0.5)
-    assert learner.certificate(1.0) == pytest.approx(24 + 0.265625 - 0.0625, rel=ROUNDING)
+    # 0.5 / 2 * (1 + 0.0625) - 0.0625 / (2 * 0.5) + 2 * 0.625 / 0.5 - 0.625^2 / (2 * 0.5) + P * 2 / 0.5
+    assert learner.certificate(1.0) == pytest.approx(0.265625 - 0.0625 + 2.5 - 0.390625 + 4.0, rel=ROUNDING)
+
+
+def world(seed=0, rounds=160):
+    return sp.streams.drift.jumps(rounds, 2, every=40, noise=0.2, seed=seed)
+
+
+def learners(stream):
+    G, L = stream.gradient_bound(stream.domain), stream.smoothness
+    yield sp.SwordBest(stream.domain, horizon=len(stream), gradient_bound=G, smoothness=L)
+    yield sp.SwordAgeless(stream.domain, smoothness=L)
+    yield sp.Sword(stream.domain)
+
+
+class TestWindows:
+    @pytest.mark.parametrize("seed", range(3))
+    def test_regret_on_a_window_stays_below_its_certificate(self, seed):
+        stream = world(seed)
+        for learner in learners(stream):
+            values, moments = [], {}
+            for t, loss in enumerate(stream):
+                if t in (0, 37, 80, 159):
+                    moments[t] = learner.moment
+                values.append(loss.value(learner.decision))
+                learner.observe(loss)
+            for first, moment in moments.items():
+                part, total = stream[first:], sum(values[first:])
+                for penalty in (5.0, 0.3, 0.01):
+                    best = sp.hindsight.best_sequence(part, stream.domain, penalty=penalty)
+                    promised = learner.certificate(best.path_length, since=moment)
+                    assert total - best.loss <= promised + THEOREM * (abs(promised) + total)
+
+    def test_a_window_of_all_rounds_is_at_least_the_whole_certificate(self):
+        stream = world()
+        for learner in learners(stream):
+            first = learner.moment
+            sp.play(learner, stream, engine="python")
+            for path in (0.0, 1.0):
+                assert learner.certificate(path, since=first) >= learner.certificate(path) - 1e-9
+            assert learner.certificate(0.0, since=first) == pytest.approx(learner.certificate(0.0), rel=1e-9)
+            assert learner.certificate(3.0, since=learner.moment) >= 0.0
+
+    def test_refusals(self):
+        learner, other = sp.Sword(sp.Ball(2)), sp.Sword(sp.Ball(2))
+        sp.play(other, world(), engine="python")
+        with pytest.raises(ValueError, match="since must be a moment of this learner's past, got one after 160 rounds"):
+            learner.certificate(0.0, since=other.moment)
+        with pytest.raises(TypeError, match=r"since must be a moment that learner\.moment gave, got 7"):
+            learner.certificate(0.0, since=7)
+        with pytest.raises(ValueError, match="moment of this learner's past"):
+            other.certificate(0.0, since=sp.Sword(sp.Ball(3)).moment)
+
+
+class TestSplit:
+    @pytest.mark.parametrize("engine", ["python", "compiled"])
+    def test_the_parts_add_up_and_the_metas_part_is_linear(self, engine):
+        stream = world()
+        for learner, other in zip(learners(stream), learners(stream), strict=True):
+            ledger = sp.play(learner, stream, engine=engine)
+            split = ledger.split(learner, stream.comparators)
+            assert split.regret == ledger.regret(stream.comparators)
+            np.testing.assert_allclose(split.meta + split.expert, split.regret, rtol=1e-9, atol=1e-9)
+            np.testing.assert_array_equal(split.step_sizes, learner.step_sizes)
+            if isinstance(other, sp.Sword):
+                continue  # its experts multiply on the way
+            owed, lost = np.zeros(len(other.weights)), np.zeros(len(other.weights))
+            for loss in stream:
+                gradient, points = loss.gradient(other.decision), other.points
+                owed += gradient @ other.decision - points @ gradient
+                lost += loss.value(other.decision) - loss.value(points)
+                other.observe(loss)
+            np.testing.assert_allclose(split.meta, owed, rtol=1e-7, atol=1e-9)
+            assert (split.meta >= lost - 1e-9).all()
+
+    def test_another_run_is_refused(self):
+        stream = world()
+        ledger = sp.play(sp.Sword(stream.domain), stream)
+        with pytest.raises(ValueError, match="not of this run"):
+            ledger.split(sp.Sword(stream.domain), stream.comparators)

@@ -77,20 +77,47 @@ def asked_for(learner):
 
 
 def test_what_is_asked_for():
-    """Values and gradients a round."""
+    """Values and gradients a round; every learner that is not inside another takes one value to watch its assumptions by."""
     N = len(sp.Ader(BALL, **GIVEN).weights)
-    assert asked_for(sp.AderTrueLosses(BALL, **GIVEN)) == (N + 1, N)
+    assert asked_for(sp.AderTrueLosses(BALL, **GIVEN)) == (1 + N + 1, N)
     assert asked_for(sp.OneProjection(BALL, lambda ball: sp.Ader(ball, **GIVEN))) == (0, 1)
     assert asked_for(sp.OneProjection(BALL, sp.Sword)) == (0, 1)
-    assert asked_for(sp.OptimisticOGD(BALL)) == (0, 1)
-    assert asked_for(sp.RestartedOGD(BALL, **GIVEN, every=5)) == (0, 1)
-    assert asked_for(sp.OMGD(BALL, strong_convexity=1.0, smoothness=1.0)) == (0, 2)
+    assert asked_for(sp.OptimisticOGD(BALL)) == (1, 1)
+    assert asked_for(sp.RestartedOGD(BALL, **GIVEN, every=5)) == (1, 1)
+    assert asked_for(sp.OMGD(BALL, strong_convexity=1.0, smoothness=1.0)) == (1, 2)
     assert asked_for(sp.PBGD(BALL, **GIVEN)) == (2, 0)
     assert asked_for(sp.PBGD(BALL, **GIVEN, value_bound=9.0, points=1)) == (1, 0)
-    assert asked_for(sp.MetaGrad(BALL, **GIVEN)) == (0, 1)
-    assert asked_for(sp.SAOL(BALL, gradient_bound=3.0)) == (3, 2)  # in round 3 the intervals 3 and 2-3 are awake
-    assert asked_for(sp.SACS(BALL, gradient_bound=3.0)) == (3, 2)
-    assert asked_for(sp.MildOGD(BALL, **GIVEN)) == (0, 1)
+    assert asked_for(sp.MetaGrad(BALL, **GIVEN)) == (1, 1)
+    assert asked_for(sp.SAOL(BALL, gradient_bound=3.0)) == (1 + 3, 2)  # in round 3 the intervals 3 and 2-3 are awake
+    assert asked_for(sp.SACS(BALL, gradient_bound=3.0)) == (1 + 3, 2)
+    assert asked_for(sp.MildOGD(BALL, **GIVEN)) == (1, 1)
+
+
+TOO_SMALL = {
+    "CBCE": lambda: sp.CBCE(BALL, gradient_bound=1e-3),
+    "AderTrueLosses": lambda: sp.AderTrueLosses(BALL, horizon=9, gradient_bound=1e-3),
+    "RestartedOGD": lambda: sp.RestartedOGD(BALL, horizon=9, gradient_bound=1e-3, every=3),
+    "MetaGrad": lambda: sp.MetaGrad(BALL, horizon=9, gradient_bound=1e-3),
+    "MildOGD": lambda: sp.MildOGD(BALL, horizon=9, gradient_bound=1e-3),
+    "OneProjection": lambda: sp.OneProjection(BALL, lambda ball: sp.Ader(ball, horizon=9, gradient_bound=1e-3)),
+}
+
+
+@pytest.mark.parametrize("name", TOO_SMALL)
+def test_broken_assumptions_are_seen(name):
+    learner = TOO_SMALL[name]()
+    assert learner.assumptions.hold
+    taught(learner)
+    assert any("gradient_bound=0.001 was told" in words for words in learner.assumptions.broken)
+    assert learner.assumptions.seen.rounds == 5
+
+
+def test_a_late_gradient_is_watched_too():
+    learner = sp.MildOGD(BALL, horizon=9, gradient_bound=1e-3)
+    number = learner.wait()
+    assert learner.assumptions.hold
+    learner.arrive(number, FLAT)
+    assert not learner.assumptions.hold
 
 
 def test_one_projection_on_the_domain_a_round():

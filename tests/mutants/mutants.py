@@ -17,6 +17,9 @@ OPTIMISM = "tests/metas/test_optimism.py"
 HEDGE = "tests/metas/test_hedge.py"
 RATES = "tests/test_rates.py"
 SYNCED = "tests/test_synced.py"
+METAS = "tests/metas/test_other_metas.py"
+FIELD_TWINS = "tests/learners/test_field_twins.py"
+FIELD_NUMBERS = "tests/regret/test_field_bounds_in_numbers.py"
 
 
 class Mutant(NamedTuple):
@@ -167,19 +170,25 @@ MUTANTS = [
     *_in(
         "parts/learners/certificate.py",
         (CERTIFICATE,),
-        ("diameter * path_length * state.inverse_largest", "diameter * path_length * state.inverse_step"),
-        ("diameter**2 * state.inverse_growth / 2", "diameter**2 * state.inverse_step / 2"),
-        ("diameter**2 * state.inverse_growth / 2", "diameter**2 * state.inverse_growth / 4"),
+        ("state.inverse_growth, state.inverse_largest, path", "state.inverse_growth, state.inverse_step, path"),
+        ("around, state.inverse_growth, state", "around, state.inverse_step, state"),
+        ("around.diameter**2 * growth / 2", "around.diameter**2 * growth / 4"),
+        ("farthest = a * around.reach**2 / 2", "farthest = a * around.reach**2 / 4"),
+        ("a * _squares(base) / 2\n    staying", "a * _squares(base)\n    staying"),
+        ("left + path_length * around.reach * a", "left + path_length * around.reach * a / 2"),
         ("* move.surprise, 0.0) / 2", "* move.surprise, 0.0) / 4"),
         ("inverse * move.lead / 2", "inverse * move.lead"),
         ("np.maximum(inverse - state.inverse_step, 0.0)", "inverse - state.inverse_step"),
-        ("drift).min())", "drift).max())"),
+        (
+            "state.drift + np.where(steady, staying, changing)).min()",
+            "state.drift + np.where(steady, staying, changing)).max()",
+        ),
         ("sums[parents] for sums", "0 * sums[parents] for sums"),
     ),
     *_in(
         "parts/learners/certificate.py",
         (f"{TWINS}::test_sword",),
-        ("diameter * path_length * state.inverse_largest", "diameter * path_length * state.inverse_step"),
+        ("around.diameter * path_length * largest", "around.diameter * path_length * growth"),
     ),
     *_in(
         "parts/learners/ensemble.py",
@@ -325,4 +334,107 @@ MUTANTS = [
         (f"{SYNCED}::test_a_sweep_notes_each_game_on_the_disk",),
         ("            os.fsync(book.fileno())\n", ""),
     ),
+    *_in(
+        "theory/regret/field_bounds.py",
+        (FIELD_NUMBERS,),
+        ("1.5 * math.sqrt(2 * A * (V + G**2 / 2))", "1.5 * math.sqrt(2 * A * V)"),
+        ("14 / 3 * L * D**2 * lam", "4 / 3 * L * D**2 * lam"),
+        ("5 * math.sqrt(L * A) + 4 * D", "5 * math.sqrt(L * A) + 2 * D"),
+        ("G * D * math.sqrt(2 * T) / 4", "G * D * math.sqrt(2 * T) / 8"),
+        ("(1 + math.sqrt(17)) / 4 * D)", "(1 + math.sqrt(15)) / 4 * D)"),
+        ("+ 2 * period * V", "+ period * V"),
+        ("B = 2 * S + delta**2", "B = S + delta**2"),
+        ("kappa = d if diagonal else 1", "kappa = 1"),
+    ),
+    *_in(
+        "theory/regret/cover_bounds.py",
+        (FIELD_NUMBERS,),
+        ("DESCENT = 1.5", "DESCENT = 1.0"),
+        ("math.log(2 * end) / rate + rate * rounds", "math.log(2 * end) / rate"),
+        ("math.sqrt(3 * rounds * math.log(end", "math.sqrt(2 * rounds * math.log(end"),
+        ("PRIORS = math.pi**2 / 6", "PRIORS = 1.0"),
+    ),
+    *_in(
+        "theory/regret/meta_bounds.py",
+        (f"{METAS}::test_bounds_in_numbers",),
+        ("(m + 1) * math.log(N)", "m * math.log(N)"),
+        ("eps * T / 8", "eps * T / 2"),
+        ("1 + 1.5 * (1 + math.log1p(T))", "1 + (1 + math.log1p(T))"),
+        ("N / (2 * math.e)", "N / math.e"),
+    ),
+    *_in(
+        "parts/metas/fixed_share.py",
+        (METAS,),
+        ("+ self.share * prior", "+ prior"),
+        ("math.sqrt(8 * share", "math.sqrt(2 * share"),
+        ("SHARE = 0.01", "SHARE = 0.02"),
+    ),
+    *_in("parts/metas/ada_normal_hedge.py", (METAS,), ("(3 * (magnitudes + 1))", "(3 * (magnitudes + 2))")),
+    *_in(
+        "parts/metas/adapt_ml_prod.py",
+        (METAS,),
+        ("+ state.rates * met.expected", ""),
+        ("rates / state.rates * (state.log_products", "(state.log_products"),
+        ("scores = np.log(state.rates) + state.log_products", "scores = state.log_products"),
+    ),
+    *_in(
+        "parts/metas/squint.py",
+        (METAS,),
+        ("front + end + math.log", "front + math.log"),
+        ("return front + a * a + math.log", "return front + math.log"),
+        ("(met.regrets - met.expected) ** 2", "met.regrets**2"),
+    ),
+    *_in(
+        "parts/metas/meta.py",
+        (METAS,),
+        ("unit / scale if unit != grown else 1.0", "1.0"),
+        ("weights_for(middle - guesses) @ guesses > middle", "weights_for(guesses) @ guesses > middle"),
+    ),
+    *_in(
+        "parts/learners/plus_plus.py",
+        ("tests/learners/test_plus_plus.py",),
+        ("return 2 * self.smoothness * squared_norms", "return self.smoothness * squared_norms"),
+        ("cap=1 / (2 * self.smoothness", "cap=1 / (self.smoothness"),
+        ("shared = True", "shared = False"),
+    ),
+    *_in("parts/pools.py", ("tests/learners/test_plus_plus.py",), ("/ (8 * L)", "/ (4 * L)")),
+    *_in(
+        "parts/metas/sleeping.py",
+        (f"{FIELD_TWINS}::test_covers",),
+        ("np.minimum(0.5, life.length**-0.5)", "np.minimum(1.0, life.length**-0.5)"),
+        ("np.where(fraction > 0, regrets, np.maximum(regrets, 0.0))", "regrets"),
+        ("-2 * np.log(life.started)", "-np.log(life.started)"),
+    ),
+    *_in(
+        "parts/learners/covers.py",
+        (f"{FIELD_TWINS}::test_covers",),
+        ("t % 2**k == 0 and (not self.compact or (t >> k) % 2)", "t % 2**k == 0"),
+    ),
+    *_in(
+        "parts/learners/metagrad.py",
+        (f"{FIELD_TWINS}::test_metagrad",),
+        ("/ (self.domain.dim if self.diagonal else 1)", ""),
+        ("eta * g * (1 + 2 * eta * along[:, None])", "eta * g * (1 + eta * along[:, None])"),
+        ("1 / self._ball.diameter**2 + 2 * self.rates", "1 / self._ball.diameter**2 + self.rates"),
+    ),
+    *_in(
+        "parts/learners/forecasters.py",
+        (f"{FIELD_TWINS}::test_forecasters",),
+        ("(depth - 1 - level) / 2", "(depth - level) / 2"),
+        ("- 2.0**level * mean - rest, level)", "- rest, level)"),
+        ("self.rate = 1 / (2 * np.where", "self.rate = 1 / (np.where"),
+    ),
+    *_in(
+        "parts/learners/one_projection.py",
+        (f"{FIELD_TWINS}::test_one_projection",),
+        ("if along < 0 else gradient", "if along > 0 else gradient"),
+    ),
+    *_in(
+        "parts/learners/descent.py",
+        (f"{FIELD_TWINS}::test_omgd", "tests/learners/test_field_details.py::test_constants"),
+        ("(2 * lam) * math.log(4)", "(2 * lam) * math.log(2)"),
+        ("** (2 / 3)", "** (1 / 3)"),
+    ),
+    *_in("parts/learners/bandit.py", (f"{FIELD_TWINS}::test_bandit",), ("d / (2 * self.step)", "d / self.step")),
+    *_in("parts/learners/late.py", (f"{FIELD_TWINS}::test_late_losses",), ("(1 + 2 * arguments", "(1 + arguments")),
 ]

@@ -14,7 +14,7 @@ from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.tuning import EARLIER_SHARPNESS, FLOOR, SHARPNESS, LossName
 from swordplay.parts.domains import Ball
 from swordplay.parts.learners import SwordAgeless, certificate
-from swordplay.parts.learners.certificate import CertificateState
+from swordplay.parts.learners.certificate import CertificateState, Surroundings
 from swordplay.parts.metas import Parts
 from swordplay.parts.rates import SelfConfident
 
@@ -82,4 +82,5 @@ class Head(NamedTuple):
 
     def certificate(self, path_length: float = 0.0) -> float:
         """Bound on the regret so far, in losses of smoothness 1, against any coefficients that travel this far."""
-        return certificate.value(CertificateState(**self.engine.certificate_sums()), self.engine.diameter, path_length)
+        sums, around = CertificateState(**self.engine.certificate_sums()), Surroundings.of_ball(self.engine.diameter / 2)
+        return certificate.value(sums, around, path_length, steady=True)

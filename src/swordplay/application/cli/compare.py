@@ -86,7 +86,7 @@ class Asked(NamedTuple):
     "--learners",
     callback=options.names,
     metavar="A,B",
-    help="Who takes part beside the estimator, by the names in the table; everybody unless given.",
+    help="Who takes part beside the estimator, by the names in the table; all adds slow baselines of the literature.",
 )
 @options.HINDSIGHT
 @click.option(

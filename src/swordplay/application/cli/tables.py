@@ -28,6 +28,7 @@ MOST_HORIZONS = 4
 LEGEND = (
     "bound: what the learner's theorem promises at the largest T. certificate: what\n"
     "the run itself proves there, against every comparator that moves as far.\n"
+    "-: there is none, or the learner is too slow for so many rounds.\n"
     "* takes the paper's claim about learned optimism at its word (G <= 1/4 only)."
 )
 
@@ -54,12 +55,19 @@ def table(rows: Sequence[Row]) -> Table:
     for tuning, section in groupby(sorted(rows, key=_by_section), key=lambda row: row.tuning):
         grid.add_row(Text(SECTIONS[tuning], style="italic dim"))
         for learner, line in _lines(section):
-            last = line[-1]
-            regrets = [Text(number(row.regret), style="bold" if row.regret == smallest[row.horizon] else "") for row in line]
+            played = {row.horizon: row for row in line}
+            regrets = [_regret(played.get(T), smallest[T]) for T in horizons]
+            last = played.get(horizons[-1])
             mark = "*" if (learner, tuning) == ("SwordBest", "paper") else ""
-            bound = "-" if last.bound is None else number(last.bound) + mark
-            grid.add_row(f"  {learner}", *regrets, bound, number(last.certificate))
+            bound = "-" if last is None or last.bound is None else number(last.bound) + mark
+            certificate = "-" if last is None or last.certificate is None else number(last.certificate)
+            grid.add_row(f"  {learner}", *regrets, bound, certificate)
     return grid
+
+
+def _regret(row: Row | None, smallest: float) -> Text:
+    """A regret, bold if it is the smallest; a dash where a learner did not play that long."""
+    return Text("-") if row is None else Text(number(row.regret), style="bold" if row.regret == smallest else "")
 
 
 def number(value: float) -> str:

@@ -25,6 +25,10 @@ STRETCHES = 500
 """Points of a participant's course."""
 
 
+EVERYBODY = "all"
+"""Asks for the rest of the field as well."""
+
+
 class UnknownLearner(ValueError):
     """A name that nobody has; says who there is."""
 
@@ -100,7 +104,7 @@ def compare(
     step_sizes
         Of OGD learners to be added.
     only
-        Names of those who take part beside the estimator (see :func:`chosen`); all unless given.
+        Names of those who take part beside the estimator (see :func:`chosen`); the usual ones unless given.
     progress
         See :data:`Progress`.
     """
@@ -146,17 +150,23 @@ def chosen(entered: Iterable[Participant], only: Collection[str] | None) -> list
     entered
         Everybody.
     only
-        Names as they are shown, with or without what stands around the name of the class or package; all unless given.
+        Names as they are shown, with or without what stands around the name of the class or package; ``"all"`` for everybody;
+        the usual ones unless given.
     """
     everybody = list(entered)
     if only is None:
-        return everybody
+        return [one for one in everybody if one.usual]
+    asked = {name.strip().casefold(): name for name in only}
+    if asked.pop(EVERYBODY, None) is not None:
+        asked |= {one.name.casefold(): one.name for one in everybody}
     names = {short: one.name for one in everybody for short in (one.name.casefold(), _short(one.name))}
-    for name in only:
-        if name.strip().casefold() not in names:
-            known = ", ".join(one.name for one in everybody if one.kind != "estimator")
-            raise UnknownLearner(f"there is none called {name!r}.{nearest(name, names)} There are: {known}.")
-    wanted = {names[name.strip().casefold()] for name in only}
+    for name in (asked[folded] for folded in asked if folded not in names):
+        usual = ", ".join(one.name for one in everybody if one.kind != "estimator" and one.usual)
+        more = ", ".join(one.name for one in everybody if not one.usual)
+        raise UnknownLearner(
+            f"there is none called {name!r}.{nearest(name, names)} There are: {usual}. And, for the patient: {more}; or all."
+        )
+    wanted = {names[name] for name in asked}
     return [one for one in everybody if one.kind == "estimator" or one.name in wanted]
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from swordplay.application.comparison import baselines, rivals
 from swordplay.application.comparison.estimator import estimator
 from swordplay.application.comparison.field import Field, Said
+from swordplay.application.comparison.others import others
+from swordplay.application.comparison.others import player as readable_player
 from swordplay.base import arguments
 from swordplay.engine import twin
 from swordplay.parts.domains import Ball
@@ -33,10 +35,12 @@ class Participant(NamedTuple):
     """Each plays the field; of several, the one with the least error counts."""
     settings: tuple[str, ...] = ()
     """What tells the entries apart, such as their step size."""
+    usual: bool = True
+    """Whether it takes part unasked."""
 
 
 def participants(field: Field) -> Iterator[Participant]:
-    """The estimator, the baselines, rivals from outside, and all learners of the package.
+    """The estimator, the baselines, rivals from outside, and all learners of the package, the usual ones first.
 
     Parameters
     ----------
@@ -65,6 +69,9 @@ def participants(field: Field) -> Iterator[Participant]:
             tuple(_descent(kind, step) for step in steps),
             tuple(f"{s:.2g}" for s in steps),
         )
+    for name, other in others(field).items():
+        entries = tuple(readable_player(make) for make in other.makes.values())
+        yield Participant(name, "learner", other.told, entries, tuple(other.makes), usual=False)
 
 
 def descents(step_sizes: Iterable[float]) -> Iterator[Participant]:

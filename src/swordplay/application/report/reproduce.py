@@ -72,7 +72,7 @@ def _table(rows: Sequence[Row], instance: str) -> Table:
             TUNINGS[row.tuning],
             words.number(row.regret),
             "–" if row.bound is None else words.number(row.bound),
-            words.number(row.certificate),
+            "–" if row.certificate is None else words.number(row.certificate),
         )
         for row in last
     )

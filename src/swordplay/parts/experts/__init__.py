@@ -4,6 +4,7 @@ from swordplay.parts.experts.expert import Experts, ExpertState, Move
 from swordplay.parts.experts.oegd import OEGDExperts
 from swordplay.parts.experts.ogd import OGDExperts
 from swordplay.parts.experts.optimistic import OptimisticExperts
+from swordplay.parts.experts.steady import is_steady
 from swordplay.parts.experts.steps import AdaGradNorm, Constant, Steps
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "OGDExperts",
     "OptimisticExperts",
     "Steps",
+    "is_steady",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from swordplay.base.types import Array
 from swordplay.parts.learners import sanity
+from swordplay.parts.learners.certificate import Moment
 from swordplay.parts.learners.learner import SLACK, StatefulLearner
 
 
@@ -18,7 +19,7 @@ class Baseline(StatefulLearner[Any]):
     guarantee: ClassVar[str]
     """Where its theorem stands, such as ``"sp.bounds.omgd"``."""
 
-    def certificate(self, path_length: float, since: int | None = None) -> NoReturn:
+    def certificate(self, path_length: float, since: Moment | None = None) -> NoReturn:
         """There is none.
 
         Raises
@@ -27,6 +28,17 @@ class Baseline(StatefulLearner[Any]):
             Always, with the name of the theorem.
         """
         raise NotImplementedError(f"{type(self).__name__} has no certificate. What it promises beforehand is {self.guarantee}.")
+
+    @property
+    def moment(self) -> NoReturn:
+        """There is none, as there is no certificate.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        self.certificate(0.0)
 
     def _require_sane(self, new: Any) -> None:
         sanity.require_ranges(new)

@@ -12,6 +12,7 @@ from swordplay.base.state import COUNT, require
 from swordplay.base.types import Array, Domain, Gradient, Loss, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, strides
+from swordplay.parts.learners.assumptions import Told, WatchedLoss
 from swordplay.parts.learners.baseline import Baseline
 from swordplay.parts.learners.learner import frozen
 from swordplay.parts.metas.meta import normalised
@@ -47,6 +48,7 @@ class _Cover(Baseline):
         self._steps = AdaGradNorm(D)
         self._meta = meta
         super().__init__(domain)
+        self.told = Told(gradient_bound=float(gradient_bound))
 
     def settings(self) -> Mapping[str, Any]:
         """What the learner was made with."""
@@ -62,9 +64,18 @@ class _Cover(Baseline):
         """p_t of those that are awake in the coming round, shape ``(N,)``."""
         return frozen(self._weigh(self._state))
 
+    @property
+    def step_sizes(self) -> Vector:
+        """Step sizes of those that are awake in the coming round, shape ``(N,)``; inf where no gradient was met yet."""
+        return frozen(self._sizes(self._state.energy[self._awake(self._state)]))
+
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
-        self._take(self._learn(self._state, arguments.gradient_of(loss), arguments.values_of(loss)))
+        watched, values, decision = WatchedLoss(loss), arguments.values_of(loss), self.decision
+        new = self._learn(self._state, watched, values)
+        seen = watched.added_to(self._seen, decision)
+        self._take(new)
+        self._seen = seen
 
     def _learn(self, state_: CoverState, gradient: Gradient, values: Gradient) -> CoverState:
         awake = self._awake(state_)
@@ -76,11 +87,15 @@ class _Cover(Baseline):
         gradients = gradient(at)
         energy = state_.energy.copy()
         energy[awake] += squared_norms(gradients)
-        eta = np.array([self._steps.sizes(one[None])[0] for one in energy[awake]])
+        eta = self._sizes(energy[awake])
         points, memory = state_.points.copy(), state_.memory.copy()
         points[awake] = self.domain.project(at - strides(eta, gradients))
         memory[awake] = self._meta.learn(memory[awake], _life(state_.rounds + 1, awake), regrets)
         return self._begun(CoverState(state_.rounds + 1, points, energy, memory))
+
+    def _sizes(self, energy: Vector) -> Vector:
+        """D / (2 sqrt(energy)) each: the first step of the pool, for experts that have nothing in common."""
+        return np.array([self._steps.sizes(one[None])[0] for one in energy])
 
     def _begun(self, state_: CoverState) -> CoverState:
         """Those intervals begun that begin with the coming round."""

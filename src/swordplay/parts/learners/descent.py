@@ -10,6 +10,7 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Array, Domain, Gradient, Vector
+from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.baseline import Baseline
 
 
@@ -79,6 +80,7 @@ class RestartedOGD(_Descent):
         """Rounds between restarts."""
         self.step_size = D / (G * math.sqrt(self.every))
         super().__init__(domain)
+        self.told = Told(T, G)
 
     def settings(self) -> Mapping[str, Any]:
         """What the learner was made with."""
@@ -134,6 +136,7 @@ class OMGD(_Descent):
         self.steps = math.ceil((1 / self.step_size + lam) / (2 * lam) * math.log(4))
         """K."""
         super().__init__(arguments.domain(domain))
+        self.told = Told(smoothness=L)
 
     def settings(self) -> Mapping[str, Any]:
         """What the learner was made with."""

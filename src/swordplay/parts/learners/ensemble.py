@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from swordplay.base.types import Domain, Gradient, Matrix, Setting, Vector
-from swordplay.parts.experts import Experts, ExpertState, Move
+from swordplay.parts.experts import Experts, ExpertState, Move, is_steady
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.learner import SLACK, StatefulLearner, frozen
 from swordplay.parts.metas import Meta, Optimism, OptimismState, OptimisticHedge, OwnRate, Parts
@@ -82,6 +82,11 @@ class Ensemble(StatefulLearner[EnsembleState]):
         return frozen(self._concatenated_steps(self._state))
 
     @property
+    def advantages(self) -> Vector:
+        """What the decisions owe to each expert so far, sum of <g_t, x_t - x_{t,i}>, shape ``(N,)``."""
+        return frozen(self._state.certificate.advantage)
+
+    @property
     def effective_step_size(self) -> float:
         """Weighted geometric mean of the step sizes: how fast the world seems to move."""
         return float(np.exp(self.weights @ np.log(self.step_sizes)))
@@ -90,6 +95,11 @@ class Ensemble(StatefulLearner[EnsembleState]):
     def trust(self) -> float:
         """Share of the replayed gradient that the meta's guess is made of, in [0, 1]."""
         return self._state.optimism.trust
+
+    @property
+    def _steady(self) -> Any:
+        kinds = zip(self._experts, self._state.experts, strict=True)
+        return np.concatenate([np.full(len(was.base), is_steady(kind)) for kind, was in kinds])
 
     def _start(self) -> EnsembleState:
         return EnsembleState(

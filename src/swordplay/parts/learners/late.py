@@ -13,6 +13,7 @@ from swordplay.base.state import length
 from swordplay.base.types import Array, Domain, Gradient, Loss, Matrix, Setting, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
+from swordplay.parts.learners.assumptions import Told, WatchedLoss
 from swordplay.parts.learners.baseline import Baseline
 from swordplay.parts.learners.learner import SLACK, frozen
 from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
@@ -80,6 +81,7 @@ class MildOGD(Baseline):
         self._hedge = OptimisticHedge(rates.Fixed(math.sqrt(2 / (lasting * G**2 * D**2))), Setting(D, G))
         self._prior = telescoping(steps.count())
         super().__init__(domain)
+        self.told = Told(int(horizon), G)
 
     @property
     def weights(self) -> Vector:
@@ -112,7 +114,11 @@ class MildOGD(Baseline):
         place = np.flatnonzero(state_.late == number)
         if not place.size:
             raise ValueError(f"number must be that of a round whose loss is still to come, got {arguments.shown(number)}.")
-        self._take(self._arrived(state_, int(place[0]), arguments.gradient_of(loss)))
+        watched = WatchedLoss(loss)
+        new = self._arrived(state_, int(place[0]), watched)
+        seen = watched.added_to(self._seen, state_.decisions[place[0]])
+        self._take(new)
+        self._seen = seen
 
     def _start(self) -> LateState:
         experts = self._experts.start()

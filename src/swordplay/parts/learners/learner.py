@@ -11,10 +11,11 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from swordplay.base import arguments, checkpoint, settings, state
-from swordplay.base.types import Array, Domain, Gradient, Loss, State, Vector
+from swordplay.base.types import Array, Domain, Gradient, Loss, Matrix, State, Vector
 from swordplay.parts.experts import ExpertState
 from swordplay.parts.learners import assumptions, certificate, sanity
 from swordplay.parts.learners.assumptions import Assumptions, Seen, Told, WatchedLoss
+from swordplay.parts.learners.certificate import Moment, Surroundings
 
 SLACK = 1e-9
 """How far outside the domain a saved point may lie, relatively: rounding of whoever wrote it."""
@@ -119,10 +120,60 @@ class StatefulLearner(ABC, Generic[S]):
         """Take note of rounds that somebody else played for the learner: how many, and the extremes of their losses."""
         self._seen = self._seen.more(rounds, gradient, smoothness, lowest)
 
-    def certificate(self, path_length: float) -> float:
-        """An upper bound on the regret so far against every comparator sequence of at most this path length."""
-        path = arguments.nonnegative("path_length", path_length)
-        return certificate.value(self._state.certificate, self.domain.diameter, path)
+    def certificate(self, path_length: float, since: Moment | None = None) -> float:
+        """An upper bound on the regret against every comparator sequence of at most this path length.
+
+        Parameters
+        ----------
+        path_length
+            P, of the comparators' path over the rounds that count.
+        since
+            A moment that :attr:`moment` gave earlier: only the rounds after it count. All rounds unless given.
+
+        Raises
+        ------
+        ValueError
+            If the moment is not one of this learner's past.
+        """
+        path, sums, base = arguments.nonnegative("path_length", path_length), self._state.certificate, self._base
+        if since is None:
+            return certificate.value(sums, self._around, path, self._steady, base)
+        if not isinstance(since, Moment):
+            raise TypeError(f"since must be a moment that learner.moment gave, got {arguments.shown(since)}.")
+        then, now = len(since.base), len(base)
+        if since.rounds > self.rounds or then > now or since.base.shape[1:] != base.shape[1:]:
+            raise ValueError(
+                f"since must be a moment of this learner's past, got one after {since.rounds} rounds with {then} experts, and "
+                f"the learner has played {self.rounds} with {now}. Take it from this learner, and earlier."
+            )
+        return certificate.value_since(sums, self._around, path, self._steady, base, since, self._parents(then, now))
+
+    @property
+    def moment(self) -> Moment:
+        """Now, for a certificate of the rounds to come: ``certificate(path_length, since=moment)``."""
+        return Moment(self.rounds, self._state.certificate, self._base)
+
+    @property
+    def _base(self) -> Matrix:
+        """Where all experts step from, seen from the centre, shape ``(N, d)``."""
+        return np.concatenate([kind.base for kind in self._state.experts]) - self.domain.center
+
+    @property
+    def _steady(self) -> Any:
+        """Which experts have one step size for ever, as far as the learner knows: none unless it says so."""
+        return False
+
+    @cached_property
+    def _around(self) -> Surroundings:
+        return Surroundings.of(self.domain)
+
+    def _parents(self, then: int, now: int) -> Any:
+        """For each expert of today its index among those of an earlier day; pools grow by copies of the last of each kind."""
+        if then == now:
+            return np.arange(now)
+        kinds = len(self._state.experts)
+        each = np.minimum(np.arange(now // kinds), then // kinds - 1)
+        return np.concatenate([kind * (then // kinds) + each for kind in range(kinds)])
 
     def state(self) -> State:
         """All that the next round needs and all that the learner was made with, as named arrays and numbers."""

@@ -11,6 +11,7 @@ import numpy as np
 from swordplay.base import arguments
 from swordplay.base.types import Array, Domain, Gradient, Matrix, Vector
 from swordplay.parts.domains.enclosures import enclosing_ball
+from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.baseline import Baseline
 from swordplay.parts.learners.learner import SLACK, frozen
 from swordplay.parts.learners.one_projection import bent
@@ -70,6 +71,7 @@ class MetaGrad(Baseline):
         self.rates = metagrad_rates(self._ball.diameter, arguments.positive("gradient_bound", gradient_bound), horizon)
         """eta_i, shape ``(N,)``, largest first."""
         super().__init__(domain)
+        self.told = Told(int(horizon), float(gradient_bound))
 
     def settings(self) -> Mapping[str, Any]:
         """What the learner was made with."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Domain, Gradient, Setting, Vector
-from swordplay.parts.experts import Constant, Experts, ExpertState, OEGDExperts, OGDExperts
+from swordplay.parts.experts import Constant, Experts, ExpertState, OEGDExperts, OGDExperts, is_steady
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.learner import StatefulLearner, frozen
 from swordplay.parts.metas import NullOptimism, Parts, uniform
@@ -47,6 +47,10 @@ class SingleExpert(StatefulLearner[SingleState]):
         """What the learner was made with."""
         steps = self._expert.step_sizes(self._expert.start())
         return {**super().settings(), "step_sizes": steps, "experts": (self._expert,)}
+
+    @property
+    def _steady(self) -> Any:
+        return is_steady(self._expert)
 
     def _start(self) -> SingleState:
         return SingleState(0, (self._expert.start(),), certificate.start(experts=1))

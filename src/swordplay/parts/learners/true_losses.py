@@ -12,6 +12,7 @@ from swordplay.base.types import Domain, Gradient, Loss, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
 from swordplay.parts.learners import certificate
+from swordplay.parts.learners.assumptions import Told, WatchedLoss
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState, stacked
 from swordplay.parts.metas import Meta, NullOptimism, OptimisticHedge, OwnRate, Parts, telescoping
 from swordplay.parts.metas.meta import chosen
@@ -56,6 +57,7 @@ class AderTrueLosses(Ensemble):
             hedge=chosen(meta, None, OptimisticHedge(rate, Setting(D, G))),
             optimism=NullOptimism(),
         )
+        self.told = Told(int(horizon), G)
 
     @property
     def parts(self) -> Parts:
@@ -64,8 +66,11 @@ class AderTrueLosses(Ensemble):
 
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""
-        gradient, values = arguments.gradient_of(loss), arguments.values_of(loss)
-        self._take(self._learn(self._state, gradient, values))
+        watched, values, decision = WatchedLoss(loss), arguments.values_of(loss), self.decision
+        new = self._learn(self._state, watched, values)
+        seen = watched.added_to(self._seen, decision)
+        self._take(new)
+        self._seen = seen
 
     def _learn(self, state_: EnsembleState, gradient: Gradient, values: Gradient) -> EnsembleState:
         lost = values(np.vstack([self._decide(state_), stacked(state_.experts)]))

@@ -10,6 +10,7 @@ import numpy as np
 
 from swordplay.base import arguments, settings
 from swordplay.base.types import Domain, Loss, State, Vector
+from swordplay.parts.learners.assumptions import Assumptions
 from swordplay.parts.learners.learner import REMEDY, StatefulLearner
 from swordplay.parts.losses import FunctionLoss
 
@@ -45,6 +46,11 @@ class Wrapper(ABC):
     def rounds(self) -> int:
         """How many losses were observed."""
         return self.inner.rounds
+
+    @property
+    def assumptions(self) -> Assumptions:
+        """What the learner inside was told about the gradients that it is handed, beside what was seen of them."""
+        return self.inner.assumptions
 
     def observe(self, loss: Loss) -> None:
         """Learn from a loss: the whole round happens or, on an error, nothing does."""

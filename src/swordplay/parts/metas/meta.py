@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast, final
 
 import numpy as np
 
@@ -61,6 +61,7 @@ class Meta(Protocol):
         ...
 
 
+@final
 class OwnRate:
     """Stands where a learner says its learning rate, for a meta that has none: the compiled engine refuses it by its class."""
 

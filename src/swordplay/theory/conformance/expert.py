@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.base import state
 from swordplay.base.types import Array, Domain, Loss, Matrix, Vector
-from swordplay.parts.experts import Experts, ExpertState
+from swordplay.parts.experts import Experts, ExpertState, is_steady
 from swordplay.parts.learners import certificate
 from swordplay.parts.losses import FunctionLoss
 from swordplay.theory.conformance.promises import (
@@ -87,10 +87,19 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
         promise(bool(inside), "the points stay in the domain", f"got {first(now.points)} in round {t}")
     for k in range(N):
         own = certificate.CertificateState(*(part[k : k + 1] for part in sums))
-        _owes(domain, np.array(points)[:, k], np.array(gradients)[:, k], own)
+        _owes(
+            domain,
+            np.array(points)[:, k],
+            np.array(gradients)[:, k],
+            own,
+            now.base[k : k + 1] - domain.center,
+            is_steady(experts),
+        )
 
 
-def _owes(domain: Domain, points: Matrix, gradients: Matrix, own: certificate.CertificateState) -> None:
+def _owes(
+    domain: Domain, points: Matrix, gradients: Matrix, own: certificate.CertificateState, base: Matrix, steady: bool
+) -> None:
     """One expert's regret, linearised at its own points, is at most its terms of the certificate."""
     for block in (1, 2, 7, len(points)):
         starts = np.arange(0, len(points), block)
@@ -100,7 +109,7 @@ def _owes(domain: Domain, points: Matrix, gradients: Matrix, own: certificate.Ce
         comparators = np.repeat(places, block, axis=0)[: len(points)]
         path = float(norms(np.diff(comparators, axis=0)).sum())
         regret = np.einsum("ij,ij->", gradients, points - comparators)
-        bound = certificate.value(own, domain.diameter, path)
+        bound = certificate.value(own, certificate.Surroundings.of(domain), path, steady, base)
         size = 1 + abs(bound) + float(norms(gradients).sum()) * (domain.diameter + float(np.linalg.norm(domain.center)))
         at_most(regret - bound, ROUNDING * size, f"regret stays below its terms (path length {path:.3g})")
 

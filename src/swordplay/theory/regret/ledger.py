@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +28,38 @@ class Watched(Protocol):
     def assumptions(self) -> Assumptions:
         """What it was told beside what was seen."""
         ...
+
+
+class Weighed(Protocol):
+    """A learner that weighs experts and knows what it owes to each."""
+
+    @property
+    def rounds(self) -> int:
+        """How many losses were observed."""
+        ...
+
+    @property
+    def advantages(self) -> Vector:
+        """Sum of <g_t, x_t - x_{t,i}>, shape ``(N,)``."""
+        ...
+
+    @property
+    def step_sizes(self) -> Vector:
+        """Of each expert, shape ``(N,)``."""
+        ...
+
+
+class Split(NamedTuple):
+    """Regret in two parts, one way to split it per expert: shapes ``(N,)``."""
+
+    regret: float
+    """Of the decisions to the comparators: the sum of the two parts, whichever the expert."""
+    meta: Vector
+    """Of the decisions to each expert, linearised."""
+    expert: Vector
+    """The rest: what each expert leaves to the comparators."""
+    step_sizes: Vector
+    """Which expert is which."""
 
 
 class Ledger:
@@ -94,6 +126,33 @@ class Ledger:
             self._require_inside(comparators)
         return self.total_loss - comparator_loss(self.stream, comparators, rounds=self.rounds)
 
+    def split(self, learner: Weighed, comparators: Any) -> Split:
+        r"""Regret as what the meta owes to each expert, and what that expert owes to the comparators.
+
+        .. math:: \sum_t f_t(x_t) - f_t(u_t) = \sum_t \langle g_t, x_t - x_{t,k} \rangle
+            + \Big[ \sum_t f_t(x_t) - f_t(u_t) - \langle g_t, x_t - x_{t,k} \rangle \Big]
+
+        The meta's part is what the theorems on metas bound (:func:`swordplay.bounds.meta_var` and its like): the losses that
+        Hedge is given are linear. By convexity it is no smaller than what the decisions really lost to the expert.
+
+        Parameters
+        ----------
+        learner
+            The one that played, as it was after the last round: it has kept what it owes to its experts.
+        comparators
+            As in :meth:`regret`.
+        """
+        self._require_of_this_run(learner)
+        regret, meta = self.regret(comparators), np.asarray(learner.advantages)
+        return Split(regret, meta, regret - meta, np.asarray(learner.step_sizes))
+
+    def _require_of_this_run(self, learner: Any) -> None:
+        if learner.rounds != self.rounds:
+            raise ValueError(
+                f"learner has observed {learner.rounds} round(s), but the ledger tells of {self.rounds}: its certificate is "
+                "not of this run. Give the learner that played it, fresh at its start and untouched since."
+            )
+
     def _require_inside(self, comparators: Any) -> None:
         """Refuse comparators that the learner could not have played: they would look like a broken certificate."""
         if self.domain is None:
@@ -144,11 +203,7 @@ class Ledger:
         >>> bool((curve.regrets + curve.gaps <= curve.certificate).all())
         True
         """
-        if learner.rounds != self.rounds:
-            raise ValueError(
-                f"learner has observed {learner.rounds} round(s), but the ledger tells of {self.rounds}: its certificate is "
-                "not of this run. Give the learner that played it, fresh at its start and untouched since."
-            )
+        self._require_of_this_run(learner)
         if bound is not None and isinstance(learner, Watched):
             learner.assumptions.require("the bound")
         stream = self.stream

@@ -6,7 +6,19 @@ import math
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from swordplay.parts.learners import OEGD, OGD, Ader, Sword, SwordBest, SwordSmall, SwordVar
+from swordplay.parts.learners import (
+    CBCE,
+    OEGD,
+    OGD,
+    SACS,
+    SAOL,
+    Ader,
+    Sword,
+    SwordBest,
+    SwordPlusPlus,
+    SwordSmall,
+    SwordVar,
+)
 from swordplay.theory.game import play
 from swordplay.theory.regret import Ledger, bounds
 from swordplay.theory.reproduce.constants import Game
@@ -15,7 +27,9 @@ from swordplay.theory.reproduce.paper import MOST_REPEATS, TUNINGS, PaperSword, 
 
 Tuning = Literal["paper", "self-confident", "none", "baseline"]
 """The paper's fixed rates; the defaults, which tune themselves given T, G and L; nothing to tune; someone else's."""
-Contestant = PaperSword | Sword | Ader | OGD | OEGD
+Contestant = PaperSword | Sword | SwordPlusPlus | Ader | OGD | OEGD | SAOL | CBCE | SACS
+READABLE_ROUNDS, COVER_ROUNDS = 10_000, 1_000
+"""The largest T of learners that only the readable loop plays: some 0.1 ms a round, and 0.3 ms for a cover of experts."""
 Bound = Callable[[Game, int], float | None]
 """From a game and the number of experts to what the theorem promises; None where there is no theorem."""
 
@@ -31,6 +45,10 @@ class Entry(NamedTuple):
     bound: Bound
     runs: int = 1
     """How many runs that takes at the most."""
+    most: int | None = None
+    """The largest T that it plays, where the engine does not play it: more would take minutes."""
+    certified: bool = True
+    """Whether it has a certificate."""
 
 
 def _once(make: Callable[[Game], Contestant]) -> Callable[[Game, Meter], tuple[Contestant, Ledger]]:
@@ -92,6 +110,35 @@ def _best_bound(tuning: bounds.Tuning) -> Bound:
     )
 
 
+def _plus_plus_bound(game: Game, experts: int) -> float:
+    return bounds.sword_plus_plus(
+        diameter=game.diameter,
+        gradient_bound=game.gradient_bound,
+        smoothness=game.smoothness,
+        path_length=game.path_length,
+        variation=game.variation,
+        comparator_loss=game.comparator_loss,
+        experts=experts,
+    )
+
+
+def _cover_bound(name: str) -> Bound:
+    """On both halves of an instance, where its comparator stands still: what a cover owes on every interval."""
+    bound = {"SAOL": bounds.saol, "CBCE": bounds.cbce, "SACS": bounds.sacs}[name]
+
+    def both(game: Game, experts: int) -> float:
+        T, half = game.horizon, (game.horizon + 1) // 2
+        known = {"diameter": game.diameter, "gradient_bound": game.gradient_bound}
+        return bound(**known, first=1, last=half) + bound(**known, first=half + 1, last=T)
+
+    return both
+
+
+def _cover(kind: type[SAOL] | type[CBCE] | type[SACS]) -> Entry:
+    enter = _once(lambda game: kind(game.stream.domain, gradient_bound=game.gradient_bound))
+    return Entry(kind.__name__, "baseline", enter, _cover_bound(kind.__name__), most=COVER_ROUNDS, certified=False)
+
+
 def _ader_bound(game: Game, experts: int) -> float:
     return bounds.ader(
         diameter=game.diameter, gradient_bound=game.gradient_bound, path_length=game.path_length, horizon=game.horizon
@@ -140,6 +187,13 @@ ENTRIES: tuple[Entry, ...] = (
         "SwordSmall", "self-confident", _once(lambda game: SwordSmall(game.stream.domain, **game.told)), _small_bound("safe")
     ),
     Entry("SwordBest", "self-confident", _once(lambda game: SwordBest(game.stream.domain, **game.told)), _best_bound("safe")),
+    Entry(
+        "SwordPlusPlus",
+        "self-confident",
+        _once(lambda game: SwordPlusPlus(game.stream.domain, **game.told)),
+        _plus_plus_bound,
+        most=READABLE_ROUNDS,
+    ),
     Entry("Sword", "none", _once(lambda game: Sword(game.stream.domain)), lambda game, experts: None),
     Entry(
         "Ader",
@@ -147,6 +201,9 @@ ENTRIES: tuple[Entry, ...] = (
         _once(lambda game: Ader(game.stream.domain, horizon=game.horizon, gradient_bound=game.gradient_bound)),
         _ader_bound,
     ),
+    _cover(SAOL),
+    _cover(CBCE),
+    _cover(SACS),
     Entry("OEGD", "baseline", _once(lambda game: OEGD(game.stream.domain, extra_gradient_step(game))), _oegd_bound),
     Entry("OGD", "baseline", _once(lambda game: OGD(game.stream.domain, descent_step(game))), _ogd_bound),
 )

@@ -9,7 +9,7 @@ from swordplay.base import arguments
 from swordplay.parts.streams import PlantedStream, paper
 from swordplay.theory.reproduce import constants
 from swordplay.theory.reproduce.constants import Game
-from swordplay.theory.reproduce.entries import ENTRIES, Tuning
+from swordplay.theory.reproduce.entries import ENTRIES, Entry, Tuning
 from swordplay.theory.reproduce.meter import Meter, Progress
 
 DEFAULT_ROUNDS = 100_000
@@ -42,8 +42,8 @@ class Row(NamedTuple):
     """Dynamic regret against the instance's comparators, the minimisers of each round."""
     bound: float | None
     """What the learner's theorem promises for this game; None for Sword, whose promise is its certificate."""
-    certificate: float
-    """What the run itself certifies against all comparators of the instance's path length."""
+    certificate: float | None
+    """What the run itself certifies against all comparators of the instance's path length; None for the covers of experts."""
 
 
 def horizons(largest: int = DEFAULT_ROUNDS) -> list[int]:
@@ -75,13 +75,16 @@ def reproduce(rounds: Sequence[int] | None = None, *, progress: Progress | None 
     """
     wanted = horizons() if rounds is None else [arguments.whole("rounds", T, least=FEWEST_ROUNDS) for T in rounds]
     games = [(name, T, make(T)) for T in wanted for name, make in INSTANCES.items()]
-    meter = Meter(progress, planned=sum(len(stream) for *_, stream in games) * sum(entry.runs for entry in ENTRIES))
+    planned = sum(len(stream) * entry.runs for _, T, stream in games for entry in ENTRIES if _takes_part(entry, T))
+    meter = Meter(progress, planned=planned)
     return [row for name, T, stream in games for row in _rows(name, T, constants.game(stream), meter)]
 
 
 def _rows(instance: str, horizon: int, game: Game, meter: Meter) -> Iterator[Row]:
     """Every entry in one game."""
     for entry in ENTRIES:
+        if not _takes_part(entry, horizon):
+            continue
         meter.label = f"{entry.learner}, {instance}, T = {horizon:,}"
         learner, ledger = entry.enter(game, meter)
         experts = len(learner.step_sizes)
@@ -94,5 +97,9 @@ def _rows(instance: str, horizon: int, game: Game, meter: Meter) -> Iterator[Row
             experts=experts,
             regret=ledger.regret(game.stream.comparators),
             bound=entry.bound(game, experts),
-            certificate=learner.certificate(game.path_length),
+            certificate=learner.certificate(game.path_length) if entry.certified else None,
         )
+
+
+def _takes_part(entry: Entry, horizon: int) -> bool:
+    return entry.most is None or horizon <= entry.most
