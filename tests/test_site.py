@@ -40,6 +40,13 @@ def test_every_page_is_in_the_contents_once_and_nothing_else_is():
     assert all(listed(f"   {entry}\n")[1] for entry in entries)
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_lead_to_pages_of_the_site_or_to_files_that_can_be_handed_out(page):
+    targets = [page.parent / link for link in re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))]
+    assert [target for target in targets if not target.is_file()] == []
+    assert [target for target in targets if target.suffix == ".md" and DOCS not in target.resolve().parents] == []
+
+
 def test_every_public_name_has_one_place_in_the_reference():
     ours = {name: kind for name, kind in REFERENCE if re.fullmatch(r"swordplay\.\w+", name)}
     houses = {"swordplay.sklearn", "swordplay.river", "swordplay.intervals", "swordplay.spark"}
