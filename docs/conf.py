@@ -1,5 +1,9 @@
 """How Sphinx builds the site: ``make docs``, which reads docs/ and the docstrings and writes out/site."""
 
+import inspect
+
+from sphinx.util.inspect import stringify_signature
+
 import swordplay
 
 project = "swordplay"
@@ -30,6 +34,14 @@ def written_elsewhere(app, what, name, obj, skip, options):
     return True if module.partition(".")[0] != "swordplay" else None
 
 
+def as_called(app, what, name, obj, options, signature, returned):
+    """Arguments of a class with a lock (``base/guard.py``), whose ``__new__`` takes anything: those of its ``__init__``."""
+    if what == "class" and signature == "(*arguments, **options)":
+        return stringify_signature(inspect.signature(obj), show_annotation=False, show_return_annotation=False), returned
+    return None
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("autodoc-process-signature", as_called)
     app.connect("autodoc-skip-member", written_elsewhere)
