@@ -109,3 +109,11 @@ def test_electricity_with_river_says_so(tmp_path):
     assert all(sword[0] > other[0] for other in scores.values())  # more often right than the others,
     assert all(sword[1] < other[1] for other in scores.values())  # and better calibrated
     assert "the same to the last bit" in text
+
+
+def test_intervals_around_any_forecaster_says_so(tmp_path):
+    *stretches, worst = printed("intervals_around_any_forecaster", tmp_path).splitlines()
+    shares, widths = zip(*(numbers(line) for line in stretches), strict=True)
+    assert shares == pytest.approx([90.0] * 3, abs=2.0)  # however unsure the world is
+    assert widths[1] > 3.0 * max(widths[0], widths[2])
+    assert numbers(worst)[1] <= 0.04

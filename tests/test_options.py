@@ -31,6 +31,7 @@ def make(name: str, **options: Unpack[Options]) -> Options:
     name
         What it is called.
     **options
+        See :class:`Options`.
 
     Returns
     -------

@@ -63,7 +63,7 @@ def estimator_file(folder, kind, seed):
     estimator = kind()
     if issubclass(kind, sklearn.SwordClassifier | river.SwordClassifier):
         targets = np.array(["low", "middle", "high"])[np.digitize(targets, [-1.0, 1.0])]
-    if kind.__module__.endswith("river"):
+    if issubclass(kind, river.SwordClassifier | river.SwordRegressor):
         for values, target in zip(rows.tolist(), targets.tolist(), strict=True):
             estimator.learn_one(dict(zip("abc", values, strict=True)), target)
     else:

@@ -100,7 +100,7 @@ WORLDS = {
 
 def told(estimator: Any) -> dict[str, Any]:
     """What an estimator knows and would say next, to the last bit."""
-    known = {name: np.asarray(getattr(estimator, name)) for name in ("weights_", "step_sizes_", "certificate_")}
+    known = {name: np.asarray(getattr(estimator, name)) for name in ("weights_", "step_sizes_")}
     if "river" not in type(estimator).__module__:
         ask = getattr(estimator, "decision_function", estimator.predict)
         return known | {"coef_": estimator.coef_, "intercept_": np.asarray(estimator.intercept_), "next": ask(X[:20])}

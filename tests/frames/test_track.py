@@ -162,7 +162,8 @@ def test_it_shows_itself(prices, tmp_path):
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "price" in page
     assert found.story.rows == ROWS - 2
-    assert found.predictions.to_pandas().columns.tolist() == [*("row", "day", "prediction", "truth", "loss", "running_error")]
+    names = "row", "day", "prediction", "lower", "upper", "truth", "loss", "running_error"
+    assert tuple(found.predictions.to_pandas().columns) == names
     json.dumps(found.summary, allow_nan=False)
 
 

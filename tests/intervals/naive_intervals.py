@@ -36,7 +36,7 @@ class Follower:
     def learn(self, row, seen, unit):
         for k, (step, w) in enumerate(self.experts):
             off = seen - self.said[k]
-            self.losses[k] = (1 - 1 / 500) * self.losses[k] + min((off / unit) ** 2, 100.0)
+            self.losses[k] = (1 - 1 / 500) * self.losses[k] + min((off / unit) ** 2, 400.0)
             part = row[: len(w)]
             w += step * off * part / (part @ part)
 
@@ -57,7 +57,7 @@ class Level:
             return 1e12
         shares = np.exp(-0.1 / self.alpha * (np.array(self.debts) - min(self.debts)))
         quantile = float(shares @ self.radii / shares.sum())
-        wider = 0.03 * self.balance * (1 + 4 * (self.balance / 9.5) ** 2)
+        wider = 0.02 * self.balance * (1 + 4 * (self.balance / 9.5) ** 2)
         radius = quantile + max(quantile, usual_score) * wider
         if (rows + 1) * self.alpha < 1:
             radius = max(radius, largest_score)
@@ -93,7 +93,7 @@ def bounds(levels, predictions, targets, features=None):
         widest, here = -1.0, {}
         for level, part in parts.items():
             widest = max(widest, part.radius(rows, usual, score_unit, largest_score))
-            half = widest if widest == math.inf else min(widest * sigma, 2 * largest)
+            half = widest if widest == math.inf else min(widest * sigma, 1.5 * largest)
             inside = (prediction, prediction) if widest < 0 else (prediction + mu - half, prediction + mu + half)
             here[level] = min(inside[0], prediction), max(inside[1], prediction)
         said.append([here[level] for level in levels])
@@ -105,18 +105,18 @@ def bounds(levels, predictions, targets, features=None):
         middle = sorted(newest)[(len(newest) - 1) // 2]
         if rows < 5:
             usual, late = middle, [middle] * 3
-            last, largest = clip(residual, 10 * middle), 10 * middle
+            last, largest = clip(residual, 20 * middle), 20 * middle
             continue
         largest = max(abs(residual), (1 - 1 / 500) * largest)
-        seen = clip(residual, max(10 * usual, 2 * middle)) if usual > 1e-300 else residual
+        seen = clip(residual, max(20 * usual, 2 * middle)) if usual > 1e-300 else residual
         score = min(abs(seen - mu) / sigma, 1e12) if sigma > 0 else 0.0
         score_unit = score_unit or score
         if score_unit > 0:
-            score = min(score, 10 * score_unit)
+            score = min(score, 20 * score_unit)
             for part in parts.values():
                 part.learn(score, score_unit)
             if score > 0:
-                score_unit += max(1 / (rows + 1), 1 / 200) * (score - score_unit)
+                score_unit += max(1 / (rows + 1), 1 / 500) * (score - score_unit)
                 largest_score = max(largest_score, score)
         if usual > 1e-300:
             location.learn(row, seen, usual)
@@ -124,7 +124,7 @@ def bounds(levels, predictions, targets, features=None):
         last = seen
         if abs(seen) > 1e-300:
             if usual > 1e-300:
-                usual += max(1 / (rows + 1), 1 / 200) * (abs(seen) - usual)
+                usual += max(1 / (rows + 1), 1 / 500) * (abs(seen) - usual)
                 late = [v + pace * (abs(seen) - v) for v, pace in zip(late, PACES, strict=True)]
                 usual = min(usual, 20 * late[1])
             else:

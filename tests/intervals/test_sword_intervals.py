@@ -81,7 +81,7 @@ def test_intervals_of_several_levels_never_cross_and_come_in_the_order_of_the_le
 def test_the_first_five_rows_get_everything_and_the_sixth_does_not():
     bounds = SwordIntervals(0.9).interval_then_learn(np.zeros(7), np.arange(1.0, 8.0))
     assert np.isinf(bounds[:5]).all()
-    assert bounds[5].tolist() == [-60.0, 60.0]  # 2 times 10 times the middle one of five
+    assert bounds[5].tolist() == [-90.0, 90.0]  # 1.5 times 20 times the middle one of five
     assert 0.0 < bounds[6, 1] < np.inf
     assert bounds[6, 0] < 0.0
 

@@ -222,3 +222,17 @@ class TestSplit:
         ledger = sp.play(sp.Sword(stream.domain), stream)
         with pytest.raises(ValueError, match="not of this run"):
             ledger.split(sp.Sword(stream.domain), stream.comparators)
+
+
+def test_the_engine_knows_how_far_the_base_points_are_from_the_centre():
+    stream = world()
+    for make in (lambda: next(learners(stream)), lambda: sp.SwordAgeless(sp.Ball(2, 0.4, [0.2, -0.1]), smoothness=4.0)):
+        learner = make()
+        engine = sp.engine.twin(learner, "squared")
+        engine.play(stream.features, stream.targets)
+        np.testing.assert_allclose(engine.base_lengths(), np.linalg.norm(learner._base, axis=1), rtol=1e-9, atol=1e-12)
+        sums = certificate.CertificateState(**engine.certificate_sums())
+        around = Surroundings.of_ball(learner.domain.radius)
+        for path in (0.0, 2.0):
+            found = certificate.value(sums, around, path, steady=True, base=engine.base_lengths()[:, None])
+            assert found == pytest.approx(learner.certificate(path), rel=1e-9)

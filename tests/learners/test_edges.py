@@ -67,6 +67,17 @@ def test_gradients_whose_squares_vanish_are_refused_and_change_nothing(size):
     assert learner.decision[0] > 0
 
 
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_nor_does_the_engine_take_them_for_nothing(loss):
+    """Rows of 1e-170: the engine declines, the readable learner refuses in words; rows of zeros are played."""
+    stream = sp.LinearStream([[1e-170, 0.0]] * 3, [1.0] * 3, loss)
+    with pytest.raises(ValueError, match="their squares vanish"):
+        sp.play(sp.Sword(BALL), stream)
+    with pytest.raises(sp.engine.NotCompilable, match="so small that their squares vanish"):
+        sp.play(sp.Sword(BALL), stream, engine="compiled")
+    assert sp.play(sp.Sword(BALL), sp.LinearStream([[0.0, 0.0]] * 3, [1.0] * 3, loss), engine="compiled").rounds == 3
+
+
 def test_short_gradients_among_others_are_no_trouble():
     learner = sp.Sword(BALL)
     for features in ([1.0, 0.0], [1e-170, 0.0], [0.0, 0.0]):

@@ -135,6 +135,18 @@ def test_one_projection_on_the_domain_a_round():
     assert calls == [(3,)] * 6
 
 
+def test_one_projection_certifies_windows_too():
+    learner = taught(sp.OneProjection(sp.Simplex(3), lambda ball: sp.Ader(ball, **GIVEN)))
+    moment, total, losses = learner.moment, 0.0, [sp.SquaredLoss([1.0, -1.0, 0.5], y) for y in (0.9, -0.9, 0.9)]
+    for loss in losses:
+        total += float(loss.value(learner.decision))
+        learner.observe(loss)
+    u = np.array([1.0, 0.0, 0.0])
+    regret = total - sum(float(loss.value(u)) for loss in losses)
+    assert regret <= learner.certificate(0.0, since=moment)
+    assert learner.certificate(0.0, since=moment) != learner.certificate(0.0)
+
+
 def test_no_certificate_is_said_in_words():
     for learner in (sp.CBCE(BALL, gradient_bound=3.0), sp.OMGD(BALL, strong_convexity=1.0, smoothness=1.0), sp.Aligator(BALL)):
         with pytest.raises(

@@ -68,6 +68,20 @@ def test_weights_are_those_of_plain_loops(name, optimistic):
         np.testing.assert_allclose(run(METAS[name](RANGE), prior, losses, guesses), plain, rtol=0, atol=TWIN)
 
 
+@every_meta
+def test_weights_are_those_of_plain_loops_when_rates_have_shrunk(name):
+    """Losses as far apart as they may be, long enough for the rates of Adapt-ML-Prod to leave their cap of 1/2."""
+    losses = random_losses(np.random.default_rng(5), 60, 3, RANGE)
+    nothing = np.zeros_like(losses)
+    prior = [0.5, 0.3, 0.2]
+    state = AdaptMLProd(range=RANGE).start(np.array(prior))
+    for loss in losses:
+        state = AdaptMLProd(range=RANGE).learn(state, loss, 0.0)
+    assert state.rates.min() < 0.45
+    plain = TWINS[name](prior, losses.tolist(), nothing.tolist())
+    np.testing.assert_allclose(run(METAS[name](RANGE), prior, losses, nothing), plain, rtol=0, atol=TWIN)
+
+
 # ---------------------------------------------------------------------- bounds
 
 

@@ -9,7 +9,7 @@ from swordplay.application.tracking.tally import BINS, LAST_ROWS, Learned, Tally
 def rows(count, labels, seed=0):
     rng = np.random.default_rng(seed)
     said, truth = (rng.integers(0, 3, size=count).astype(float) if labels else rng.normal(size=count) for _ in range(2))
-    return Learned(np.arange(1, count + 1), said, truth, rng.uniform(1 / 3, 1.0, size=count), np.full(count, np.nan))
+    return Learned(np.arange(1, count + 1), said, truth, rng.uniform(1 / 3, 1.0, size=count), *np.full((3, count), np.nan))
 
 
 def tallied(all_rows, labels, cuts):
@@ -39,7 +39,7 @@ def test_how_sure_and_how_often_right():
 
 
 def test_being_certain_counts_in_the_last_bin():
-    certain = Learned(np.array([1]), np.zeros(1), np.zeros(1), np.ones(1), np.zeros(1))
+    certain = Learned(np.array([1]), np.zeros(1), np.zeros(1), np.ones(1), *np.zeros((3, 1)))
     assert tallied(certain, True, []).sureness.right.tolist() == [0.0] * (BINS - 1) + [1.0]
 
 

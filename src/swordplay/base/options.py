@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, ForwardRef, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 D = TypeVar("D", bound=Mapping[str, Any])
 
-PLACEHOLDER = "    **options"
-"""The line of a docstring in whose place the descriptions of the options are put."""
+PLACEHOLDER = re.compile(r"^    \*\*options\n(?:        .+\n)*", re.MULTILINE)
+"""What stands in a docstring for the options, and where to read about them in the source; they are put in its place."""
 
 
 def completed(function: str, given: Mapping[str, Any], usual: D) -> D:
@@ -62,8 +63,8 @@ def spelled_out(declared: type, usual: Mapping[str, Any]) -> Callable[[F], F]:
         ]
         function.__signature__ = own.replace(parameters=[*named, *more])  # type: ignore[attr-defined]  # because of mypy
         about = inspect.cleandoc(declared.__doc__ or "").partition("\n\n")[2]
-        lines = "\n".join(f"    {line}" if line else "" for line in about.splitlines())
-        function.__doc__ = (function.__doc__ or "").replace(PLACEHOLDER, lines)
+        lines = "".join(f"    {line}\n" if line else "\n" for line in about.splitlines())
+        function.__doc__ = PLACEHOLDER.sub(lambda _: lines, function.__doc__ or "")
         return function
 
     return shown

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from swordplay.base.types import State, Vector
 from swordplay.engine import readable, saved
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE
@@ -58,6 +60,10 @@ class Facts:
     def certificate_sums(self) -> dict[str, Vector]:
         """What the certificate is computed from, by the names of the readable state, in the readable learner's order."""
         return {name: self.memory.of_experts(place) for name, place in readable.CERTIFICATE.items()}
+
+    def base_lengths(self) -> Vector:
+        """How far the base point of each expert is from the centre of the ball, in the readable learner's order."""
+        return np.sqrt(self.memory.of_experts(EXPERT.norm))
 
     def state(self) -> State:
         """The readable learner's state."""

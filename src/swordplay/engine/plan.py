@@ -158,25 +158,9 @@ def learn_rows(
             for t in range(count):
                 goals[h, t] = 1.0 if (targets[t] == told[h, 0]) != (told[h, 1] == 1.0) else 0.0
     prepare(
-        raw,
-        goals[0] if logistic else targets,
-        weights,
-        setting,
-        centers,
-        spreads,
-        counts,
-        first,
-        target_centers,
-        target_spreads,
-        target_counts,
-        target_first,
-        recent,
-        scaled,
-        norms,
-        where,
-        schedule,
-        goals[0],
-    )
+        raw, goals[0] if logistic else targets, weights, setting, centers, spreads, counts, first, target_centers,
+        target_spreads, target_counts, target_first, recent, scaled, norms, where, schedule, goals[0],
+    )  # fmt: skip
     played = count
     for h in range(heads):
         outputs = (predictions[h], losses, none, none)

@@ -38,26 +38,26 @@ class Bands:
 
     def learn(self, predictions: Vector, targets: Vector, rows: Any) -> None:
         """Rows that were predicted, each before it was learned."""
-        predictions = _tame(predictions)
+        predictions = tame(predictions)
         for band in self.by_level.values():
-            band.interval_then_learn(predictions, targets, _columns(band, rows))
+            band.interval_then_learn(predictions, targets, columns_for(band, rows))
         self._remember(predictions, targets)
 
     def interval_then_learn(self, level: Any, predictions: Vector, targets: Vector, rows: Any) -> Array:
         """The same, and the intervals that a level would have given, shape ``(T, 2)``."""
-        predictions = _tame(predictions)
+        predictions = tame(predictions)
         asked = self._band(level, rows)
-        bounds = asked.interval_then_learn(predictions, targets, _columns(asked, rows))
+        bounds = asked.interval_then_learn(predictions, targets, columns_for(asked, rows))
         for band in self.by_level.values():
             if band is not asked:
-                band.interval_then_learn(predictions, targets, _columns(band, rows))
+                band.interval_then_learn(predictions, targets, columns_for(band, rows))
         self._remember(predictions, targets)
         return bounds
 
     def intervals(self, level: Any, predictions: Vector, rows: Any) -> Array:
         """Intervals of rows to come, each as if it were the next one, shape ``(T, 2)``."""
         band = self._band(level, rows)
-        return band.intervals(_tame(predictions), _columns(band, rows) if band.rows else None)
+        return band.intervals(tame(predictions), columns_for(band, rows) if band.rows else None)
 
     def of_block(self, level: Any, predictions: Vector) -> Array:
         """Intervals of a block of rows to come: by the quantile of the last residuals, as far from the first row as the last.
@@ -117,7 +117,7 @@ class Bands:
         self.pairs = np.concatenate([self.pairs, new])[-MOST_PAIRS:]
 
 
-def _tame(predictions: Vector) -> Vector:
+def tame(predictions: Vector) -> Vector:
     """Predictions as intervals take them; of targets near the largest that are allowed, they may lie beyond."""
     return np.clip(predictions, -LARGEST, LARGEST)
 
@@ -126,13 +126,15 @@ def _useful(rows: Any) -> bool:
     return isinstance(rows, np.ndarray) and rows.shape[1] <= MOST_COLUMNS
 
 
-def _columns(band: SwordIntervals, rows: Any) -> Matrix | None:
+def columns_for(band: SwordIntervals, rows: Any) -> Matrix | None:
     """The columns of rows that intervals look at; those that a table gained since are new to them, too."""
     known = band.columns
     if known is None:
         return rows if _useful(rows) else None
     if known == 0:
         return None
+    if not isinstance(rows, np.ndarray):  # sparse rows among dense ones
+        rows = rows.toarray()
     dense = np.asarray(rows, dtype=np.float64)
     if MOST_COLUMNS >= dense.shape[1] > known:
         band.widen(dense.shape[1])

@@ -187,7 +187,7 @@ class OneModelPerClass:
     def _put(self, scores: list[Matrix]) -> Matrix:
         """Scores of all heads of each team, as those of the classes."""
         together = scores[0] if len(scores) == 1 else np.hstack(scores)
-        answer = together if self._order is None else np.take(together, self._order, axis=1)
+        answer = together if self._order is None else together.take(self._order, axis=1)
         if self.turned:
             answer[:, 0] *= -1.0
         return answer

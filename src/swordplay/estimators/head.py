@@ -83,4 +83,5 @@ class Head(NamedTuple):
     def certificate(self, path_length: float = 0.0) -> float:
         """Bound on the regret so far, in losses of smoothness 1, against any coefficients that travel this far."""
         sums, around = CertificateState(**self.engine.certificate_sums()), Surroundings.of_ball(self.engine.diameter / 2)
-        return certificate.value(sums, around, path_length, steady=True)
+        # On a ball only the lengths of the base points count: as well they might lie on a line.
+        return certificate.value(sums, around, path_length, steady=True, base=self.engine.base_lengths()[:, None])

@@ -62,7 +62,6 @@ class NamedRows:
         if len(self.places) > len(self._room):
             self._room = np.full(2 * len(self.places), np.nan)
         self._row: Vector = self._room[: len(self.places)]
-        self._row.fill(np.nan)
         self._names: list[Hashable] | None = None
         self._order: Any = None
 

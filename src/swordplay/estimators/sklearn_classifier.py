@@ -13,17 +13,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from swordplay.base import arguments, state
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import label_arrays, raw_units
+from swordplay.estimators.bands import Bands
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
 from swordplay.estimators.block_solvers import LogOdds
 from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play
+from swordplay.estimators.coat import in_chunks, loss_weights, play
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import MEMORY, LinearModel, settings
+from swordplay.estimators.sets import WithSets
 
 
-class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  # scikit-learn has no types
+class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[misc]  # scikit-learn has no types
     """Logistic regression that tracks a drifting target, with nothing to set.
 
     Two classes share one model; more have one each, and their probabilities are divided by their sum. Classes may join late:
@@ -145,7 +147,7 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, open_: bool = False) -> Matrix:
         rows, labels, weights = self._prepared(X, y, sample_weight, classes, open_=open_)
-        return np.asarray(play(self.model_, rows, labels, weights))
+        return self._followed(np.asarray(play(self.model_, rows, labels, weights)), labels, weights)
 
     def _prepared(
         self, X: Any, y: Any, sample_weight: Any, classes: Any, *, fresh: bool = False, open_: bool = False
@@ -167,6 +169,7 @@ class SwordClassifier(Explained, ClassifierMixin, Coat):  # type: ignore[misc]  
             labels = label_arrays.places(wanted, y)
             if fresh:
                 self.model_ = self._make_for(len(wanted))
+                self._own_bands = Bands()
             self._classes = wanted
             self._block = None
         self.model_.grow(len(wanted))

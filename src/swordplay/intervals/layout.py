@@ -40,13 +40,13 @@ FEW = 5
 """Residuals that have to be known before anything is said: of five, two may be outliers."""
 PACES = (0.5, 0.1, 0.02)
 """How fast the usual sizes of late follow."""
-PACE = 1.0 / 200.0
+PACE = 1.0 / 500.0
 """How fast the usual size of a residual and the usual score follow."""
-OUTLIER = 10.0
+OUTLIER = 20.0
 """Residuals beyond so many usual ones, and scores likewise, are clipped before anything is learned from them."""
 LATELY = 2.0
 """But not residuals below so many middle ones of the last few: a forecaster that jumps is followed at once."""
-REACH = 2.0
+REACH = 1.5
 """No interval but everything reaches farther than so many largest residuals of late."""
 FALL = 20.0
 """The usual size is at most so many usual sizes of some ten rows: where residuals become small for good, it follows."""
@@ -64,7 +64,7 @@ FIRST_RADIUS_STEP = 1.0 / 32.0
 """The largest step of a level's experts in usual scores, times the share of misses that it allows; the others are halves."""
 LIMIT = 9.5
 """Balance at which an interval becomes everything, or a point: no window of rows has 2 LIMIT + 1 = 20 misses too many."""
-GAIN = 0.03
+GAIN = 0.02
 """How much a miss too many widens the next interval, relatively."""
 BEND = 4.0
 """How much more so near the limit: the answer to a balance c is GAIN c (1 + BEND (c / LIMIT)^2)."""

@@ -63,14 +63,18 @@ class SwordIntervals(Guarded):
 
     def __init__(self, level: float | Sequence[float] = 0.9) -> None:
         self.level = level_or_levels(level)
-        several = self.level if isinstance(self.level, tuple) else (self.level,)
-        self._alphas, self._places = narrow_to_wide(several)
+        self._alphas, self._places = narrow_to_wide(self.levels)
         self._memory: Memory | None = None
         self._scratch: tuple[Vector, Array] | None = None
         self._given = Given()
 
     def __repr__(self) -> str:
         return f"SwordIntervals(level={self.level})"
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The level, or all of them."""
+        return self.level if isinstance(self.level, tuple) else (self.level,)
 
     @property
     def rows(self) -> int:

@@ -90,25 +90,9 @@ def play_keys(
         record = records[who[k]]
         unpack(record, me, scaler, place, recent)
         prepare(
-            raw[a:b],
-            targets[a:b],
-            weights,
-            setting,
-            scaler[0],
-            scaler[1],
-            scaler[2],
-            first[slots[k]],
-            place[0:1],
-            place[1:3],
-            place[3:4],
-            first_targets[slots[k]],
-            recent,
-            scaled[a:b],
-            norms[a:b],
-            where[a:b],
-            schedule[a:b],
-            goals[a:b],
-        )
+            raw[a:b], targets[a:b], weights, setting, scaler[0], scaler[1], scaler[2], first[slots[k]], place[0:1], place[1:3],
+            place[3:4], first_targets[slots[k]], recent, scaled[a:b], norms[a:b], where[a:b], schedule[a:b], goals[a:b],
+        )  # fmt: skip
         outputs = (predictions[a:b], losses[a:b], none, none)
         if play_dense(coords, numbers, vectors, live, config, scaled[a:b], goals[a:b], schedule[a:b], *outputs) < b - a:
             return k

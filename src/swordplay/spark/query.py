@@ -90,6 +90,7 @@ def track_stream(
         micro-batch rows may come in any order; a row whose key has learned a later one (or one of the same order) is late,
         and refused.
     **options
+        See :class:`StreamOptions`.
 
     Returns
     -------
@@ -127,6 +128,7 @@ def track_table(df: Any, *, key: str, features: Sequence[str], target: str, orde
     key, features, target, order
         As in :func:`track_stream`.
     **options
+        See :class:`TableOptions`.
 
     Returns
     -------

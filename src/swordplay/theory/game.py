@@ -16,6 +16,8 @@ from swordplay.theory.regret.ledger import Ledger
 
 Kept = Literal["losses", "decisions", "weights"]
 KEEPABLE = ("losses", "decisions", "weights")
+SMALLEST_SMOOTHNESS = 1e-290
+"""Of rows whose squared norms are still numbers: doubles end at 1e-308."""
 KEPT_NUMBERS = 1 << 24
 """Decisions are kept without being asked for up to so many numbers (128 MB)."""
 
@@ -133,6 +135,10 @@ def _compiled(
     part = stream if limit is None or limit >= len(stream) else stream[:limit]
     if "weights" in keep:
         _weights(learner)  # says so in words where a learner has none
+    squares = part.squared_norms()
+    smoothness = part.family.curvature * float(squares.max(initial=0.0))
+    if smoothness < SMALLEST_SMOOTHNESS and (part.features != 0).sum():
+        raise NotCompilable("the features are so small that their squares vanish, and the engine would take them for nothing.")
     compiled = twin(learner, stream.loss, threshold=stream.threshold)
     played = compiled.play(
         part.features,
@@ -143,7 +149,7 @@ def _compiled(
         progress=progress,
     )
     if isinstance(learner, Watching) and len(part):
-        learner.watch(len(part), part.steepest(played.losses), part.smoothness, float(played.losses.min()))
+        learner.watch(len(part), part.steepest(played.losses, squares), smoothness, float(played.losses.min()))
     return Ledger(
         rounds=len(part),
         total_loss=float(played.losses.sum()),

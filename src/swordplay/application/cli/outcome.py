@@ -12,11 +12,12 @@ from rich.text import Text
 
 from swordplay.application.cli import keys
 from swordplay.application.cli.words import LONGEST_NAME, counted, printable
-from swordplay.application.report.words import near, step
+from swordplay.application.report.words import near, number, step
 from swordplay.application.tracking import Outcome, Story, figures
 from swordplay.application.tracking.contestants import LEARNER
 from swordplay.application.tracking.figures import AnyStory, verdict_of
 from swordplay.application.tracking.keyed_story import KeyedStory
+from swordplay.application.tracking.story import Intervals
 from swordplay.application.tracking.verdict import figure
 from swordplay.estimators.summary import looks_back
 
@@ -31,19 +32,19 @@ MEANINGS = {
 def show(outcome: Outcome, story: AnyStory, files: Mapping[str, str], out: Console) -> None:
     """Print the errors beside those of the baselines, with keys the best and the worst of them, and where everything is."""
     out.print(Text(f"{printable(story.source)}: {printable(story.target, LONGEST_NAME)}, {story.task}", style="bold"))
-    keyed = isinstance(story, KeyedStory)
+    many = story if isinstance(story, KeyedStory) else None
     if story.rows:
         out.print()
         out.print(_table(story))
         out.print()
         if said := verdict_of(outcome, story):
             out.print(Text(said))
-            if keyed:
+            if many:
                 out.print()
-        if isinstance(story, KeyedStory) and story.named:
-            out.print(keys.table(story))
+        if many and many.named:
+            out.print(keys.table(many))
             out.print()
-    for line in [*(keys.lines(story) if isinstance(story, KeyedStory) else []), *_lines(outcome, story)]:
+    for line in [*(keys.lines(many) if many else []), *_lines(outcome, story)]:
         out.print(Text(line))
     for what, path in files.items():
         out.print(Text(f"{what.capitalize():12}  {printable(path)}"), soft_wrap=True)
@@ -84,10 +85,18 @@ def _lines(outcome: Outcome, story: AnyStory) -> list[str]:
         lines.append(f"{counted(story.refused, 'row')} refused.")
     if isinstance(story, KeyedStory):
         return [*lines, *story.remarks]
+    if story.intervals is not None:
+        lines.append(_interval_words(story.intervals))
     if story.rows:
         size = tracker.effective_step_size
         lines.append(f"At the end {looks_back(size, tracker.encoder.width)} (effective step size {near(size)}).")
     return [*lines, *(remark.text for remark in tracker.remarks())]
+
+
+def _interval_words(found: Intervals) -> str:
+    """Coverage beside its level, and the mean width."""
+    wide = "" if found.mean_width is None else f", {number(found.mean_width)} wide on average"
+    return f"Intervals held {100.0 * found.coverage:.1f} % of the truths, {100.0 * found.level:g} % asked for{wide}."
 
 
 def as_json(outcome: Outcome, story: AnyStory, files: Mapping[str, str]) -> str:

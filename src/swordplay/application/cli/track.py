@@ -26,7 +26,8 @@ progress to standard error.
 
 The predictions have the columns row, prediction, truth, loss (squared error; for classes the log loss) and
 running_error (RMSE; for classes the share of mistakes), for classes the probability of the prediction, and the
-columns of --id, or else the date of the row.
+columns of --id, or else the date of the row. A number has an interval, too: lower and upper, which hold the truth in
+90 % of the rows, on every stretch of them (--level chooses, --no-interval leaves them out).
 
 On a pipe bad rows are left out and listed, as if --on-bad skip had been said; in a file the first one ends the run.
 Whatever ends a run, what is done up to there is kept.
@@ -71,6 +72,8 @@ class Asked(NamedTuple):
     missing: tuple[str, ...]
     header: bool | None
     loss: Any
+    level: float | None
+    no_interval: bool
     on_bad: str | None
     format_: str | None
     encoding: str
@@ -117,6 +120,14 @@ class Asked(NamedTuple):
     "--loss", type=click.Choice(["squared", "huber"]), default="squared", help="huber where the target has heavy tails."
 )
 @click.option(
+    "--level",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Of the truths that the intervals of a number are to hold; lower and upper stand beside each prediction.  "
+    "[default: 0.9]",
+)
+@click.option("--no-interval", is_flag=True, help="No intervals.")
+@click.option(
     "--on-bad",
     type=click.Choice(["stop", "skip"]),
     help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).  "
@@ -151,10 +162,20 @@ def _require_sense(asked: Asked) -> None:
         raise click.UsageError("--rows is for a first look and does not go together with --state. Leave out one of them.")
     if asked.as_json and asked.output == "-":
         raise click.UsageError("--json and -o - would both go to standard output. Give a file to one of them.")
+    if asked.level is not None and (asked.no_interval or asked.key):
+        other = "--no-interval" if asked.no_interval else "--key, whose predictions have no intervals yet"
+        raise click.UsageError(f"--level does not go together with {other}. Leave out one of them.")
     if asked.output == "-" and sys.stdout is None:
         raise click.UsageError("-o - goes to standard output, which is closed. Open it, or give a file.")
     if asked.output == "-" and asked.output_format == "parquet":
         raise click.UsageError("Parquet cannot be written to standard output. Give a file, or another --output-format.")
+
+
+def _level(asked: Asked) -> float | None:
+    """Of the intervals; None for no intervals. With keys there are none: each would have to learn its own."""
+    if asked.no_interval or (asked.key and asked.level is None):
+        return None
+    return 0.9 if asked.level is None else asked.level
 
 
 def _job(asked: Asked) -> tuple[Job, str]:
@@ -180,6 +201,7 @@ def _job(asked: Asked) -> tuple[Job, str]:
             missing=asked.missing,
             header=asked.header,
             id=asked.ids,
+            level=_level(asked),
         ),
         output=asked.output,
         refused=refused,

@@ -22,6 +22,7 @@ from swordplay.base import arguments
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.options import completed, spelled_out
 from swordplay.data.tables import Frame, TableError, frame
+from swordplay.intervals import SwordIntervals
 
 Path_ = str | os.PathLike[str]
 NAME = "the table"
@@ -41,6 +42,9 @@ class TrackOptions(TypedDict, total=False):
         Columns to use (all unless given), and columns not to use.
     loss
         Of a regression: ``"squared"``, or ``"huber"`` where the target has heavy tails.
+    level
+        What share of the truths the intervals of a regression are to hold: 0.9 unless given, None for no intervals. The
+        predictions then have ``lower`` and ``upper``. With keys there are none yet.
     key
         One or more columns whose values name series: each has a model of its own.
     sort, reverse
@@ -72,6 +76,7 @@ class TrackOptions(TypedDict, total=False):
     features: Sequence[str] | None
     drop: Sequence[str]
     loss: Literal["squared", "huber"]
+    level: float | None
     key: str | Sequence[str]
     sort: str | None
     reverse: bool
@@ -94,6 +99,7 @@ USUAL: TrackOptions = {
     "features": None,
     "drop": (),
     "loss": "squared",
+    "level": 0.9,
     "key": (),
     "sort": None,
     "reverse": False,
@@ -127,6 +133,7 @@ def track(table: Any, target: str, report: Path_ | None = None, **options: Unpac
     report
         Where to tell the story of the run as one HTML page; one that is there is replaced.
     **options
+        See :class:`TrackOptions`.
 
     Returns
     -------
@@ -172,7 +179,19 @@ def _settings(target: str, asked: TrackOptions) -> Settings:
         _names("missing", asked["missing"]),
         asked["header"],
         None if names is None else _names("id", [names] if isinstance(names, str) else names),
+        _level(asked["level"], keyed=bool(key)),
     )
+
+
+def _level(level: Any, *, keyed: bool) -> float | None:
+    """A share between 0 and 1, or None."""
+    if level is None or keyed:
+        return None
+    try:
+        (clean,) = SwordIntervals((level,)).levels
+    except (TypeError, ValueError) as error:
+        raise TrackingError(str(error)) from error
+    return clean
 
 
 def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:

@@ -65,17 +65,24 @@ def last_rows(story: Story) -> Chart:
     dated = bool(story.clock) and bool(np.isfinite(last.times).all() and (np.diff(last.times) > 0.0).all())
     points = last.times if dated else last.numbers.astype(np.float64)
     lines = [Line("actual", last.targets, "ink", 1.5), Line("predicted", last.predictions, "sword", 1.8)]
-    low, high = _between([last.targets, last.predictions])
+    banded = story.intervals is not None and bool(np.isfinite(last.lower).any())
+    ends = [Line("lower", last.lower, "sword"), Line("upper", last.upper, "sword")] if banded else []
+    low, high = _between([last.targets, last.predictions, *(line.values for line in ends)])
+    inside = ""
+    if banded and story.intervals is not None:
+        inside = f" The band is the interval that was to hold {words.percent(story.intervals.level)} of the actual values."
     x = Axis(float(points[0]), max(float(points[-1]), float(points[0]) + 1.0), title=story.clock if dated else "row")
     return chart(
         "The end of the run, row by row",
-        f"The last {words.plural(len(points), 'row')} as they were; each was predicted before it was seen.",
+        f"The last {words.plural(len(points), 'row')} as they were; each was predicted before it was seen.{inside}",
         points,
         lines,
         x._replace(scale="utc" if dated else "linear"),
         Axis(low, high),
         head="row",
         rows=last.numbers.astype(np.float64),
+        under=[band("y2", "y3", "sword")] if banded else [],
+        extra=ends,
     )
 
 

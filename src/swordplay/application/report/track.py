@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swordplay import __version__
-from swordplay.application.report import first_screen, over_time, result_charts, track_charts, words
+from swordplay.application.report import first_screen, interval_charts, over_time, result_charts, track_charts, words
 from swordplay.application.report.document import write
 from swordplay.application.report.page import Answer, Page, Score, Scores, Section, Table, Text, Verbatim
 from swordplay.application.tracking.changes import changes
@@ -71,7 +71,14 @@ def track_sections(story: Story, *, command: str = "", date: str = "") -> tuple[
         nothing = Section("In short", (Text("No row was learned, so there is nothing to tell.", lead=True),))
         return (nothing, _columns(story), _making(story, command, date))
     found = changes(story)
-    results = [_short(story, found), _answers(story), *_drivers(story, found), _changes(story, found), _errors(story)]
+    results = [
+        _short(story, found),
+        _answers(story),
+        *_intervals(story),
+        *_drivers(story, found),
+        _changes(story, found),
+        _errors(story),
+    ]
     worked = [_course(story, found), _curious(), _pace(story), _trust(story)]
     return (*results, *worked, _columns(story), _making(story, command, date))
 
@@ -101,6 +108,15 @@ def _answers(story: Story) -> Section:
     if story.task == "regression":
         return Section("Actual and predicted", (result_charts.actual_and_predicted(story), result_charts.last_rows(story)))
     return Section("Actual and predicted", (result_charts.class_shares(story),))
+
+
+def _intervals(story: Story) -> tuple[Section, ...]:
+    """How unsure it was; nothing where no intervals were asked for."""
+    if story.intervals is None:
+        return ()
+    said = Text(interval_charts.in_words(story, story.intervals))
+    charts = (interval_charts.coverage(story, story.intervals), interval_charts.width(story))
+    return (Section("How sure it was", (said, *charts)),)
 
 
 def _drivers(story: Story, found: tuple[Change, ...]) -> tuple[Section, ...]:

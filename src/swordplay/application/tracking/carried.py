@@ -15,7 +15,7 @@ from swordplay.data.tables.encoding import DAYS
 from swordplay.data.tables.errors import nearest
 from swordplay.data.tables.layout import TYPES
 
-RESERVED = ("row", "prediction", "probability", "truth", "loss", "running_error")
+RESERVED = ("row", "prediction", "lower", "upper", "probability", "truth", "loss", "running_error")
 """Names that the predictions need themselves."""
 
 

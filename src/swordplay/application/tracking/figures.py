@@ -83,7 +83,8 @@ def _of_series(outcome: Outcome, story: Story) -> dict[str, Any]:
 def _more(story: Story) -> dict[str, Any]:
     """The figures that are not the measure."""
     if story.task == "regression":
-        return {"mean_absolute_errors": dict(story.more)}
+        told = {} if story.intervals is None else {"intervals": story.intervals._asdict()}
+        return {"mean_absolute_errors": dict(story.more), **told}
     return {name.lower().replace(" ", "_"): value for name, value in story.more.items()}
 
 

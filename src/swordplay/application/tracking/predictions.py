@@ -43,12 +43,14 @@ class Page:
         count = len(targets)
         self.predictions, self.probabilities = np.zeros(count), np.zeros(count)
         self.losses, self.errors = np.zeros(count), np.zeros(count)
+        self.bounds = np.full((count, 2), np.nan)
         self.known, self.scored = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
 
     def learned(self, rows: NDArray[np.intp]) -> Learned:
         """What a tally wants to know of some rows."""
         said, truth, chance = self.predictions[rows], self.targets[rows], self.probabilities[rows]
-        return Learned(self.numbers[rows], said, truth, chance, self.times[rows])
+        lower, upper = np.where(np.isfinite(self.bounds[rows]), self.bounds[rows], np.nan).T
+        return Learned(self.numbers[rows], said, truth, chance, self.times[rows], lower, upper)
 
     def score(self, first: int, played: Played) -> NDArray[np.intp]:
         """Predictions and what they cost; returns the rows that were learned."""
@@ -85,6 +87,7 @@ class Predictions:
     ``row``               number of the row in the input; the first row of data is 1
     carried columns       of the input, as they were read: ids, or the date of the row
     ``prediction``        made before the row was learned; missing for the very first row, before which nothing is known
+    ``lower``, ``upper``  ends of its interval, missing where it has none; only where intervals are asked for
     ``probability``       of the predicted class, by the learner; only where classes are predicted
     ``truth``             the target; missing where it was missing
     ``loss``              squared error; for classes the log loss, minus the logarithm of the probability of the truth
@@ -99,14 +102,17 @@ class Predictions:
         Whether classes are predicted.
     carried
         Columns of the input that stand beside each prediction: a list of pyarrow fields.
+    interval
+        Whether predictions have intervals.
     """
 
-    def __init__(self, kind: str, of_classes: bool, carried: Sequence[Any] = ()) -> None:
-        self.of_classes, self.carried = of_classes, tuple(carried)
+    def __init__(self, kind: str, of_classes: bool, carried: Sequence[Any] = (), *, interval: bool = False) -> None:
+        self.of_classes, self.carried, self.interval = of_classes, tuple(carried), interval
         self.target = {"double": pa.float64(), "bool": pa.bool_(), "string": pa.string()}[kind if of_classes else "double"]
         chance = [("probability", pa.float64())] if of_classes else []
         numbers = [("loss", pa.float64()), ("running_error", pa.float64())]
-        answers = [("prediction", self.target), *chance, ("truth", self.target), *numbers]
+        ends = [("lower", pa.float64()), ("upper", pa.float64())] if interval else []
+        answers = [("prediction", self.target), *ends, *chance, ("truth", self.target), *numbers]
         self.schema = pa.schema([pa.field("row", pa.int64()), *self.carried, *(pa.field(*one) for one in answers)])
         self.total, self.scored = 0.0, 0
         """Sum of the errors, and number of rows that were predicted and learned."""
@@ -122,6 +128,7 @@ class Predictions:
             pa.array(page.numbers),
             *(page.batch.column(field.name).cast(field.type) for field in self.carried),
             contestants.arrow(page.predictions, page.known).cast(self.target),
+            *([_numbers(end, page.known & np.isfinite(end)) for end in page.bounds.T] if self.interval else []),
             *([_numbers(page.probabilities, page.known)] if self.of_classes else []),
             contestants.arrow(page.targets, ~np.isnan(page.targets)).cast(self.target),
             _numbers(page.losses, page.scored),

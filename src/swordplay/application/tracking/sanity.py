@@ -98,6 +98,7 @@ def require_settings(settings: Settings) -> None:
         and settings.loss in LOSSES
         and settings.task in (None, *TASKS)
         and settings.header in (None, True, False)
+        and (settings.level is None or (type(settings.level) is float and 0.0 < settings.level < 1.0))
     )
     if not right:
         raise refuse(f"the settings are {shown(tuple(settings))}")

@@ -34,6 +34,8 @@ class Settings(NamedTuple):
     """Whether CSV begins with names; recognised unless given."""
     id: tuple[str, ...] | None = None
     """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
+    level: float | None = None
+    """Of a regression over one series: what share of the truths its intervals are to hold; None for no intervals."""
 
     @property
     def read(self) -> tuple[str, ...] | None:

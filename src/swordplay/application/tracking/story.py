@@ -94,6 +94,19 @@ class Driver(NamedTuple):
     """Whether it is the size of a wave (over the day, the week, the year), which has no sign."""
 
 
+class Intervals(NamedTuple):
+    """How intervals did over all rows that were predicted and then learned."""
+
+    level: float
+    """What share of the truths they were to hold,"""
+    coverage: float
+    """and what share they held."""
+    mean_width: float | None
+    """Of those that have ends; None if none has."""
+    unbounded: int
+    """How many have none: the first five, and those after far too many misses."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunStory:
     """What every run of ``swordplay track`` has to tell, of one series or of many; abstract."""
@@ -131,6 +144,8 @@ class Story(RunStory):
 
     more: Mapping[str, float]
     """Regression: mean absolute errors of the learner and of two baselines. Classes: ``"log loss"`` and ``"Brier score"``."""
+    intervals: Intervals | None
+    """Of a regression, where they were asked for."""
     best_step: float
     """The single step size that was best in hindsight."""
     course: Course

@@ -31,6 +31,9 @@ class Learned(NamedTuple):
     """Of the predicted classes; 0 for a regression."""
     times: Vector
     """Milliseconds since 1970, NaN where unknown."""
+    lower: Vector
+    upper: Vector
+    """Ends of the intervals, NaN where there is none."""
 
 
 VALUE = Range(-1e200, 1e200)
@@ -40,6 +43,8 @@ LAST = {
     "targets": VALUE,
     "probabilities": Range(0.0, 1.0 + 1e-6),
     "times": Range(-1e15, 1e15, missing=True),
+    "lower": VALUE._replace(missing=True),
+    "upper": VALUE._replace(missing=True),
 }
 """What the last rows of a saved state may hold; times are milliseconds since 1970, and no date is beyond."""
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from swordplay.application.tracking import verdict
+from swordplay.application.tracking.band import BOUNDED, COVERED, WIDTH
 from swordplay.application.tracking.classes import BRIER, LOG_LOSS
 from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE
 from swordplay.application.tracking.course import POOL, Recorder, sample
 from swordplay.application.tracking.drivers import drivers
 from swordplay.application.tracking.errors import TrackingError
-from swordplay.application.tracking.story import Column, Story, Task
+from swordplay.application.tracking.story import Column, Intervals, Story, Task
 from swordplay.base.types import Vector
 from swordplay.estimators import summary
 
@@ -68,10 +69,22 @@ def means(tracker: Tracker) -> dict[str, float]:
     if not isinstance(tracker.recorder, Recorder) or not tracker.recorder.rows:
         return {}
     sums = tracker.recorder.figures[: tracker.recorder.closed + 1].sum(axis=0) / tracker.recorder.rows
-    told = dict(zip(tracker.contestants.figures, sums.tolist(), strict=True))
+    told = dict(zip(tracker.recorder.figure_names, sums.tolist(), strict=True))
     if tracker.task == "regression":
         return {name: told[name] for name in tracker.contestants.names}
     return {LOG_LOSS: told[LOG_LOSS], BRIER: told[BRIER] / (2.0 if tracker.task == "binary" else 1.0)}
+
+
+def intervals(tracker: Tracker) -> Intervals | None:
+    """How the intervals did; None where there are none."""
+    if tracker.band is None or not isinstance(tracker.recorder, Recorder) or not tracker.recorder.rows:
+        return None
+    sums = tracker.recorder.figures[: tracker.recorder.closed + 1].sum(axis=0)
+    told = dict(zip(tracker.recorder.figure_names, sums.tolist(), strict=True))
+    width = told[WIDTH] / told[BOUNDED] if told[BOUNDED] else None
+    level = tracker.settings.level
+    assert level is not None
+    return Intervals(level, told[COVERED] / tracker.recorder.rows, width, tracker.recorder.rows - int(told[BOUNDED]))
 
 
 def story(tracker: Tracker, source: str, refused: int, seconds: float) -> Story:
@@ -93,6 +106,7 @@ def story(tracker: Tracker, source: str, refused: int, seconds: float) -> Story:
         rows=tracker.recorder.rows,
         errors=found,
         more=means(tracker),
+        intervals=intervals(tracker),
         best_step=best,
         columns=tuple(Column(*one) for one in tracker.encoder.columns(spreads)),
         course=course,

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.application.tracking import carried, sanity, telling
+from swordplay.application.tracking.band import FIGURES, Band
 from swordplay.application.tracking.classes import ClassContestants
 from swordplay.application.tracking.clock import time_column
 from swordplay.application.tracking.contestants import Contestants, Played
@@ -72,12 +73,16 @@ class Tracker:
             if of_classes
             else ValueContestants(encoder.width, settings.target, settings.loss)
         )
-        self.lags, self.predictions = Lags(settings.lags), Predictions(kind, of_classes, beside)
+        self.band = None if settings.level is None or of_classes or settings.key else Band(settings.level)
+        """Intervals around the predictions, where they are asked for."""
+        self.lags = Lags(settings.lags)
+        self.predictions = Predictions(kind, of_classes, beside, interval=self.band is not None)
+        figures = FIGURES if self.band is not None else ()
         # One of many keys keeps sums only: the course of a run takes a hundred times as much.
         self.recorder: Recorder | Totals = (
             Totals(self.contestants.names)
             if settings.key
-            else Recorder(self.contestants.names, self.contestants.figures, 0 if of_classes else 3)
+            else Recorder(self.contestants.names, (*self.contestants.figures, *figures), 0 if of_classes else 3)
         )
         self.tally = NO_TALLY if settings.key else Tally(of_classes)
         self.order = OrderWatch(keyed=bool(settings.key))
@@ -183,7 +188,10 @@ class Tracker:
             done += self.recorder.room
             stop = int(learned[done - 1]) + 1 if done <= len(learned) else len(rows)
             targets = page.targets[first + start : first + stop]
-            self._note(self.contestants.play(rows[start:stop], targets, self.recorder.open_rungs), first + start, page)
+            played = self.contestants.play(rows[start:stop], targets, self.recorder.open_rungs)
+            if self.band is not None:
+                page.bounds[first + start : first + stop], played = self.band.judge(played, targets, rows[start:stop])
+            self._note(played, first + start, page)
             start = stop
 
     def _note(self, played: Played, first: int, page: Page) -> None:
@@ -256,6 +264,7 @@ class Tracker:
         flat = {key: value for name, part in parts.items() for key, value in nested.put(name, part).items()}
         return {
             **flat,
+            **({} if self.band is None else nested.put("band", self.band.state())),
             "settings": json.dumps(self.settings),
             "recognised": json.dumps(self.recognised),
             "kind": self.kind,
@@ -276,6 +285,8 @@ class Tracker:
         tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in _parts(settings)[1:]:
             getattr(tracker, name).load_state(nested.take(name, saved))
+        if tracker.band is not None:
+            tracker.band.load_state(nested.take("band", saved))
         tracker.lags.recent, tracker.clock = np.array(saved["lags"]), str(saved["clock"])
         for name in COUNTS:
             setattr(tracker, name, int(saved[name]))

@@ -98,10 +98,10 @@ class _Cover(Baseline):
         return np.array([self._steps.sizes(one[None])[0] for one in energy])
 
     def _begun(self, state_: CoverState) -> CoverState:
-        """Those intervals begun that begin with the coming round."""
+        """Those intervals begun that begin with the coming round; of the compact cover also those that nobody will wake."""
         t = state_.rounds + 1
         rows = t.bit_length()
-        begins = [k for k in range(rows) if t % 2**k == 0 and (not self.compact or (t >> k) % 2)]
+        begins = [k for k in range(rows) if t % 2**k == 0]
         grown = rows - len(state_.energy)
         points = np.vstack([state_.points, np.tile(self.domain.center, (grown, 1))])
         energy = np.append(state_.energy, np.zeros(grown))

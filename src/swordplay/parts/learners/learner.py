@@ -241,12 +241,8 @@ class StatefulLearner(ABC, Generic[S]):
         The centre and the diameter of the domain and the first step sizes are said here for every learner; the parts add
         what these three do not say.
         """
-        return {
-            "learner": type(self).__qualname__,
-            "center": self.domain.center,
-            "diameter": self.domain.diameter,
-            "domain": self.domain,
-        }
+        X = self.domain
+        return {"learner": type(self).__qualname__, "center": X.center, "diameter": X.diameter, "domain": X}
 
     @cached_property
     def _made_with(self) -> State:

@@ -11,6 +11,7 @@ from swordplay.base import arguments
 from swordplay.base.types import Domain, Loss, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.domains.enclosures import enclosing_ball
+from swordplay.parts.learners.certificate import Moment
 from swordplay.parts.learners.wrapper import Wrapper, stateful
 
 ON_THE_DOMAIN = 1e-12
@@ -52,9 +53,17 @@ class OneProjection(Wrapper):
     def __init__(self, domain: Domain, make: Callable[[Ball], Any]) -> None:
         super().__init__(arguments.domain(domain), stateful(make(enclosing_ball(domain))))
 
-    def certificate(self, path_length: float) -> float:
-        """An upper bound on the regret so far against every comparator sequence in X of at most this path length."""
-        return self.inner.certificate(path_length)
+    def certificate(self, path_length: float, since: Moment | None = None) -> float:
+        """An upper bound on the regret against every comparator sequence in X of at most this path length.
+
+        ``since`` is a moment that :attr:`moment` gave: then only of the rounds from there on.
+        """
+        return self.inner.certificate(path_length, since)
+
+    @property
+    def moment(self) -> Moment:
+        """Now, for a certificate of the rounds to come."""
+        return self.inner.moment
 
     def _decide(self) -> Vector:
         return np.array(self.domain.project(self.inner.decision))

@@ -128,10 +128,14 @@ class LinearStream:
         steepest = np.maximum(np.abs(self._each("slope", low)), np.abs(self._each("slope", high)))
         return float((steepest * np.sqrt(self._squared_norms())).max(initial=0.0))
 
-    def steepest(self, losses: Vector) -> float:
+    def squared_norms(self) -> Vector:
+        r""":math:`\|a_t\|^2`, shape ``(T,)``."""
+        return self._squared_norms()
+
+    def steepest(self, losses: Vector, squared_norms: Vector) -> float:
         """Norm of the longest gradient at decisions that had these losses, shape ``(T,)``: the slope of φ follows from φ."""
         slopes = _STEEPNESS[self.loss](np.asarray(losses, dtype=np.float64), self.threshold)
-        return float((slopes * np.sqrt(self._squared_norms())).max(initial=0.0))
+        return float((slopes * np.sqrt(squared_norms)).max(initial=0.0))
 
     def values(self, decisions: Matrix) -> Vector:
         """f_t(x_t) for decisions of shape ``(T, d)``, or one decision ``(d,)`` for all rounds."""

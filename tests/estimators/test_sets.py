@@ -1,0 +1,89 @@
+"""Prediction sets of the classifier: mass above by hand, coverage, files old and new."""
+
+import numpy as np
+import pytest
+
+from swordplay.base import checkpoint
+from swordplay.estimators import bands
+from swordplay.estimators.sets import mass_above, of_truths
+from swordplay.sklearn import SwordClassifier
+
+
+def world(rows, seed=0, classes=4):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 3))
+    turn = np.arange(rows)[:, None] / 500
+    scores = X @ rng.normal(size=(3, classes)) * np.cos(turn + np.arange(classes)) + rng.gumbel(size=(rows, classes))
+    return X, np.array(["a", "b", "c", "d", "e"])[scores.argmax(axis=1)]
+
+
+def held(sets, classes, y):
+    return sets[np.arange(len(y)), np.searchsorted(classes, y)]
+
+
+def test_mass_above_by_hand_and_by_its_definition():
+    rng = np.random.default_rng(0)
+    p = rng.integers(1, 5, size=(200, 6)) / 10.0  # many ties
+    for row, above in zip(p, mass_above(p), strict=True):
+        np.testing.assert_allclose(above, [row[row > own].sum() for own in row])
+    labels = rng.integers(6, size=200)
+    assert of_truths(mass_above(p), labels).tolist() == [row[k] for row, k in zip(mass_above(p), labels, strict=True)]
+    assert mass_above(np.array([[0.5, 0.3, 0.2]])).tolist() == [[0.0, 0.5, 0.8]]
+
+
+@pytest.mark.parametrize("level", [0.8, 0.9, 0.95])
+def test_sets_hold_their_level_and_leave_the_model_alone(level):
+    X, y = world(5000)
+    model, plain = SwordClassifier(), SwordClassifier()
+    labels, sets = model.predict_set_then_learn(X, y, level=level)
+    assert np.array_equal(labels, plain.predict_then_learn(X, y))
+    assert sets.shape == (5000, 4)
+    assert sets.any(axis=1).all()  # the most probable label is always there
+    assert held(sets, model.classes_, y).mean() == pytest.approx(level, abs=0.003)
+    assert sets.sum(axis=1).mean() < 3.6  # and not all of them
+
+
+def test_every_window_is_held_to_its_level():
+    X, y = world(3000, seed=3)
+    y[1000:1500] = "e"  # a label that nobody has seen, all of a sudden
+    model = SwordClassifier()
+    _, sets = model.predict_set_then_learn(X, y)
+    balance = np.concatenate([[0.0], np.cumsum(~held(sets, model.classes_, y) - 0.1)])
+    assert (balance - np.minimum.accumulate(balance)).max() <= 20.0 + 1e-9
+
+
+def test_after_fit_and_for_the_next_row():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(4000, 2))
+    y = (X[:, 0] + rng.logistic(size=4000) > 0).astype(int)
+    model = SwordClassifier().fit(X[:2000], y[:2000])
+    assert held(model.predict_set(X[2000:], level=0.9), model.classes_, y[2000:]).mean() == pytest.approx(0.9, abs=0.03)
+    model.partial_fit(X[2000:2100], y[2000:2100])
+    asked = model.predict_set(X[2100:2101])
+    assert np.array_equal(model.predict_set_then_learn(X[2100:2101], y[2100:2101])[1], asked)
+    fresh = SwordClassifier().partial_fit(X[:3], y[:3], classes=[0, 1])
+    assert fresh.predict_set(X[:5]).all()  # nothing is known: all labels
+
+
+def test_what_is_no_level_is_refused():
+    X, y = world(50)
+    model = SwordClassifier().fit(X, y)
+    for level in (0.0, 1.5, "0.9"):
+        with pytest.raises((ValueError, TypeError), match="level"):
+            model.predict_set(X, level=level)
+        with pytest.raises((ValueError, TypeError), match="level"):
+            model.predict_set_then_learn(X, y, level=level)
+
+
+def test_files_new_and_old(tmp_path):
+    X, y = world(400)
+    model = SwordClassifier()
+    model.predict_set_then_learn(X[:300], y[:300])
+    model.save(tmp_path / "new.ckpt")
+    other = SwordClassifier.load(tmp_path / "new.ckpt")
+    saved = checkpoint.load(tmp_path / "new.ckpt", kind="SwordClassifier")
+    old = {name: value for name, value in saved.items() if not name.startswith(bands.PREFIX)}
+    checkpoint.save(tmp_path / "old.ckpt", old, kind="SwordClassifier")
+    assert SwordClassifier.load(tmp_path / "old.ckpt").predict_set(X[:3]).all()
+    expected = model.predict_set_then_learn(X[300:], y[300:])[1]
+    assert np.array_equal(other.predict_set_then_learn(X[300:], y[300:])[1], expected)
