@@ -31,7 +31,7 @@ test-lowest: ## run the tests with the lowest versions that pyproject.toml allow
 	$(PYTHON) -m venv .venv-lowest
 	$(PYTHON) tests/lowest.py > .venv-lowest/wanted.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/wanted.txt --editable '.[sklearn,river,cli,sweep,spark,test]'
-	.venv-lowest/bin/python -m pytest -n 2 -m "not deep"
+	.venv-lowest/bin/python -m pytest -n 2 -m "not deep" -W ignore::DeprecationWarning # of old packages about newer ones
 
 bench: $(VENV)/.with-bench ## time the library beside its peers
 	$(RUN) benchmarks
