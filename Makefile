@@ -12,7 +12,7 @@ RUN := $(VENV)/bin/python -m
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # two pips in one environment would get in each other's way
-.PHONY: help demo test test-deep test-lowest bench lint figure clean
+.PHONY: help demo test test-deep test-lowest bench lint docs figure clean
 
 help: ## say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -31,7 +31,7 @@ test-lowest: ## run the tests with the lowest versions that pyproject.toml allow
 	$(PYTHON) -m venv .venv-lowest
 	$(PYTHON) tests/lowest.py > .venv-lowest/wanted.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/wanted.txt --editable '.[sklearn,river,cli,sweep,spark,test]'
-	.venv-lowest/bin/python -m pytest -n 2 -m "not deep"
+	.venv-lowest/bin/python -m pytest -n 2 -m "not deep" -W ignore::DeprecationWarning # of old packages about newer ones
 
 bench: $(VENV)/.with-bench ## time the library beside its peers
 	$(RUN) benchmarks
@@ -41,6 +41,9 @@ lint: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-te
 	$(RUN) ruff format --check .
 	$(RUN) mypy
 	$(VENV)/bin/lint-imports
+
+docs: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-sklearn $(VENV)/.with-river $(VENV)/.with-docs ## build the site into out/site; a link or a name that leads nowhere is an error
+	$(RUN) sphinx --fail-on-warning --keep-going --fresh-env --quiet --doctree-dir out/doctrees docs out/site
 
 figure: $(VENV)/.with-cli ## redraw the figure of the README
 	$(VENV)/bin/swordplay reproduce --figure docs/figures/regret.svg

@@ -2,7 +2,6 @@
 
 import os
 
-import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
@@ -16,7 +15,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 # Here and not beside the theorems: where workers run the tests, only this file is loaded by the process that reports.
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter):
     """The largest ratio regret / bound of each learner over all games; reports carry it home from every worker."""
     largest: dict[str, float] = {}
     games = 0

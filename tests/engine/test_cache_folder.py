@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import swordplay
 from lowest import lowest
 
@@ -32,14 +34,29 @@ def told(process):
     return out.split()
 
 
-def test_an_installation_that_cannot_be_written_to_by_a_user_without_a_home(tmp_path):
-    copy = tmp_path / "swordplay"
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory):
+    """The folder of an installation beside whose engine nothing can be kept."""
+    folder = tmp_path_factory.mktemp("installed")
+    copy = folder / "swordplay"
     shutil.copytree(Path(swordplay.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "engine" / "__pycache__").write_text("no folder can be made here, by root either")
-    clean = {"NUMBA_CACHE_DIR": "", "HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null/cache", "PYTHONPATH": str(tmp_path)}
+    return folder
+
+
+def test_an_installation_that_cannot_be_written_to_by_a_user_without_a_home(read_only):
+    clean = {"NUMBA_CACHE_DIR": "", "HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null/cache", "PYTHONPATH": str(read_only)}
     first, second, where, hits = told(started(**clean))
     assert (first, second, hits) == ("[[1.0,", "4.0]]", "0")
-    assert where.startswith(str(tmp_path))
+    assert where.startswith(str(read_only))
+
+
+def test_an_installation_that_cannot_be_written_to_by_a_user_with_a_home(read_only, tmp_path):
+    own = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = {"NUMBA_CACHE_DIR": "", "PYTHONPATH": str(read_only), **own}
+    assert told(started(**environment))[3] == "0"
+    assert list((tmp_path / "cache").rglob("*.nbc"))
+    assert told(started(**environment))[3] == "1"  # from the user's own folder
 
 
 def test_two_who_compile_at_once(tmp_path):

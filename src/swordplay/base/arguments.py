@@ -163,7 +163,8 @@ def require_inside(name: str, value: Any) -> None:
     Nothing is changed or copied, unlike by scipy's own ``check_format``, which also does not know every format.
     """
     if value.format == "coo":
-        where, starts = value.coords, None
+        where = (value.row, value.col) if value.ndim == 2 else value.coords  # scipy before 1.13 knows no coords
+        starts = None
     elif value.format in ("csr", "csc", "bsr"):
         where, starts = (value.indices,), value.indptr
     else:  # built in a way that cannot point outside, or checked once it is CSR

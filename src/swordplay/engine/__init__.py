@@ -116,7 +116,7 @@ def play_many(
     features, targets
         Shapes ``(K, T, d)`` and ``(K, T)``.
     loss, threshold
-        As in :class:`LinearStream`.
+        As in :class:`~swordplay.LinearStream`.
     threads
         How many to run at once; one per core unless given.
     """

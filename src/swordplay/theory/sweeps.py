@@ -62,7 +62,7 @@ def sweep(
     measure
         Called with ledger, learner and stream after each game; its answer, numbers and strings by name, becomes more columns.
     engine
-        As in :func:`play`.
+        As in :func:`swordplay.play`.
     jobs
         How many games at once; unless given, what ``joblib.parallel_config`` says (also of threads, processes, clusters), or 1.
     file

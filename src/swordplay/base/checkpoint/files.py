@@ -16,7 +16,7 @@ def save(path: str | os.PathLike[str], state: Mapping[str, Any], *, kind: str) -
     """Write a checkpoint, all or nothing: whenever the machine stops, the path holds the old one or the new one.
 
     Temporary files of this checkpoint that a killed process left behind are removed. Several may save to one path at once; the
-    last one wins (see :func:`swordplay.base.files.write_whole`).
+    last one wins (see ``swordplay.base.files.write_whole``).
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class LinearStream:
         Where the Huber loss turns linear.
     on_bad
         What to do with a row that is not finite, or whose target is no label: ``"raise"`` names the first one and its
-        column, ``"skip"`` leaves them out and lists them in :attr:`skipped`.
+        column, ``"skip"`` leaves them out and lists them in ``skipped``.
 
     Examples
     --------

@@ -108,7 +108,7 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
     -------
     Matrix
         One row per round, shape ``(T, d)``, equal within a block. All lie in the domain; each is within
-        :data:`TOLERANCE` of the best of its block, or as near as :data:`STEPS` steps come.
+        ``TOLERANCE`` of the best of its block, or as near as ``STEPS`` steps come.
     """
     domain, length = arguments.domain(domain), arguments.whole("length", length)
     losses = stream if isinstance(stream, LinearStream) else list(stream)
