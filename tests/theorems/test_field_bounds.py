@@ -111,7 +111,7 @@ def merged(shares: Iterator[dict[str, float]]) -> dict[str, float]:
     most: dict[str, float] = {}
     for one in shares:
         for name, share in one.items():
-            most[name] = max(most.get(name, -math.inf), share)
+            most[name] = max(most.get(name, -math.inf), float(share))
     return most
 
 
