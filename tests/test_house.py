@@ -71,6 +71,11 @@ def test_functions_have_few_arguments():
     assert {who for who, node in every if arguments(node) > MOST_ARGUMENTS and not is_kernel(node)} == set()
 
 
+def test_kernels_have_fewer_than_25():
+    every = ((who, node) for path in FILES for who, node in functions(path))
+    assert {who for who, node in every if arguments(node) >= 25} == set()
+
+
 def windows(path):
     """Runs of lines that say something: no blank lines, comments, imports, lone brackets, parameters; where they begin."""
     text = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from swordplay.base.compiling import exact, kernel, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.rounds import play_dense
+from swordplay.engine.layout import Arrays
+from swordplay.engine.rounds import play_planned
 from swordplay.engine.scaling import locate_and_follow, scale_and_follow, scale_rows
 
 
@@ -30,6 +31,31 @@ class _Setting(NamedTuple):
 
 SETTING = _Setting()
 """Places in the array ``setting``."""
+PLACE = 3
+"""Numbers that say where a round's target lies: centre, spread and largest spread; three more say what is planned."""
+
+
+class Followed(NamedTuple):
+    """What is known of columns, or of a target (see ``scaling``)."""
+
+    centers: Any
+    spreads: Any
+    counts: Any
+    first: Any
+
+
+class Planned(NamedTuple):
+    """What is written for the rounds of T rows."""
+
+    scaled: Any
+    norms: Any
+    """Squared, of the scaled rows."""
+    where: Any
+    """Where the target lies, ``(T, 3)``."""
+    schedule: Any
+    """Weight, threshold and radius, ``(T, 3)``."""
+    goals: Any
+    """The targets as seen from their usual place."""
 
 
 @part
@@ -77,34 +103,26 @@ def prepare(
     targets: Vector,
     weights: Vector,
     setting: Vector,
-    centers: Vector,
-    spreads: Vector,
-    counts: Vector,
-    first: Any,
-    target_centers: Vector,
-    target_spreads: Vector,
-    target_counts: Vector,
-    target_first: Any,
+    columns: Followed,
+    target: Followed,
     recent: Vector,
-    scaled: Matrix,
-    norms: Vector,
-    where: Matrix,
-    schedule: Matrix,
-    goals: Vector,
+    planned: Planned,
 ) -> None:
-    """All that the rounds of some rows need, while columns and target are followed.
+    """All that the rounds of some rows need is written to ``planned``, while columns and target are followed.
 
-    ``raw`` has room for the lags in front. The next four arrays are the scaler of the columns, those after them the locator
-    of the target (see ``scaling``). ``scaled``, ``norms``, ``where``, ``schedule`` and ``goals`` are written.
+    ``raw`` has room for the lags in front.
     """
     put_lags(raw, targets, recent)
     keep_recent(targets, recent)
     if setting[SETTING.unscaled] == 0.0:
-        scale_and_follow(raw, centers, spreads, counts, first, setting[SETTING.clip], scaled, norms)
+        clip = setting[SETTING.clip]
+        scale_and_follow(
+            raw, columns.centers, columns.spreads, columns.counts, columns.first, clip, planned.scaled, planned.norms
+        )
     if setting[SETTING.logistic] == 0.0:
         clip = setting[SETTING.clip_target]
-        locate_and_follow(targets, target_centers, target_spreads, target_counts, target_first, clip, where)
-    plan(targets, weights, norms, where, setting, schedule, goals)
+        locate_and_follow(targets, target.centers, target.spreads, target.counts, target.first, clip, planned.where)
+    plan(targets, weights, planned.norms, planned.where, setting, planned.schedule, planned.goals)
 
 
 @kernel
@@ -132,8 +150,7 @@ def learn_rows(
     recent: Vector,
     scaled: Matrix,
     norms: Vector,
-    where: Matrix,
-    schedule: Matrix,
+    rounds: Matrix,
     goals: Matrix,
     coords: Any,
     numbers: Any,
@@ -141,13 +158,11 @@ def learn_rows(
     live: Matrix,
     config: Matrix,
     predictions: Matrix,
-    losses: Vector,
-    none: Matrix,
 ) -> int:
     """Predict rows, each before it is learned, with every head of a stack; one head in all where targets are numbers.
 
-    Of labels, head h predicts whether they are ``told[h, 0]``, or are not if ``told[h, 1]`` is 1. ``goals`` and
-    ``predictions`` have shape ``(H, T)``.
+    Of labels, head h predicts whether they are ``told[h, 0]``, or are not if ``told[h, 1]`` is 1. ``rounds`` has shape
+    ``(T, 6)``, ``goals`` and ``predictions`` have shape ``(H, T)``.
 
     Returns how many rows every head has learned; fewer than given means that the next one would have overflowed.
     """
@@ -157,16 +172,15 @@ def learn_rows(
         for h in range(heads):
             for t in range(count):
                 goals[h, t] = 1.0 if (targets[t] == told[h, 0]) != (told[h, 1] == 1.0) else 0.0
-    prepare(
-        raw, goals[0] if logistic else targets, weights, setting, centers, spreads, counts, first, target_centers,
-        target_spreads, target_counts, target_first, recent, scaled, norms, where, schedule, goals[0],
-    )  # fmt: skip
+    planned = Planned(scaled, norms, rounds[:, :PLACE], rounds[:, PLACE:], goals[0])
+    columns = Followed(centers, spreads, counts, first)
+    target = Followed(target_centers, target_spreads, target_counts, target_first)
+    prepare(raw, goals[0] if logistic else targets, weights, setting, columns, target, recent, planned)
     played = count
     for h in range(heads):
-        outputs = (predictions[h], losses, none, none)
-        done = play_dense(coords[h][:dim], numbers[h], vectors[h], live[h], config[h], scaled, goals[h], schedule, *outputs)
-        played = min(played, done)
+        me = Arrays(coords[h][:dim], numbers[h], vectors[h], live[h], config[h])
+        played = min(played, play_planned(me, scaled, goals[h], planned.schedule, predictions[h]))
     if not logistic:
         for t in range(count):
-            predictions[0, t] += where[t, 0]
+            predictions[0, t] += rounds[t, 0]
     return played

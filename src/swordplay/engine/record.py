@@ -27,7 +27,7 @@ from swordplay.engine.layout import (
     kept_names,
 )
 from swordplay.engine.memory import Memory
-from swordplay.engine.rounds import play_dense
+from swordplay.engine.rounds import play_planned
 from swordplay.engine.sanity import SIGNED, SLACK, expert_range, round_range
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "Blocks",
     "blocks_of",
     "expert_range",
-    "play_dense",
+    "play_planned",
     "read",
     "read_experts",
     "read_round",

@@ -216,14 +216,14 @@ class Heads:
         """Predicts and learns rows that have room for their lags; returns how many were learned by every head."""
         from swordplay.engine import plan  # numba is imported with the first row
 
-        scaled, norms, where, schedule, goals, stack, *outputs = scratch
+        scaled, norms, rounds, goals, stack, *outputs = scratch
         return functools.partial(
             plan.learn_rows,
             *(raw, targets, weights, self.told, self._setting),
             *self.columns.arrays,
             *self.target.arrays,
             self.recent,
-            *(scaled, norms, where, schedule, goals),
+            *(scaled, norms, rounds, goals),
             *stack,
             *outputs,
         )

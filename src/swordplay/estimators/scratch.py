@@ -18,15 +18,17 @@ class Scratch(NamedTuple):
 
     scaled: Matrix
     norms: Vector
-    where: Matrix
-    schedule: Matrix
+    rounds: Matrix
+    """Where the target lies and what is planned, ``(T, 6)`` (see ``engine.plan``)."""
     goals: Matrix
     stack: Any
     """The arrays of all heads."""
     predictions: Matrix
-    losses: Vector
-    none: Matrix
-    """No decisions and no weights are kept."""
+
+    @property
+    def where(self) -> Matrix:
+        """Centre, spread and largest spread so far of the target before each row, ``(T, 3)``."""
+        return self.rounds[:, :3]
 
     @classmethod
     def make(cls, count: int, width: int, stack: Stack) -> Self:
@@ -34,13 +36,10 @@ class Scratch(NamedTuple):
         return cls(
             scaled=np.empty((count, width)),
             norms=np.empty(count),
-            where=np.empty((count, 3)),
-            schedule=np.empty((count, 3)),
+            rounds=np.empty((count, 6)),
             goals=np.empty((len(stack), count)),
             stack=stack.arrays,
             predictions=np.empty((len(stack), count)),
-            losses=np.empty(count),
-            none=np.empty((0, width)),
         )
 
 

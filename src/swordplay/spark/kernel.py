@@ -9,10 +9,11 @@ from typing import Any
 
 from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.plan import SETTING, prepare
+from swordplay.engine.plan import PLACE as LOCATED
+from swordplay.engine.plan import SETTING, Followed, Planned, prepare
 from swordplay.engine.record import (
     Arrays,
-    play_dense,
+    play_planned,
     read,
     read_experts,
     read_round,
@@ -70,12 +71,9 @@ def play_keys(
     recent: Vector,
     scaled: Matrix,
     norms: Vector,
-    where: Matrix,
-    schedule: Matrix,
+    rounds: Matrix,
     goals: Vector,
     predictions: Vector,
-    losses: Vector,
-    none: Matrix,
 ) -> int:
     """Rows ``edges[k]`` to ``edges[k + 1]`` belong to the key of record ``who[k]``; each is predicted, then learned.
 
@@ -83,21 +81,20 @@ def play_keys(
 
     Returns how many keys were played; fewer than given means that a row of the next one would have overflowed.
     """
-    logistic, weights = setting[SETTING.logistic] == 1.0, losses[:0]  # all rows count the same
+    logistic, weights = setting[SETTING.logistic] == 1.0, norms[:0]  # all rows count the same
     me = Arrays(coords, numbers, vectors, live, config)
     for k in range(len(who)):
         a, b = edges[k], edges[k + 1]
         record = records[who[k]]
         unpack(record, me, scaler, place, recent)
-        prepare(
-            raw[a:b], targets[a:b], weights, setting, scaler[0], scaler[1], scaler[2], first[slots[k]], place[0:1], place[1:3],
-            place[3:4], first_targets[slots[k]], recent, scaled[a:b], norms[a:b], where[a:b], schedule[a:b], goals[a:b],
-        )  # fmt: skip
-        outputs = (predictions[a:b], losses[a:b], none, none)
-        if play_dense(coords, numbers, vectors, live, config, scaled[a:b], goals[a:b], schedule[a:b], *outputs) < b - a:
+        planned = Planned(scaled[a:b], norms[a:b], rounds[a:b, :LOCATED], rounds[a:b, LOCATED:], goals[a:b])
+        columns = Followed(scaler[0], scaler[1], scaler[2], first[slots[k]])
+        target = Followed(place[0:1], place[1:3], place[3:4], first_targets[slots[k]])
+        prepare(raw[a:b], targets[a:b], weights, setting, columns, target, recent, planned)
+        if play_planned(me, planned.scaled, planned.goals, planned.schedule, predictions[a:b]) < b - a:
             return k
         if not logistic:
             for t in range(a, b):
-                predictions[t] += where[t, 0]
+                predictions[t] += rounds[t, 0]
         pack(record, me, scaler, place, recent)
     return len(who)

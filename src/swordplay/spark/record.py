@@ -159,7 +159,7 @@ class Form:
         raw = np.empty((count, self.dim + self.lags))
         raw[:, self.lags :] = rows
         scores = np.empty(count)
-        scratch = (np.empty((count, self.width)), np.empty(count), np.empty((count, 3)), np.empty((count, 3)), np.empty(count))
+        scratch = (np.empty((count, self.width)), np.empty(count), np.empty((count, 6)), np.empty(count))
         played = kernel.play_keys(
             records,
             *young,
@@ -175,8 +175,6 @@ class Form:
             self._recent,
             *scratch,
             scores,
-            np.empty(count),
-            np.empty((0, self.width)),
         )
         if played < len(who):
             raise ValueError(f"a row of key number {who[played]} would overflow. Leave out rows of such numbers.")
