@@ -12,7 +12,7 @@ import swordplay as sp
 from swordplay.parts import metas
 from swordplay.parts.metas import AdaNormalHedge, AdaptMLProd, FixedShare, Squint
 from swordplay.parts.metas.fixed_share import default_rate
-from swordplay.parts.metas.meta import consistent
+from swordplay.parts.metas.meta import consistent, surprises
 from swordplay.parts.metas.squint import log_integral
 from swordplay.theory.regret import bounds
 from tolerances import ROUNDING, SHIFTED_HEDGE, TWIN, WEIGHT_SUM
@@ -336,3 +336,16 @@ def test_settings_are_compared():
         ader(Squint()).load_state(ader(Squint(range=2.0)).state())
     with pytest.raises(ValueError, match=r"meta.share was 0.1 and is 0.2 here"):
         ader(FixedShare(0.2)).load_state(ader(FixedShare(0.1)).state())
+
+
+def test_sums_of_before_shrink_when_the_unit_grows():
+    """By hand: regrets are 2 and -2, so that a unit of 1 grows to 2, and one of 4 stays."""
+    weights, losses, none = np.array([0.5, 0.5]), np.array([0.0, 4.0]), np.zeros(2)
+    grown = surprises(weights, losses, none, 1.0)
+    assert (grown.unit, grown.shrink, grown.regrets.tolist()) == (2.0, 0.5, [1.0, -1.0])
+    kept = surprises(weights, losses, none, 4.0)
+    assert (kept.unit, kept.shrink, kept.regrets.tolist()) == (4.0, 1.0, [0.5, -0.5])
+    first = surprises(weights, losses, none, 0.0)
+    assert (first.unit, first.shrink) == (2.0, 0.0)
+    nothing = surprises(weights, none, none, 0.0)
+    assert (nothing.unit, nothing.shrink, nothing.regrets.tolist()) == (0.0, 1.0, [0.0, 0.0])
