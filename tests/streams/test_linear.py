@@ -103,3 +103,12 @@ def test_the_gradient_bound_is_never_exceeded_and_nearly_reached(domain, seed, k
 def test_bad_tables_are_refused_in_words(make, message):
     with pytest.raises((ValueError, TypeError), match=message):
         make()
+
+
+def test_squared_norms_of_sparse_rows_with_gaps_and_entries_that_stand_twice():
+    rng = np.random.default_rng(3)
+    table = sparse.random(9000, 20, density=0.05, format="csr", random_state=4)  # a third of the rows is empty
+    stream = sp.LinearStream(table, rng.normal(size=9000))
+    np.testing.assert_allclose(stream.squared_norms(), np.square(table.toarray()).sum(axis=1), rtol=1e-13)
+    twice = sparse.csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([1, 1, 0]), np.array([0, 2, 2, 3])), shape=(3, 2))
+    assert sp.LinearStream(twice, np.zeros(3)).squared_norms().tolist() == [9.0, 0.0, 16.0]

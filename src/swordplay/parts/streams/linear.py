@@ -26,6 +26,9 @@ _STEEPNESS: dict[str, Callable[[Vector, float], Vector]] = {
 }
 """Magnitude of the slope of φ where φ has given values, by family; the second argument is Huber's threshold."""
 
+CHUNK = 4096
+"""Sparse rows whose squares are formed at once."""
+
 
 class LinearStream:
     r"""A table as a stream: row t is the loss :math:`f_t(x) = \varphi(\langle a_t, x \rangle, y_t)`.
@@ -169,8 +172,7 @@ class LinearStream:
 
     def _squared_norms(self) -> Vector:
         if self.sparse:
-            rows = self.features.astype(np.float64)
-            return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+            return _squared_norms_of(self.features)
         return np.asarray(np.einsum("ij,ij->i", self.features, self.features, dtype=np.float64))
 
     def _bad_rows(self) -> NDArray[np.bool_]:
@@ -230,3 +232,19 @@ def _two(shape: tuple[int, ...]) -> tuple[int, int]:
     if len(shape) != 2:
         raise ValueError(f"features must have shape (T, d), got {shape}. Give one row per round.")
     return shape[0], shape[1]
+
+
+def _squared_norms_of(table: Any) -> Vector:
+    """Squared norm of each row of a CSR matrix, some rows at a time: the squares of all at once would not stay near."""
+    if not table.has_canonical_format:  # entries that stand twice are added up before they are squared
+        table = table.copy()
+        table.sum_duplicates()
+    answer = np.zeros(table.shape[0])
+    starts = table.indptr
+    for first in range(0, len(answer), CHUNK):
+        last = min(first + CHUNK, len(answer))
+        entries = table.data[starts[first] : starts[last]].astype(np.float64)
+        filled = first + np.flatnonzero(np.diff(starts[first : last + 1]))
+        if len(filled):
+            answer[filled] = np.add.reduceat(entries * entries, starts[filled] - starts[first])
+    return answer
