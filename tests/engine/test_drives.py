@@ -11,6 +11,7 @@ import scipy.sparse
 
 import swordplay as sp
 from engine.duels import LEARNERS, LOSSES, Duel, duel, gap, state_gaps
+from swordplay.engine.inputs import sparse_rows
 from tolerances import DRIVEN, SINGLE_PRECISION, TWIN
 
 LEARNER_NAMES = ("OGD", "OEGD", "Ader", "SwordBest", "SwordBest, doubling", "Sword")
@@ -213,6 +214,27 @@ def test_duplicates_in_a_sparse_table_are_summed_and_left_alone() -> None:
     sp.play(once, sp.LinearStream(rows.toarray(), [1.0, -2.0]), engine="compiled")
     np.testing.assert_array_equal(twice.decision, once.decision)
     np.testing.assert_array_equal(rows.data, [1.0, 2.0, 3.0, 0.5])
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, bool])
+@pytest.mark.parametrize("canonical", [True, False])
+def test_rows_cut_from_a_sparse_table_are_those_rows_and_the_table_is_left_alone(kind: Any, canonical: bool) -> None:
+    rng = np.random.default_rng(5)
+    whole = scipy.sparse.random(40, 7, 0.3, format="csr", rng=rng).astype(kind)  # some rows are empty
+    if not canonical:
+        whole = scipy.sparse.csr_matrix(
+            (whole.data[::-1].copy(), whole.indices[::-1].copy(), whole.indptr[-1] - whole.indptr[::-1])
+        )
+    for array in (whole.data, whole.indices, whole.indptr):
+        array.flags.writeable = False
+    before = whole.toarray()
+    for first, last in ((0, 40), (0, 9), (9, 31), (31, 40), (12, 13)):
+        values, indices, starts = sparse_rows(whole, slice(first, last))
+        assert (values.dtype, indices.dtype, starts.dtype) == (np.float64, np.int64, np.int64)
+        assert values.flags.carray
+        cut = scipy.sparse.csr_matrix((values, indices, starts), shape=(last - first, 7)).toarray()
+        np.testing.assert_array_equal(cut, before[first:last].astype(np.float64))
+    np.testing.assert_array_equal(whole.toarray(), before)
 
 
 @pytest.mark.parametrize("learner", ["OEGD", "SwordBest", "Sword"])

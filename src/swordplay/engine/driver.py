@@ -212,13 +212,10 @@ class Engine(Facts, Guarded):
             return int(patiently(kernel, *self.memory.arrays, part, wanted, *outputs))
         if not self.memory.recipe.on_ball:
             return int(patiently(self._kernels.play_points, *self.memory.arrays, features[rows].toarray(), wanted, *outputs))
-        part = features[rows]
-        part.sum_duplicates()
         self._flush_for_sparse()
-        values = np.ascontiguousarray(part.data, dtype=np.float64)
-        indices, starts = part.indices.astype(np.int64), part.indptr.astype(np.int64)
+        entries = inputs.sparse_rows(features, rows)
         last = np.flatnonzero(self.memory.vectors[VECTOR.last])
-        done = patiently(self._kernels.play_sparse, *self.memory.arrays, values, indices, starts, last, wanted, *outputs)
+        done = patiently(self._kernels.play_sparse, *self.memory.arrays, *entries, last, wanted, *outputs)
         return int(done)
 
     def _flush_for_sparse(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swordplay.base import arguments
 from swordplay.base.types import Vector
@@ -30,6 +31,22 @@ def rows(features: Any, targets: Any, dim: int, loss: str) -> tuple[Any, Vector]
     if loss == "logistic" and not np.isin(goals, (0.0, 1.0)).all():
         raise ValueError("targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1.")
     return table, goals
+
+
+def sparse_rows(features: Any, rows: slice) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64]]:
+    """Values, indices and starts of some rows of a CSR matrix, as the kernels take them: each index once a row.
+
+    Only the indices are copied if the matrix is in scipy's canonical format: cutting it by scipy would copy all of it.
+    """
+    if features.has_canonical_format:
+        starts = features.indptr[rows.start : rows.stop + 1].astype(np.int64)
+        values, indices = features.data[starts[0] : starts[-1]], features.indices[starts[0] : starts[-1]]
+        starts -= starts[0]
+    else:
+        part = features[rows]
+        part.sum_duplicates()
+        values, indices, starts = part.data, part.indices, part.indptr.astype(np.int64)
+    return np.require(values, dtype=np.float64, requirements=["C", "W"]), indices.astype(np.int64), starts
 
 
 def row(features: Any, dim: int) -> Vector:

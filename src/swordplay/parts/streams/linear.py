@@ -26,7 +26,7 @@ _STEEPNESS: dict[str, Callable[[Vector, float], Vector]] = {
 }
 """Magnitude of the slope of φ where φ has given values, by family; the second argument is Huber's threshold."""
 
-CHUNK = 4096
+CHUNK = 1024
 """Sparse rows whose squares are formed at once."""
 
 
@@ -243,9 +243,10 @@ def _squared_norms_of(table: Any) -> Vector:
     starts = table.indptr
     for first in range(0, len(answer), CHUNK):
         last = min(first + CHUNK, len(answer))
-        entries = table.data[starts[first] : starts[last]].astype(np.float64)
+        entries = table.data[starts[first] : starts[last]]
         filled = first + np.flatnonzero(np.diff(starts[first : last + 1]))
         if len(filled):
             with np.errstate(over="ignore"):  # rows of such numbers are refused by whoever plays them
-                answer[filled] = np.add.reduceat(entries * entries, starts[filled] - starts[first])
+                squares = np.multiply(entries, entries, dtype=np.float64)
+                answer[filled] = np.add.reduceat(squares, starts[filled] - starts[first])
     return answer
