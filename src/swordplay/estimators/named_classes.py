@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 
 from swordplay.base.types import State
 from swordplay.estimators import raw_units
+from swordplay.estimators.asked import Askable, AskedByName
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
 from swordplay.estimators.labels import Labels
@@ -53,6 +54,21 @@ class NamedClassification(NamedCoat):
         place = self._labels.place(label)
         model.grow(len(self._labels))
         model.learn_row(self._row(x, values), place)
+
+    def learn_run(self, rows: Sequence[Features], truths: Sequence[Any]) -> None:
+        """Learn rows in their order; the names of all of them are known, or are those of the first."""
+        if len(rows) == 1:
+            self.learn_one(rows[0], truths[0])
+            return
+        model = self._grown(rows[0])
+        table = self.table_of(rows)
+        for first, places in self._labels.runs(list(truths)):
+            model.grow(len(self._labels))
+            model.predict_then_learn(table[first : first + len(places)], np.array(places))
+
+    def askable(self) -> Askable:
+        """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
+        return AskedByName(self, of_classes=True)
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
         """The probability of every class seen so far; before any, of both truth values."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swordplay.base.arguments import shown
 from swordplay.base.types import Matrix, State, Vector
+from swordplay.estimators.asked import Askable
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.model import LinearModel, LossName, regression_loss, settings
 from swordplay.estimators.named_rows import NamedRows
@@ -76,6 +77,21 @@ class NamedCoat(Explained, Saved):
         """Checked rows as the model takes them."""
         rows = self._rows.table(frame, places)
         return rows if rows.shape[1] else np.full((len(rows), 1), np.nan)
+
+    def table_of(self, rows: Sequence[Features]) -> Matrix:
+        """Rows by name as the model takes them, with a column for each name that was learned; others are left out."""
+        table = np.empty((len(rows), max(1, len(self._rows))))
+        for k, x in enumerate(rows):
+            table[k] = self._row(x, self._rows.check(x))
+        return table
+
+    @abstractmethod
+    def learn_run(self, rows: Sequence[Features], truths: Sequence[Any]) -> None:
+        """Learn rows in their order; the names of all of them are known, or are those of the first."""
+
+    @abstractmethod
+    def askable(self) -> Askable:
+        """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
 
     def _row(self, x: Features, values: list[float]) -> Vector:
         return self._rows.row(x, values) if self._rows.places else NOTHING

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 
 from swordplay.base.types import State, Vector
 from swordplay.estimators import raw_units
+from swordplay.estimators.asked import Askable, AskedByName
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import MEMORY, LinearModel, regression_loss
@@ -48,6 +49,21 @@ class NamedRegression(NamedCoat):
         if self._bands.by_level:
             self._bands.learn(np.array([model.predict_row(row)]), np.array([target]), row[None])
         model.learn_row(row, target)
+
+    def learn_run(self, rows: Sequence[Features], truths: Sequence[float]) -> None:
+        """Learn rows in their order; the names of all of them are known, or are those of the first."""
+        if len(rows) == 1:
+            self.learn_one(rows[0], truths[0])
+            return
+        model, targets = self._grown(rows[0]), np.array(truths, dtype=np.float64)
+        table = self.table_of(rows)
+        predictions = model.predict_then_learn(table, targets)
+        if self._bands.by_level:
+            self._bands.learn(predictions, targets, table)
+
+    def askable(self) -> Askable:
+        """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
+        return AskedByName(self, of_classes=False)
 
     def predict_one(self, x: Features) -> Any:
         """The prediction for one row, 0 before anything was learned. Features never learned from are left out."""

@@ -184,7 +184,7 @@ def frame_like(table: Matrix, names: list[Any], like: nw.DataFrame[Any]) -> Any:
 
 def dump_names(names: Iterable[Hashable]) -> str:
     """Names as JSON; a tuple, such as an n-gram, becomes a list."""
-    return json.dumps([_plain(name) for name in names])
+    return json.dumps([plain_name(name) for name in names])
 
 
 def load_names(text: str) -> list[Hashable]:
@@ -195,9 +195,10 @@ def load_names(text: str) -> list[Hashable]:
     return [_hashable(name) for name in names]
 
 
-def _plain(name: Any) -> Any:
+def plain_name(name: Any) -> Any:
+    """A name as JSON has it; a tuple becomes a list."""
     if isinstance(name, tuple):
-        return [_plain(part) for part in name]
+        return [plain_name(part) for part in name]
     if isinstance(name, np.generic):
         name = name.item()
     if name is None or isinstance(name, bool | int | float | str):
