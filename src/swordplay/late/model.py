@@ -15,14 +15,13 @@ from swordplay.base.state import ROWS, Range, require
 from swordplay.base.types import State
 from swordplay.estimators.bands import Bands
 from swordplay.intervals import SwordIntervals
-from swordplay.late import kinds
-from swordplay.late.pending import Kept, Pending, of_labels, of_number
+from swordplay.late import answers, kinds
+from swordplay.late.pending import Kept, Pending
+from swordplay.late.score import Score
 from swordplay.late.ticket import Ticket, TicketPending, TooManyPending, UnknownTicket, checked_id
 
 KIND = "LateModel"
 """Of a checkpoint."""
-COUNTS = ("asked", "told", "dropped", "judged", "missed", "guarded")
-"""What is counted; :attr:`LateModel.loss` and :attr:`LateModel.error` are summed."""
 
 
 @final
@@ -49,8 +48,8 @@ class LateModel(Guarded):
     ----------
     model
         The estimator.
-    asked, told, dropped
-        How many tickets there were, had an answer, and were given up.
+    score
+        How many tickets there were, had an answer and were given up, and what the predictions cost.
 
     Examples
     --------
@@ -59,8 +58,8 @@ class LateModel(Guarded):
     >>> monday, tuesday = model.ask({"rain": 0.5}), model.ask({"rain": 7.0, "wind": "strong"})
     >>> model.tell(tuesday, "late"), model.tell(monday, "on time")  # nothing was known: nothing to judge
     (None, None)
-    >>> model.ask({"rain": 8.0, "wind": None}).prediction
-    'late'
+    >>> sorted(model.ask({"rain": 8.0, "wind": None}).probabilities)
+    ['late', 'on time']
     """
 
     def __init__(self, model: Any, *, max_pending: int = 100_000, level: float | None = 0.9) -> None:
@@ -70,11 +69,7 @@ class LateModel(Guarded):
         self._bands = Bands()
         self._pending = Pending()
         self._serial = 0
-        self.asked = self.told = self.dropped = 0
-        self.judged = self.guarded = self.missed = 0
-        """Answers whose prediction was judged, of these with an interval, and how many of the intervals missed."""
-        self.loss = self.error = 0.0
-        """Sums over the judged: squared errors or log losses, and squared errors or mistakes."""
+        self.score = Score()
 
     @property
     def model(self) -> Any:
@@ -127,10 +122,10 @@ class LateModel(Guarded):
             raise TooManyPending(self.max_pending)
         kept = self._asks.read(xs)
         lags = tuple(team.recent.copy() for team in self._asks.teams if len(team.recent))
-        tickets = self._said(names, kept)
+        tickets = answers.said(self._asks, self._bands, self.level, names, kept)
         for ticket, row in zip(tickets, kept, strict=True):
             self._pending.put(Kept(ticket, row, lags))
-        self.asked += len(xs)
+        self.score = self.score._replace(asked=self.score.asked + len(xs))
         self._serial += len(xs) if ids is None else 0
         return tickets
 
@@ -148,20 +143,6 @@ class LateModel(Guarded):
                 raise TicketPending(name)
             seen.add(name)
         return names
-
-    def _said(self, ids: Sequence[str], rows: Sequence[Any]) -> list[Ticket]:
-        numbers = self._asks.numbers(rows)
-        answers = self._asks.say(rows, numbers)
-        if self._asks.of_classes:
-            labels = self._asks.labels
-            return [of_labels(id, labels, chances) for id, chances in zip(ids, answers, strict=True)]
-        if not answers.shape[1]:
-            return [Ticket(id, None) for id in ids]
-        said = answers[:, 0]
-        if self.level is None:
-            return [of_number(id, one) for id, one in zip(ids, said.tolist(), strict=True)]
-        bounds = self._bands.intervals(self.level, said, numbers)
-        return [of_number(id, one, *ends) for id, one, ends in zip(ids, said.tolist(), bounds.tolist(), strict=True)]
 
     # ------------------------------------------------------------------ telling
 
@@ -198,64 +179,29 @@ class LateModel(Guarded):
         tickets, ys
             As in :meth:`tell`; as many of each.
         """
-        ids, answers = [checked_id(one) for one in tickets], list(ys)
-        if len(ids) != len(answers):
-            raise ValueError(f"ys must have one entry for each of the {len(ids)} tickets, got {len(answers)}.")
+        ids, given = [checked_id(one) for one in tickets], list(ys)
+        if len(ids) != len(given):
+            raise ValueError(f"ys must have one entry for each of the {len(ids)} tickets, got {len(given)}.")
         seen: set[str] = set()
         for id in ids:
             if id not in self._pending or id in seen:
                 raise UnknownTicket(id)
             seen.add(id)
-        truths = [self._asks.truth(y) for y in answers]
+        truths = [self._asks.truth(y) for y in given]
         if not self._asks.together:
             return [loss for id, truth in zip(ids, truths, strict=True) for loss in self._learned([id], [truth])]
         return self._learned(ids, truths) if ids else []
 
     def _learned(self, ids: Sequence[str], truths: Sequence[Any]) -> list[float | None]:
         kept = [self._pending[id] for id in ids]
-        self._learn_as_asked(kept, truths)
-        self._learn_intervals(kept, truths)
+        answers.learn(self._asks, kept, truths)
+        answers.learn_intervals(self._asks, self._bands, self.level, kept, truths)
         losses = []
         for one, truth in zip(kept, truths, strict=True):
-            losses.append(self._judge(one.ticket, truth))
+            self.score, loss = self.score.judge(one.ticket, truth)
+            losses.append(loss)
             self._pending.remove(one.ticket.id)
         return losses
-
-    def _learn_as_asked(self, kept: Sequence[Kept], truths: Sequence[Any]) -> None:
-        """Learn rows with the last targets that were known when they were asked, and remember those that are the last now."""
-        teams = [team for team in self._asks.teams if len(team.recent)]
-        now = [team.recent.copy() for team in teams]
-        for k, team in enumerate(teams):  # one that joined since then knew nothing
-            team.recent[:] = kept[0].lags[k] if k < len(kept[0].lags) else np.nan
-        try:
-            self._asks.learn([one.row for one in kept], truths)
-        except BaseException:
-            for team, recent in zip(teams, now, strict=True):
-                team.recent[:] = recent
-            raise
-        for team, recent in zip(teams, now, strict=True):
-            team.recent[1:] = recent[:-1]
-
-    def _learn_intervals(self, kept: Sequence[Kept], truths: Sequence[Any]) -> None:
-        """Let the intervals learn from what was predicted; those that were given count."""
-        places = [k for k, one in enumerate(kept) if one.ticket.lower is not None]
-        if places:
-            said, *ends = ([getattr(kept[k].ticket, name) for k in places] for name in ("prediction", "lower", "upper"))
-            rows = self._asks.numbers([kept[k].row for k in places])
-            self._bands.learn_given(
-                self.level, np.array(said), np.array([truths[k] for k in places]), rows, np.column_stack(ends)
-            )
-
-    def _judge(self, ticket: Ticket, truth: Any) -> float | None:
-        loss = ticket.loss(truth, self.told)
-        self.told += 1
-        if loss is not None:
-            self.judged += 1
-            self.loss += loss
-            self.error += float(ticket.prediction != truth) if self._asks.of_classes else loss
-            self.guarded += ticket.lower is not None
-            self.missed += ticket.missed(truth)
-        return loss
 
     def drop(self, ticket: Ticket | str) -> None:
         """Give a ticket up: its answer never comes, and nothing is learned of it.
@@ -269,22 +215,14 @@ class LateModel(Guarded):
         if id not in self._pending:
             raise UnknownTicket(id)
         self._pending.remove(id)
-        self.dropped += 1
+        self.score = self.score._replace(dropped=self.score.dropped + 1)
 
     # ------------------------------------------------------------------ telling about itself, saving
 
     def summary(self) -> str:
         """How many tickets there were and are, how good the predictions were that were given, and what the estimator says."""
-        count = f"{self.asked:,} asked, {self.told:,} told, {self.dropped:,} dropped, {len(self._pending):,} pending"
-        lines = [f"LateModel: {count}"]
-        if self.judged:
-            rate = self.error / self.judged
-            said = f"share of mistakes {rate:.4g}" if self._asks.of_classes else f"RMSE {rate**0.5:.6g}"
-            lines.append(f"  as asked    {said} over {self.judged:,} answers")
-        if self.guarded:
-            held = 1.0 - self.missed / self.guarded
-            lines.append(f"  intervals   {100 * held:.1f} % held the truth, of {100 * float(self.level or 0):g} % wanted")
-        if self.told and (told := getattr(self.model, "summary", None)) is not None:
+        lines = self.score.lines(self._asks.of_classes, self.level)
+        if self.score.told and (told := getattr(self.model, "summary", None)) is not None:
             lines.append(told())
         return "\n".join(lines)
 
@@ -295,12 +233,10 @@ class LateModel(Guarded):
             "max_pending": self.max_pending,
             "level": np.nan if self.level is None else self.level,
             "serial": self._serial,
-            "loss": self.loss,
-            "error": self.error,
-            **{name: getattr(self, name) for name in COUNTS},
             **nested.put("model", self.model.state()),
             **nested.put("rows", self._asks.state()),
             **nested.put("pending", self._pending.state(self._asks)),
+            **nested.put("score", self.score.state()),
             **self._bands.state(),
         }
 
@@ -327,16 +263,11 @@ class LateModel(Guarded):
         model._asks.load_state(nested.take("rows", saved))
         model._bands = Bands.of_state(saved)
         model._pending = Pending.of_state(nested.take("pending", saved), model._asks, kinds.lags(estimator))
-        for name in ("serial", *COUNTS):
-            require(name, saved[name], ROWS)
-        for name in ("loss", "error"):
-            require(name, saved[name], Range(0.0, np.inf))
-        model._serial, model.loss, model.error = int(saved["serial"]), float(saved["loss"]), float(saved["error"])
-        for name in COUNTS:
-            setattr(model, name, int(saved[name]))
-        pending = model.asked - model.told - model.dropped
-        if not pending == len(model._pending) <= model.max_pending or not model.missed <= model.guarded <= model.judged:
-            raise ValueError(f"{pending} tickets should be pending, and {len(model._pending)} are.")
+        model.score = Score.of_state(nested.take("score", saved))
+        require("serial", saved["serial"], ROWS)
+        model._serial = int(saved["serial"])
+        if not model.score.pending == len(model._pending) <= model.max_pending:
+            raise ValueError(f"{model.score.pending} tickets should be pending, and {len(model._pending)} are.")
         return model
 
     def save(self, path: str | os.PathLike[str]) -> None:
