@@ -1,4 +1,4 @@
-"""Bodies of requests as values: JSON, or a JSON value a line (NDJSON); what is not is refused with the byte where it goes wrong."""
+"""Bodies of requests as values: JSON, or a JSON value a line (NDJSON); or a refusal that names the byte where it goes wrong."""
 
 from __future__ import annotations
 

@@ -90,8 +90,7 @@ class Door:
         except Gone:
             return
         except Exception as error:
-            refusal = failed(error)
-            status, body = refusal.status, replies.body(refusal.body())
+            status, body = 500, replies.body(failed(error).body())
         self.counts.answered(action, status, time.monotonic() - begun)
         await _answer(send, status, body, number)
 

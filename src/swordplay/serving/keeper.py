@@ -27,8 +27,8 @@ KIND = "serve"
 """Of the checkpoints."""
 KEPT = 2
 """Checkpoints that stay: should the newest be damaged, the one before it and the log lead to the same models."""
-MOST_EVENTS, MOST_BYTES, MOST_SECONDS = 20_000, 64 * 2**20, 60.0
-"""Events, and bytes of them, that a checkpoint is behind at the most, and seconds: so much is done again after a kill."""
+MOST_BYTES, MOST_SECONDS = 64 * 2**20, 60.0
+"""Bytes of events that a checkpoint is behind at the most, and seconds (of events: see the limits)."""
 RETRY = 10.0
 """Seconds after a checkpoint that could not be saved."""
 UNLIMITED = Limits(rows=2**31, columns=2**31)
@@ -68,24 +68,19 @@ class Keeper:
 
     def __init__(self, folder: str, limits: Limits) -> None:
         self.folder, self.limits = folder, limits
+        self._bytes, self._time, self._retry = 0, time.monotonic(), 0.0
         self._lock = _locked(folder)
         try:
             self.log = Log(os.path.join(folder, "events.sqlite"), limits.log)
             self.models, self.number = self._recovered()
-        except (LogError, CheckpointError) as error:
+            self.saved = self.number
+            """The event of the newest checkpoint."""
+            self.replayed = self._replay()
+            """Events that were done again at the start."""
+            self._declare(bounds(limits))
+        except (LogError, CheckpointError, Refusal) as error:
             os.close(self._lock)
             raise FolderError(str(error)) from error
-        self._bytes, self._time = 0, time.monotonic()
-        self.saved = self.number if self._checkpoints() else 0
-        """The event of the newest checkpoint."""
-        self.replayed = self._replay()
-        """Events that were done again at the start."""
-        self._bytes, self._time = 0, time.monotonic()
-        wanted = bounds(limits)
-        if self.models.bounds != wanted:
-            event = Event("bounds", "", KINDS[0], json.dumps(wanted._asdict()).encode("ascii"))
-            self.log.append([event])
-            self.perform(self.log.last, event, wanted)
 
     @property
     def unsaved(self) -> int:
@@ -106,8 +101,9 @@ class Keeper:
 
     def due(self, now: float) -> bool:
         """Whether it is time for a checkpoint."""
-        late = self.unsaved >= MOST_EVENTS or self._bytes >= MOST_BYTES or now - self._time >= MOST_SECONDS
-        return late and self.unsaved > 0 and now - self._time >= 0.0
+        if now < self._retry or not self.unsaved:
+            return False
+        return self.unsaved >= self.limits.behind or self._bytes >= MOST_BYTES or now - self._time >= MOST_SECONDS
 
     def snapshot(self) -> Snapshot:
         """The models as they are now, for :meth:`save`."""
@@ -120,7 +116,7 @@ class Keeper:
         try:
             checkpoint.save(path, snapshot.state, kind=KIND)
         except CheckpointError:
-            self._time = time.monotonic() - MOST_SECONDS + RETRY
+            self._retry = time.monotonic() + RETRY
             logger.warning("the checkpoint after event %d could not be written; the log keeps everything", snapshot.number)
             return None
         self.saved = snapshot.number
@@ -133,6 +129,13 @@ class Keeper:
         """Give the folder free."""
         self.log.close()
         os.close(self._lock)
+
+    def _declare(self, wanted: Bounds) -> None:
+        """Let limits that changed since the last start be an event like any other: those before it keep their meaning."""
+        if self.models.bounds != wanted:
+            event = Event("bounds", "", KINDS[0], json.dumps(wanted._asdict()).encode("ascii"))
+            self.log.append([event])
+            self.perform(self.log.last, event, wanted)
 
     def _checkpoints(self) -> list[int]:
         """Events after which there is a checkpoint, ascending."""
@@ -147,6 +150,7 @@ class Keeper:
                 models = Models.of_state(checkpoint.load(path, kind=KIND))
             except CheckpointError as error:
                 logger.warning("%s Going back to the one before.", error)
+                os.replace(path, f"{path}.damaged")
                 problem = problem or error
                 continue
             self.log.start_behind(number)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from swordplay.base.arguments import LARGEST, shown
 from swordplay.late import LateModel, Ticket
 from swordplay.serving.refusals import Refusal
@@ -48,7 +50,7 @@ WORDS = {"number": "a number", "yes-no": "true or false", "classes": "a text, a 
 def error(ticket: Ticket, y: Any) -> float:
     """How far off a prediction was: the distance of numbers, 1 for a wrong class; where there was none, all of it."""
     if ticket.probabilities is None and type(y) is float:
-        return abs((ticket.prediction or 0.0) - y)
+        return float(abs((ticket.prediction or 0.0) - y))
     return float(ticket.prediction != y)
 
 
@@ -58,8 +60,7 @@ def step_size(late: LateModel) -> float | None:
         steps = late.model.effective_step_size_
     except AttributeError:
         return None
-    found = list(steps.values()) if isinstance(steps, dict) else [steps]
-    return float(sum(found) / len(found)) if found else None
+    return float(np.mean(steps))
 
 
 def warm(kinds: set[str]) -> None:

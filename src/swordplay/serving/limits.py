@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 LONGEST_NAME = 200
-"""Letters of an id, of a key, of a column's name, of a text in a row or of a label."""
+"""Letters of an id, of a key, of a column's name or of a label."""
 LONGEST_MODEL = 64
 """Letters of a model's name."""
 
@@ -34,9 +34,11 @@ class Limits(NamedTuple):
     watchers: int = 50
     """Live pages open at once."""
     seconds: float = 20.0
-    """Until a request has to be there, from its first byte to its last, and an answer has to be taken."""
+    """Until the head of a request has to be there, then its body, and until an answer has to be taken."""
     idle: float = 75.0
     """Seconds that a connection may stay open without a request."""
+    behind: int = 20_000
+    """Events after which a checkpoint is saved: so many are done again after a crash, at the most."""
     log: int = 0
     """Bytes of the log of events; 0 for as much as the disk holds."""
 

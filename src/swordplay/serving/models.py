@@ -35,7 +35,7 @@ def failed(error: BaseException) -> Refusal:
     while trace is not None:
         where, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
     logger.error("%s in %s", type(error).__name__, where)
-    return Refusal(500, f"the server failed on it ({type(error).__name__}). Nothing was changed.")
+    return Refusal(500, f"the server failed on it ({type(error).__name__}), which it should not: please report it.")
 
 
 @final
@@ -118,7 +118,7 @@ class Models:
         self._forget()
         if len(wanted.parts) == 1:
             return replies.listed(done[0], wanted.many)
-        rows = [""] * wanted.count
+        rows = [""] * wanted.rows
         for part, answers in zip(wanted.parts, done, strict=True):
             for place, answer in zip(part.places, answers, strict=True):
                 rows[place] = answer
@@ -130,7 +130,9 @@ class Models:
             self._require_room(event.model)
         news = [part.key for part in wanted.parts if (event.model, part.key) not in self.series]
         if len(self.series) + len(news) > self.bounds.series:
-            raise Refusal(429, f"a server has at most {self.bounds.series:,} series (models and their keys). Start another one.")
+            raise Refusal(
+                429, f"a server has at most {self.bounds.series:,} series (models and their keys). Start another one."
+            )
         fresh = {key: Series(kind, len(self.series) + k, self.memory) for k, key in enumerate(news)}
         plans: list[tuple[Series, Plan]] = []
         for part in wanted.parts:
@@ -153,7 +155,9 @@ class Models:
         found = dict(self.of(event.model))
         for part in wanted.parts:
             if part.key not in found:
-                raise Refusal(404, f"the model {shown(event.model)} has no key {shown(part.key)}. Ask first.", row=part.places[0])
+                raise Refusal(
+                    404, f"the model {shown(event.model)} has no key {shown(part.key)}. Ask first.", row=part.places[0]
+                )
         if event.action == "tell":
             tells = [(found[part.key], found[part.key].check_tell(part)) for part in wanted.parts]
             return [series.tell(plan) for series, plan in tells]
@@ -175,7 +179,7 @@ class Models:
         """All that the next event needs."""
         names = [[model, key] for model, key in self.series]
         about = {"bounds": self.bounds, "kinds": self.kinds, "series": names}
-        memory = [[*key, *told] for key, told in self.memory.items()]
+        memory = [[*key, *told.saved()] for key, told in self.memory.items()]
         state: State = {"about": _packed(about), "memory": _packed(memory)}
         for place, series in enumerate(self.series.values()):
             state |= nested.put(f"late.{place}", series.late.state())
@@ -202,8 +206,8 @@ class Models:
         about = _unpacked(parts["about"])
         models = cls(Bounds(*about["bounds"]))
         models.kinds = dict(about["kinds"])
-        for series, name, *told in _unpacked(parts["memory"]):
-            models.memory[series, name] = Told(*told)
+        for series_place, name, *told in _unpacked(parts["memory"]):
+            models.memory[series_place, name] = Told.of_saved(name, *told)
         states = nested.split(nested.part("late", parts)) if about["series"] else {}
         for place, (model, key) in enumerate(about["series"]):
             kind = models.kinds[model]

@@ -1,4 +1,4 @@
-"""What can be looked at: health, counts, models, the description of the interface and the live page. Nothing here changes anything."""
+"""What can be looked at: health, counts, models, the interface and the live page. Nothing here changes anything."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ class Refusal(Exception):
     Parameters
     ----------
     status
-        Of HTTP: 400 what was sent cannot be read, 404 there is no such model or ticket, 409 it contradicts what was sent before,
-        429 there is too much of it, 507 the disk is full.
+        Of HTTP: 400 what was sent cannot be read, 404 there is no such model or ticket, 409 it contradicts what was sent
+        before, 429 there is too much of it, 507 the disk is full.
     message
         For people.
     where

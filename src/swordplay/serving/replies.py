@@ -6,25 +6,27 @@ import json
 import math
 from typing import Any
 
+from swordplay.late import Ticket
+
 _text = json.encoder.encode_basestring_ascii
 _value = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
-def ticket(found: Any) -> str:
+def ticket(found: Ticket) -> str:
     """A prediction, and how sure it is: an interval, or a probability for each class.
 
     An interval that is infinite, as the first ones are, has null for its ends.
     """
-    start = f'{{"id":{_text(found.id)},"prediction":{_value(found.prediction)}'
+    start = f'{{"id":{_text(found.id)},"prediction":{_plain(found.prediction)}'
     if found.probabilities is not None:
         probabilities = ",".join(f"{_text(_name(label))}:{share!r}" for label, share in found.probabilities.items())
         return f'{start},"probabilities":{{{probabilities}}}}}'
     return f'{start},"lower":{_end(found.lower)},"upper":{_end(found.upper)}}}'
 
 
-def told(found: Any, y: Any, error: float) -> str:
+def told(found: Ticket, y: Any, error: float) -> str:
     """What was predicted, and how far off it was."""
-    return f'{{"id":{_text(found.id)},"prediction":{_value(found.prediction)},"y":{_value(y)},"error":{_end(error)}}}'
+    return f'{{"id":{_text(found.id)},"prediction":{_plain(found.prediction)},"y":{_plain(y)},"error":{_end(error)}}}'
 
 
 def dropped(name: str) -> str:
@@ -43,7 +45,11 @@ def body(value: Any) -> bytes:
 
 
 def _end(value: float | None) -> str:
-    return "null" if value is None or not math.isfinite(value) else repr(float(value))
+    return "null" if value is None or not math.isfinite(value) else repr(value)
+
+
+def _plain(value: Any) -> str:
+    return repr(value) if type(value) is float else _value(value)
 
 
 def _name(label: Any) -> str:

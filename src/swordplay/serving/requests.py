@@ -1,4 +1,4 @@
-"""What clients ask for: rows to predict, answers to learn, tickets to drop, models to declare. Checked here, done by the models.
+"""What clients ask for: rows to predict, answers to learn, tickets to drop, models to declare.
 
 All of it is checked before any of it is done: a request is accepted whole or not at all.
 """
@@ -74,7 +74,8 @@ class Wanted(NamedTuple):
     """A request: its parts, a series each, and whether the answer is a list."""
 
     parts: list[Any]
-    count: int
+    rows: int
+    """How many it has."""
     many: bool
 
 

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import signal
 import socket
+import sys
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ BACKLOG = 1024
 """Connections that may wait to be taken."""
 GRACE = 10
 """Seconds that requests under way have to finish when the server stops."""
+SWITCH = 0.001
+"""Seconds after which the thread that waits for the disk gets Python's lock back."""
 TICK = 1.0
 """Seconds between two looks at whether a checkpoint is due."""
 
@@ -94,6 +97,7 @@ async def serve(
     ready
         Called once, when clients may come.
     """
+    sys.setswitchinterval(SWITCH)
     limits: Limits = keeper.limits
     counts = Counts()
     scribe = Scribe(keeper, counts)

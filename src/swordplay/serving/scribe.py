@@ -1,12 +1,14 @@
 """The scribe writes events down, many at a time, and lets the models have them only then.
 
-While one group is on its way to the disk the next one gathers: the more there is to do, the larger the groups. Everything but the
-disk happens in one thread, that of the event loop, in the order of the log.
+While one group is on its way to the disk the next one gathers: the more there is to do, the larger the groups. Everything but
+the disk happens in one thread, that of the event loop, in the order of the log.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, final
@@ -17,6 +19,8 @@ from swordplay.serving.metrics import Counts
 from swordplay.serving.models import failed
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import Change
+
+logger = logging.getLogger("swordplay.serve")
 
 LARGEST_GROUP = 1_000
 """Events that are written together at the most."""
@@ -90,30 +94,53 @@ class Scribe:
             self._saving = asyncio.create_task(self._save())
 
     async def _work(self) -> None:
+        """Group by group: while one is done by the models, the next one is on its way to the disk."""
         try:
-            while self._waiting:
-                group, self._waiting = self._waiting[:LARGEST_GROUP], self._waiting[LARGEST_GROUP:]
-                await self._write(group)
+            group, written = self._next(), None
+            while group:
+                written = written or self._append(group)
+                try:
+                    await written
+                except Exception as error:
+                    for one in group:
+                        _refuse(one.future, error if isinstance(error, Refusal) else failed(error))
+                    group, written = self._next(), None
+                    continue
+                done, first = group, self.keeper.log.last - len(group) + 1
+                group = self._next()
+                written = self._append(group) if group else None
+                self._perform(done, first)
                 self.tick()
+                if not group:
+                    group = self._next()
         finally:
             self._task = None
 
-    async def _write(self, group: list[_Waiting]) -> None:
-        """Bring a group to the disk, then do what it wants, in its order."""
-        begun, loop = time.monotonic(), asyncio.get_running_loop()
-        first = self.keeper.log.last + 1
-        try:
-            await loop.run_in_executor(self._disk, self.keeper.log.append, [one.event for one in group])
-        except Exception as error:
-            for one in group:
-                _refuse(one.future, error if isinstance(error, Refusal) else failed(error))
-            return
+    def _next(self) -> list[_Waiting]:
+        """The next group, which may be empty."""
+        group, self._waiting = self._waiting[:LARGEST_GROUP], self._waiting[LARGEST_GROUP:]
+        return group
+
+    def _append(self, group: list[_Waiting]) -> asyncio.Future[None]:
+        """Send a group on its way to the disk."""
+        events = [one.event for one in group]
+        return asyncio.get_running_loop().run_in_executor(self._disk, self._timed, events)
+
+    def _timed(self, events: list[Event]) -> None:
+        begun = time.monotonic()
+        self.keeper.log.append(events)
         self.counts.committed(time.monotonic() - begun)
+
+    def _perform(self, group: list[_Waiting], first: int) -> None:
+        """Do what a group wants that is on the disk, in its order."""
         for number, one in enumerate(group, start=first):
             try:
                 done = Done(number, self.keeper.perform(number, one.event, one.wanted))
             except Refusal as refusal:
                 _refuse(one.future, refusal)
+            except BaseException as error:  # no memory left: the models may be half-way, but the log is whole
+                logger.critical("%s: the process ends, and the next one goes on from the log", type(error).__name__)
+                os._exit(1)
             else:
                 if not one.future.done():
                     one.future.set_result(done)

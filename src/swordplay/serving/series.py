@@ -1,7 +1,7 @@
 """One series: a model that learns late, and what repeated requests are recognised by.
 
-A request that is sent twice, because its answer got lost on the way, is answered as the first time and changes nothing: tickets are
-known by their ids. What contradicts an earlier request is refused.
+A request that is sent twice, because its answer got lost on the way, is answered as the first time and changes nothing: tickets
+are known by their ids. What contradicts an earlier request is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, final
 
 from swordplay.base.arguments import shown
 from swordplay.serving import learning, replies
-from swordplay.serving.learning import LateModel
+from swordplay.serving.learning import LateModel, Ticket
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import OURS, Ask, Drop, Tell
 from swordplay.serving.watch import Watch
@@ -24,12 +24,25 @@ class Told(NamedTuple):
 
     row: str
     """What its row is recognised by; nothing if the server named it, as then nobody can ask for it again."""
-    asked: str
-    """The answer when it was asked."""
+    ticket: Ticket
     y: Any
     """What was told; None if it was dropped."""
-    reply: str
-    """The answer when it was told or dropped."""
+    error: float = 0.0
+
+    def reply(self) -> str:
+        """The answer when it was told or dropped."""
+        return replies.dropped(self.ticket.id) if self.y is None else replies.told(self.ticket, self.y, self.error)
+
+    def saved(self) -> list[Any]:
+        """As values of JSON."""
+        _, prediction, lower, upper, probabilities = self.ticket
+        return [self.row, prediction, lower, upper, probabilities and list(probabilities.items()), self.y, self.error]
+
+    @classmethod
+    def of_saved(cls, name: str, row: str, *saved: Any) -> Told:
+        """And back."""
+        prediction, lower, upper, probabilities, y, error = saved
+        return cls(row, Ticket(name, prediction, lower, upper, probabilities and dict(probabilities)), y, error)
 
 
 Memory = OrderedDict[tuple[int, str], Told]
@@ -108,7 +121,7 @@ class Series:
                 raise Refusal(409, f"{shown(name)} was dropped. Ask again under another id.", row=place)
             if known is not None and (type(known.y), known.y) != (type(y), y):
                 raise Refusal(409, f"{shown(name)} was told {shown(known.y)} before, and not {shown(y)}.", row=place)
-            plan.replies.append(None if known is None else known.reply)
+            plan.replies.append(None if known is None else known.reply())
             if known is None:
                 plan.ids.append(name)
                 plan.values.append(y)
@@ -122,7 +135,7 @@ class Series:
             known = None if name in self.late.pending else self._known(name, place)
             if known is not None and known.y is not None:
                 raise Refusal(409, f"{shown(name)} was told before and cannot be dropped.", row=place)
-            plan.replies.append(None if known is None else known.reply)
+            plan.replies.append(None if known is None else known.reply())
             if known is None:
                 plan.ids.append(name)
         _once(plan.ids)
@@ -158,15 +171,15 @@ class Series:
             if self.watch.told(ticket, y, error):
                 self.watch.close_stretch(learning.step_size(self.late))
             fresh.append(replies.told(ticket, y, error))
-            self._memory[self.place, name] = Told(self.rows.pop(name, ""), replies.ticket(ticket), y, fresh[-1])
+            self._memory[self.place, name] = Told(self.rows.pop(name, ""), ticket, y, error)
         return _filled(plan, fresh)
 
     def drop(self, plan: Plan) -> list[str]:
         """Forget tickets; the answers of all."""
         for name in plan.ids:
-            asked = replies.ticket(self.late.pending[name])
+            told = Told(self.rows.pop(name, ""), self.late.pending[name], None)
             self.late.drop(name)
-            self._memory[self.place, name] = Told(self.rows.pop(name, ""), asked, None, replies.dropped(name))
+            self._memory[self.place, name] = told
         self.watch.drops += len(plan.ids)
         return _filled(plan, [replies.dropped(name) for name in plan.ids])
 
@@ -177,7 +190,7 @@ class Series:
         if name in self.late.pending:
             return self.rows.get(name, ""), replies.ticket(self.late.pending[name])
         told = self._memory.get((self.place, name))
-        return None if told is None else (told.row, told.asked)
+        return None if told is None else (told.row, replies.ticket(told.ticket))
 
     def _known(self, name: str, place: int) -> Told:
         told = self._memory.get((self.place, name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,6 +48,8 @@ LIMITS = {
     "models": ("--max-models", "N", "Models."),
     "series": ("--max-series", "N", "Models and the keys within them."),
     "remembered": ("--remember", "N", "Answered tickets that a repeated request is recognised by."),
+    "behind": ("--checkpoint-every", "N", "Events; so many are done again after a crash."),
+    "seconds": ("--timeout", "SECONDS", "That a client may keep it waiting in the middle of a request or an answer."),
     "log": ("--max-log", "BYTES", "Of the log of events; beyond, requests are answered 507."),
 }
 """Options by the limit that they set."""
@@ -55,7 +58,8 @@ LIMITS = {
 def _limits(command: Any) -> Any:
     """The options of all limits."""
     for name, (option, what, about) in reversed(LIMITS.items()):
-        command = click.option(option, name, type=click.IntRange(min=1), metavar=what, help=about)(command)
+        kind: Any = click.IntRange(min=1) if name != "seconds" else click.FloatRange(min=0.1)
+        command = click.option(option, name, type=kind, metavar=what, help=about)(command)
     return command
 
 
@@ -72,17 +76,15 @@ def _limits(command: Any) -> Any:
 @click.option("--quiet", is_flag=True, help="Say nothing but the address.")
 def serve_command(**typed: Any) -> None:
     """Wire it; HELP says what it does."""
+    from swordplay.application.cli.errors import Refused
     from swordplay.base import extras
 
     try:
-        import swordplay.serving.run
+        _serve(typed)
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in EXTRA:
             raise
-        from swordplay.application.cli.errors import Refused
-
         raise Refused(f"serve needs {missing.name}. Install it with: {extras.installation('serve')}") from missing
-    _serve(typed)
 
 
 def _serve(typed: dict[str, Any]) -> None:
@@ -98,7 +100,8 @@ def _serve(typed: dict[str, Any]) -> None:
     token, local = _token(typed["token_file"]), is_local(typed["host"])
     if not local and token is None:
         raise Refused(
-            f"--host {typed['host']} can be reached from other machines, which needs a token: set {VARIABLE}, or give --token-file."
+            f"--host {typed['host']} can be reached from other machines, which needs a token: "
+            f"set {VARIABLE}, or give --token-file."
         )
     level = logging.WARNING if typed["quiet"] else logging.INFO
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(message)s")
@@ -162,4 +165,4 @@ class _Said:
         echo(f"Try: curl {head}{address}/ask -d {row}")
         answer = shlex.quote(f'{{"id": "a1", "y": {"42.0" if self.target == "number" else "true"}}}')
         echo(f"     curl {head}{address}/tell -d {answer}")
-        click.get_text_stream("stdout").flush()
+        sys.stdout.flush()

@@ -46,7 +46,7 @@ def render(page: Page, own: str = "", policy: str = POLICY) -> str:
     scripts = [vega.script(), resource("page.js")] if drawer.charts else []
     scripts += [own] if own else []
     # Vega compiles its expressions, which a browser calls evaluation.
-    policy += (f"; script-src 'unsafe-eval' {' '.join(map(_fingerprint, scripts))}" if scripts else "")
+    policy += f"; script-src 'unsafe-eval' {' '.join(map(_fingerprint, scripts))}" if scripts else ""
     title = escaped(page.title, 200)
     return "\n".join(
         [

@@ -45,7 +45,9 @@ def page() -> Page:
     last = Section("Last answers", (Slot("live-last", "None yet."),))
     series = Section("Models", (Slot("live-series", "None yet."),))
     footer = "Every figure is of the model as it is now. Nothing on this page was loaded from elsewhere."
-    return Page("swordplay serve", "What the models of this server know and how well they do.", (now, course, last, series), footer)
+    return Page(
+        "swordplay serve", "What the models of this server know and how well they do.", (now, course, last, series), footer
+    )
 
 
 def _chart(title: str, words: str, name: str, colour: str = "sword", look: Format = "number") -> Chart:
