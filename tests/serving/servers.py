@@ -80,7 +80,8 @@ class Server:
     def wait_until_ready(self):
         deadline = time.monotonic() + PATIENCE
         while "/tell" not in self.said():
-            assert self.alive() and time.monotonic() < deadline, self.said()
+            assert self.alive(), self.said()
+            assert time.monotonic() < deadline, self.said()
             time.sleep(0.005)
         self.port = int(self.said().split("http://")[1].split()[0].rpartition(":")[2])
 
@@ -116,7 +117,10 @@ class Client:
     """One connection that stays open."""
 
     def __init__(self, port, headers=()):
-        self.headers = {"Content-Type": "application/json", **{name.replace("_", "-"): value for name, value in dict(headers).items()}}
+        self.headers = {
+            "Content-Type": "application/json",
+            **{name.replace("_", "-"): value for name, value in dict(headers).items()},
+        }
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
 
     def send(self, method, path, body=None, **headers):

@@ -1,4 +1,4 @@
-"""kill -9 under load: no acknowledged event is lost or doubled, and the models are, bit by bit, those of the events in their order.
+"""kill -9 under load: no acknowledged event is lost or doubled, and the models are those of the events in their order, bit by bit.
 
 Every client has a model of its own and sends one request at a time, so it knows the order of its events, whatever was killed in
 between. A request without an answer is sent again, as it was.
@@ -94,7 +94,9 @@ def replayed(worker):
     for action, body, answer in worker.acknowledged:
         items, answers = (body, answer) if isinstance(body, list) else ([body], [answer])
         if action == "ask":
-            for ticket, got in zip(late.ask_many([one["x"] for one in items], [one["id"] for one in items]), answers, strict=True):
+            for ticket, got in zip(
+                late.ask_many([one["x"] for one in items], [one["id"] for one in items]), answers, strict=True
+            ):
                 assert got["prediction"] == ticket.prediction
                 ends = [None if end is None or math.isinf(end) else end for end in (ticket.lower, ticket.upper)]
                 assert worker.kind != "number" or [got["lower"], got["upper"]] == ends
@@ -140,7 +142,9 @@ def check(workers, state):
         place = about["series"].index([worker.name, ""])
         late = replayed(worker)
         wanted = late.state()
-        found = {name.removeprefix(f"late.{place}."): value for name, value in state.items() if name.startswith(f"late.{place}.")}
+        found = {
+            name.removeprefix(f"late.{place}."): value for name, value in state.items() if name.startswith(f"late.{place}.")
+        }
         assert found.keys() == wanted.keys()
         assert [name for name in wanted if not same(found[name], wanted[name])] == []
         told = [one for action, body, _ in worker.acknowledged if action == "tell" for one in body]

@@ -48,7 +48,7 @@ async def stream(keeper: Keeper, model: str, key: str, stop: asyncio.Event) -> A
         wanted = (model, key) if model else next(iter(keeper.models.series), ("", ""))
         if keeper.number != before or quiet >= QUIET:
             before, quiet = keeper.number, 0
-            yield b"data: " + replies.body(picture(keeper, *wanted)) + b"\n\n"
+            yield b"retry: 1000\ndata: " + replies.body(picture(keeper, *wanted)) + b"\n\n"
         quiet += 1
         try:
             async with asyncio.timeout(INTERVAL):

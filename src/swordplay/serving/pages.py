@@ -64,7 +64,7 @@ class Pages:
             Route("/openapi.json", self.description),
             Route("/events", self.events),
             Route("/", self.file),
-            Route("/page/{name}", self.file),
+            Route("/favicon.ico", self.nothing),
         ]
         return Starlette(routes=routes, exception_handlers={Refusal: _refused, HTTPException: _unknown})
 
@@ -112,6 +112,10 @@ class Pages:
                 self.counts.watchers -= 1
 
         return StreamingResponse(counted(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+    async def nothing(self, request: Request) -> Response:
+        """What browsers ask for and do not need."""
+        return Response(status_code=204)
 
     async def file(self, request: Request) -> Response:
         """A part of the live page."""

@@ -71,8 +71,10 @@
   const course = (points, wrong) => {
     const [error, coverage, step] = charts();
     const span = [0, Math.max(1, points.length ? points[points.length - 1][0] : 1)];
-    const line = (k) => points.filter((point) => point[k] !== null).map((point) => ({ x: point[0], y0: point[k] }));
-    const feed = (chart, k, reach) => chart.feed(line(k), span, [0, reach === undefined ? top(line(k).map((row) => row.y0)) : reach]);
+    const feed = (chart, k, reach) => {
+      const line = points.map((point) => ({ x: point[0], y0: point[k] }));
+      chart.feed(line, span, [0, reach === undefined ? top(line.map((row) => row.y0 || 0)) : reach]);
+    };
     feed(error, 1);
     feed(coverage, 2, 1);
     feed(step, 3);
