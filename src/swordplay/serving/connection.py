@@ -46,8 +46,8 @@ def patient(seconds: float) -> type[H11Protocol]:
             """What the client keeps us waiting with; nothing if it is our turn, or between two requests."""
             if self.flow.write_paused:
                 return "answer"
-            if self.conn.their_state is h11.SEND_BODY:
-                return "body"
+            if self.conn.their_state is h11.SEND_BODY:  # the door has its eye on it until it has answered
+                return "body" if self.cycle.response_complete else ""
             return "head" if self.cycle is None or self.conn.trailing_data[0] else ""
 
     return Patient
