@@ -157,7 +157,7 @@ def test_broken_json_at_any_byte_is_refused_with_the_place(client):
         assert 0 <= answer["byte"] <= end
     lines = b'{"x": {}}\n{"x": {}\n{"x": {}}'
     answer = client.post("/ask", lines, Content_Type="application/x-ndjson")[1]
-    assert (answer["line"], answer["byte"]) == (2, 19)
+    assert (answer["line"], answer["byte"]) == (2, 18)
     for text in (b"", b"[" * 100_0, b'{"x": {"a": NaN}}', b'{"x": {"a": ' + b"9" * 5_000 + b"}}", b'{"x": {"a": -Infinity}}'):
         assert client.post("/ask", text)[0] == 400, text
 
