@@ -59,6 +59,24 @@ class Bands:
         band = self._band(level, rows)
         return band.intervals(tame(predictions), columns_for(band, rows) if band.rows else None)
 
+    def learn_given(self, level: Any, predictions: Vector, targets: Vector, rows: Any, given: Array) -> None:
+        """Learn truths that come late: the intervals that were given count, whatever would be given now.
+
+        Parameters
+        ----------
+        level
+            The one level of the intervals.
+        predictions, targets, rows
+            What was predicted, shape ``(T,)``, the truths, and the rows as they are known now.
+        given
+            Lower and upper ends as they were given, shape ``(T, 2)``.
+        """
+        predictions, band = tame(predictions), self._band(level, rows)
+        columns = columns_for(band, rows)
+        for k, (prediction, target) in enumerate(zip(predictions.tolist(), targets.tolist(), strict=True)):
+            band.learn(prediction, target, None if columns is None else columns[k], given=tuple(given[k].tolist()))
+        self._remember(predictions, targets)
+
     def of_block(self, level: Any, predictions: Vector) -> Array:
         """Intervals of a block of rows to come: by the quantile of the last residuals, as far from the first row as the last.
 

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from swordplay.base.types import Array, State, Vector
+from swordplay.estimators.asked import Askable
+from swordplay.estimators.asked_arrays import AskedByPlace
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play, real_targets, refuse_words
 from swordplay.intervals import SwordIntervals
@@ -72,9 +74,17 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
     def predict(self, X: Any) -> Vector:
         """Predictions of rows by what is known now, shape ``(T,)``: after :meth:`fit` for a block, else for the next row."""
         self._require_fitted()
+        _ = self.model_  # refuses parameters that have changed, before anything else is looked at
+        return self._answers(self._rows(X))
+
+    def _answers(self, rows: Any) -> Vector:
+        """Predictions of rows that are clean."""
         model, block = self.model_, self._block
-        answer = model.predict if block is None else lambda part: block.scores(part)[:, 0]
-        return np.asarray(in_chunks(answer, self._rows(X)))
+        return np.asarray(in_chunks(model.predict if block is None else lambda part: block.scores(part)[:, 0], rows))
+
+    def askable(self) -> Askable:
+        """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
+        return AskedByPlace(self, of_classes=False)
 
     def predict_interval(self, X: Any, level: Any = 0.9) -> Array:
         """Intervals of rows by what is known now: lower and upper ends, shape ``(T, 2)``.
