@@ -88,7 +88,10 @@ class NamedRegression(NamedCoat):
     @property
     def _bands(self) -> Bands:
         """Intervals of the levels that were asked for; none in a model that was pickled before there were any."""
-        return self.__dict__.setdefault("_own_bands", Bands())  # type: ignore[no-any-return]
+        found: Bands | None = self.__dict__.get("_own_bands")
+        if found is None:
+            found = self._own_bands = Bands()
+        return found
 
     def _learned(self) -> tuple[Any, State] | None:
         learned = super()._learned()
