@@ -1,6 +1,6 @@
-"""Real servers for tests: processes of ``swordplay serve``, forked from one that has compiled everything, and a client of our own.
+"""Real servers for tests: processes of ``swordplay serve``, forked from one that has compiled everything; and a client of ours.
 
-Run as a script it is that process: a line of JSON on its standard input starts a server, a line on its standard output names it.
+Run as a script it is that process: a line of JSON on its standard input starts a server, a line on its output names it.
 """
 
 import http.client

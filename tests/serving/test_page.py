@@ -73,7 +73,9 @@ def test_the_page_follows_the_rows(launcher, browser, tmp_path, screenshots):
     drawn = "document.querySelector('figure.chart .mark-line path').getAttribute('d').length"
     assert browser.evaluate(drawn) > 500
     assert browser.complaints() == []
-    assert {url.partition("?")[0] for url in browser.requested()} <= {f"http://127.0.0.1:{server.port}{path}" for path in ("/", "/events")}
+    assert {url.partition("?")[0] for url in browser.requested()} <= {
+        f"http://127.0.0.1:{server.port}{path}" for path in ("/", "/events")
+    }
     browser.screenshot(screenshots / "live-light.png")
     browser.scheme("dark")
     dark = browser.evaluate("getComputedStyle(document.body).backgroundColor")

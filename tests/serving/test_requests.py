@@ -16,13 +16,24 @@ LIMITS = Limits(rows=5, columns=3)
 WHOLE = json.dumps([{"x": {"a": 1.5, "ü": "wörd"}, "id": "i", "key": "k"}, {"x": {"b": None}}], ensure_ascii=False).encode()
 VALUES = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["x", "id", "key", "y", "a"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["x", "id", "key", "y", "a"]), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
 
 def asked(body, action="ask", lines=False):
     return read(Event(action, "m", "number", body, lines), LIMITS)
+
+
+def refused(body, action="ask"):
+    """Why a request is refused; None if it is not."""
+    try:
+        asked(body, action)
+    except Refusal as refusal:
+        return refusal
+    return None
 
 
 def test_a_request_is_read_by_series():
@@ -47,11 +58,8 @@ def test_whatever_is_cut_off_is_refused_with_its_byte(end):
 @pytest.mark.parametrize("place", range(len(WHOLE)))
 @pytest.mark.parametrize("wrong", [b"\xff", b"\x00", b"}", b'"', b"7"])
 def test_a_wrong_byte_is_refused_or_makes_another_request(place, wrong):
-    try:
-        asked(WHOLE[:place] + wrong + WHOLE[place + 1 :])
-    except Refusal as refusal:
-        assert refusal.status == 400
-        assert 0 <= refusal.where.get("byte", 0) <= len(WHOLE)
+    refusal = refused(WHOLE[:place] + wrong + WHOLE[place + 1 :])
+    assert refusal is None or (refusal.status == 400 and 0 <= refusal.where.get("byte", 0) <= len(WHOLE))
 
 
 def test_the_byte_is_counted_in_bytes():
@@ -69,11 +77,8 @@ def test_the_byte_is_counted_in_bytes():
 @pytest.mark.parametrize("action", ["ask", "tell", "drop", "declare"])
 @given(body=st.binary(max_size=30) | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_anything_is_read_or_refused(action, body):
-    try:
-        asked(body, action)
-    except Refusal as refusal:
-        assert refusal.status in (400, 413)
-        assert json.loads(json.dumps(refusal.body()))["error"]
+    refusal = refused(body, action)
+    assert refusal is None or (refusal.status in (400, 413) and json.loads(json.dumps(refusal.body()))["error"])
 
 
 def test_limits():

@@ -12,6 +12,42 @@ CHECKS = 2
 """Looks at a connection within the time that it has."""
 
 
+class Gathered:
+    """A transport that sends what is written in one turn of the loop at once: an answer's head and body are one packet.
+
+    Parameters
+    ----------
+    transport
+        The one that sends; whatever is not written goes to it.
+    loop
+        Whose turns count.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop, self._parts = transport, loop, []
+
+    _parts: list[bytes]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send it soon."""
+        if not self._parts:
+            self._loop.call_soon(self._send)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        """Send what is left, then close."""
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        if self._parts:
+            parts, self._parts = self._parts, []
+            self._transport.write(b"".join(parts))
+
+
 def patient(seconds: float) -> type[H11Protocol]:
     """uvicorn's own way of speaking HTTP, with a limit on how long a client may keep it waiting.
 
@@ -25,7 +61,7 @@ def patient(seconds: float) -> type[H11Protocol]:
         """A connection that is looked at now and then: whoever is in the same place as before is let go."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
+            super().connection_made(Gathered(transport, self.loop))  # type: ignore[arg-type]
             self._before: Any = None
             self._look = self.loop.call_later(seconds / CHECKS, self._again, 0)
 

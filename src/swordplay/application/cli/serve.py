@@ -12,6 +12,9 @@ import click
 from swordplay.application.cli.words import counted, echo
 
 if TYPE_CHECKING:  # with starlette, which --help does without
+    import socket
+
+    from swordplay.serving.keeper import Keeper
     from swordplay.serving.limits import Limits
     from swordplay.serving.run import Ready
 
@@ -94,7 +97,7 @@ def _serve(typed: dict[str, Any]) -> None:
     from swordplay.application.cli.errors import Refused
     from swordplay.application.report.live import files
     from swordplay.serving import learning, run
-    from swordplay.serving.keeper import FolderError, Keeper
+    from swordplay.serving.keeper import FolderError
     from swordplay.serving.tokens import LOCAL, Gate, is_local
 
     token, local = _token(typed["token_file"]), is_local(typed["host"])
@@ -107,7 +110,7 @@ def _serve(typed: dict[str, Any]) -> None:
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(message)s")
     try:
         at = run.listen(typed["host"], typed["port"])
-        keeper = Keeper(typed["folder"], _chosen(typed))
+        keeper = _kept(at, typed)
     except (run.AddressError, FolderError) as error:
         raise Refused(str(error)) from error
     learning.warm({typed["target"], *keeper.models.kinds.values()})
@@ -116,6 +119,17 @@ def _serve(typed: dict[str, Any]) -> None:
     asyncio.run(run.serve(keeper, at, Gate(token, hosts), typed["target"], files, said))
     if not typed["quiet"]:
         echo("stopped; everything is saved.", err=True)
+
+
+def _kept(at: socket.socket, typed: dict[str, Any]) -> Keeper:
+    """The folder, or an error and the address is given free."""
+    from swordplay.serving.keeper import FolderError, Keeper
+
+    try:
+        return Keeper(typed["folder"], _chosen(typed))
+    except FolderError:
+        at.close()
+        raise
 
 
 def _chosen(typed: dict[str, Any]) -> Limits:
