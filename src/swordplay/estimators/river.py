@@ -6,7 +6,7 @@ checked before any of it is learned.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -14,9 +14,8 @@ import numpy as np
 from river import base, conf
 
 from swordplay.base.arguments import real
-from swordplay.base.types import State, Vector
+from swordplay.base.types import Vector
 from swordplay.estimators import raw_units
-from swordplay.estimators.bands import Bands
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import MEMORY, LinearModel, regression_loss
 from swordplay.estimators.named_rows import number, numeric_column, series_like, targets
@@ -155,19 +154,6 @@ class SwordRegressor(RiverCoat, base.MiniBatchRegressor):
     def intercept_(self) -> float:
         """Prediction where all features (and lags) are 0."""
         return raw_units.of_model(self._models()["y"])[1]
-
-    @property
-    def _bands(self) -> Bands:
-        """Intervals of the levels that were asked for; none in a model that was pickled before there were any."""
-        return self.__dict__.setdefault("_own_bands", Bands())  # type: ignore[no-any-return]
-
-    def _learned(self) -> tuple[Any, State] | None:
-        learned = super()._learned()
-        return learned and (learned[0], learned[1] | self._bands.state())
-
-    def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self._own_bands = Bands.of_state(saved)
-        return super()._resume(saved)
 
     def _make(self) -> LinearModel:
         return self._fresh()

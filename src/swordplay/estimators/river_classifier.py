@@ -9,11 +9,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from river import base
 
+from swordplay.base.arguments import real
 from swordplay.base.types import Matrix, State
 from swordplay.estimators import raw_units
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
 from swordplay.estimators.labels import Labels
+from swordplay.estimators.mass import mass_above, of_truths
 from swordplay.estimators.model import MEMORY
 from swordplay.estimators.named_rows import frame_like, series_like, targets
 from swordplay.estimators.river_coat import Features, RiverCoat
@@ -86,8 +88,11 @@ class SwordClassifier(RiverCoat, base.MiniBatchClassifier):
         values, label = self._rows.check(x), self._labels.check(y)
         model = self._grown(x)
         place = self._labels.place(label)
+        row = self._row(x, values)
+        if self._bands.by_level and place < model.classes:
+            self._learn_sets(np.array([model.predict_row(row)]), [place])
         model.grow(len(self._labels))
-        model.learn_row(self._row(x, values), place)
+        model.learn_row(row, place)
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
         """The probability of every class seen so far; before any, of both truth values."""
@@ -100,6 +105,32 @@ class SwordClassifier(RiverCoat, base.MiniBatchClassifier):
         """The most probable label; None before any was seen."""
         probabilities = self.predict_proba_one(x)
         return None if self._model is None else max(probabilities, key=probabilities.__getitem__)
+
+    def predict_set_one(self, x: Features, level: float = 0.9) -> set[Any]:
+        """Labels that together hold the truth as often as the level says; every set holds the most probable label.
+
+        On every window of n rows, a level of 0.9 has at most 0.1 n + 20 sets without the truth, whatever happens; rows of a
+        label that nobody had seen before are not counted, as no set can hold it. Sets are learned from the first time that a
+        level is asked for, so ask from the first row on; the first five hold all labels that are known.
+
+        Parameters
+        ----------
+        x
+            Features by name: finite numbers.
+        level
+            What share of the truths a set is to hold, in (0, 1).
+        """
+        probabilities = self.predict_proba_one(x)
+        inside = self._sets(np.array([list(probabilities.values())]), level)[0]
+        return {label for label, held in zip(probabilities, inside.tolist(), strict=True) if held}
+
+    def predict_set_many(self, X: Any, level: float = 0.9) -> Any:
+        """Which labels are in the set of each row of a frame, by what is known now; a frame of truths with a column per class.
+
+        Each row gets the set that it would have as the next one (see :meth:`predict_set_one`).
+        """
+        frame = nw.from_native(X, eager_only=True)
+        return frame_like(self._sets(self._probabilities(frame), level), self.classes_ or [False, True], frame)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn rows in their order: the same model, bit by bit, as from :meth:`learn_one` row by row.
@@ -118,9 +149,12 @@ class SwordClassifier(RiverCoat, base.MiniBatchClassifier):
             return
         model = self._grown(frame.columns)
         for first, places in self._labels.runs(labels):
+            new = places[0] >= model.classes
             # A class that joins changes the models from its own row on, not before.
             model.grow(len(self._labels))
-            model.predict_then_learn(rows[first : first + len(places)], np.array(places))
+            probabilities = model.predict_then_learn(rows[first : first + len(places)], np.array(places))
+            if self._bands.by_level and len(places) > new:
+                self._learn_sets(probabilities[new:], places[new:])
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities for the rows of a frame, by what is known now; a frame of the same make with a column per class."""
@@ -133,6 +167,15 @@ class SwordClassifier(RiverCoat, base.MiniBatchClassifier):
         best = self._probabilities(frame).argmax(axis=1).tolist()
         labels = self.classes_
         return series_like([labels[k] for k in best] if labels else [None] * len(best), frame)
+
+    def _sets(self, probabilities: Matrix, level: Any) -> Any:
+        """Which labels are in the sets, truths of shape ``(T, K)``."""
+        bounds = self._bands.intervals(real("level", level), np.zeros(len(probabilities)), None)
+        return mass_above(probabilities) <= bounds[:, 1:]
+
+    def _learn_sets(self, probabilities: Matrix, places: list[int]) -> None:
+        """Rows of labels that were known, each predicted before it is learned."""
+        self._bands.learn(np.zeros(len(places)), of_truths(mass_above(probabilities), places), None)
 
     def _probabilities(self, frame: nw.DataFrame[Any]) -> Matrix:
         rows = self._table(frame, self._rows.places)
