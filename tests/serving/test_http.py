@@ -61,6 +61,15 @@ def test_rows_without_an_id_get_one_that_nobody_can_choose(client):
     assert client.post("/models/unnamed/ask", {"x": {}, "id": "#1.0"})[0] == 400
 
 
+def test_columns_come_and_go_and_stay_what_they_are(client):
+    for k, row in enumerate(({"a": 1.0}, {"a": 2.0, "b": "w"}, {"b": "v", "c": None}, {})):
+        assert client.post("/models/columns/ask", {"x": row, "id": f"{k}"})[0] == 200
+        assert client.post("/models/columns/tell", {"id": f"{k}", "y": float(k)})[0] == 200
+    for row in ({"a": "text"}, {"b": 3.5}):
+        status, answer = client.post("/models/columns/ask", {"x": row})
+        assert (status, "so far" in answer["error"]) == (400, True)
+
+
 def test_classes_and_yes_no(client):
     assert client.send("PUT", "/models/sky", {"target": "classes"})[0] == 200
     for k in range(9):
