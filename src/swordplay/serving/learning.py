@@ -32,8 +32,8 @@ def target(kind: str, raw: Any, place: int) -> Any:
     Refusal
         400, if it is not of that kind.
     """
-    if kind == "number" and type(raw) in (int, float):
-        if abs(raw) <= LARGEST:
+    if kind == "number" and type(raw) in NUMBERS:
+        if -LARGEST <= raw <= LARGEST:
             return float(raw)
         raise Refusal(400, f"y must be finite and not pass {LARGEST:g} in magnitude, got {shown(raw)}.", row=place)
     if kind == "yes-no" and (type(raw) is bool or (type(raw) in (int, float) and raw in (0, 1))):
@@ -43,6 +43,7 @@ def target(kind: str, raw: Any, place: int) -> Any:
     raise Refusal(400, f"y must be {WORDS[kind]}, got {shown(raw)}.", row=place)
 
 
+NUMBERS = frozenset({int, float})
 WORDS = {"number": "a number", "yes-no": "true or false", "classes": "a text, a whole number, true or false"}
 """What is told to a model, by what it predicts."""
 

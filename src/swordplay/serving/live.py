@@ -32,7 +32,7 @@ def told(series: Series) -> dict[str, Any]:
         "asks": watch.asks,
         "tells": watch.tells,
         "drops": watch.drops,
-        "pending": len(series.late.pending),
+        "pending": len(series.pending),
         "recent": watch.now(),
         "ever": watch.ever(),
         "step_size": learning.step_size(series.late),

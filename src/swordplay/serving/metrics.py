@@ -92,7 +92,7 @@ def _of_models(keeper: Keeper) -> Iterator[str]:
         "swordplay_error_total": ("counter", "The sum of the errors of all answered rows.", lambda one: one.watch.error),
         "swordplay_intervals_total": ("counter", "Answered rows with an interval.", lambda one: one.watch.bounded),
         "swordplay_covered_total": ("counter", "Of these, those whose interval held the truth.", lambda one: one.watch.covered),
-        "swordplay_pending_tickets": ("gauge", "Tickets that wait for their answer.", lambda one: len(one.late.pending)),
+        "swordplay_pending_tickets": ("gauge", "Tickets that wait for their answer.", lambda one: len(one.pending)),
         "swordplay_series": ("gauge", "Keys of the model.", lambda one: 1),
     }
     for name, (kind, about, value) in tables.items():

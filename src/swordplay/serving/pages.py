@@ -134,7 +134,7 @@ class Pages:
             "keys": [key for key, _ in series],
             "asks": sum(one.watch.asks for _, one in series),
             "tells": sum(one.watch.tells for _, one in series),
-            "pending": sum(len(one.late.pending) for _, one in series),
+            "pending": sum(len(one.pending) for _, one in series),
         }
 
 

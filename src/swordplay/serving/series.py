@@ -79,6 +79,8 @@ class Series:
     def __init__(self, kind: str, place: int, memory: Memory, late: LateModel | None = None) -> None:
         self.kind, self.place, self._memory = kind, place, memory
         self.late = learning.make(kind) if late is None else late
+        self.pending = self.late.pending
+        """Tickets that wait for their answers, by id: a view that stays."""
         self.rows: dict[str, str] = {}
         """What the rows of pending tickets are recognised by, by the ids that clients gave."""
         self.watch = Watch()
@@ -107,24 +109,26 @@ class Series:
                 plan.ids.append(f"{OURS}{number}.{place}" if name is None else name)
                 plan.values.append(row)
         _once(plan.ids)
-        if len(self.late.pending) + len(plan.ids) > most:
-            raise Refusal(429, f"{len(self.late.pending):,} tickets wait, and {most:,} may. Tell or drop some first.")
+        if len(self.pending) + len(plan.ids) > most:
+            raise Refusal(429, f"{len(self.pending):,} tickets wait, and {most:,} may. Tell or drop some first.")
         return plan
 
     def check_tell(self, part: Tell) -> Plan:
         """Which answers of a request are new."""
-        plan = Plan([], [], [])
+        plan, pending = Plan([], [], []), self.pending
         for place, name, raw in zip(part.places, part.ids, part.values, strict=True):
             y = learning.target(self.kind, raw, place)
-            known = None if name in self.late.pending else self._known(name, place)
-            if known is not None and known.y is None:
-                raise Refusal(409, f"{shown(name)} was dropped. Ask again under another id.", row=place)
-            if known is not None and (type(known.y), known.y) != (type(y), y):
-                raise Refusal(409, f"{shown(name)} was told {shown(known.y)} before, and not {shown(y)}.", row=place)
-            plan.replies.append(None if known is None else known.reply())
-            if known is None:
+            if name in pending:
                 plan.ids.append(name)
                 plan.values.append(y)
+                plan.replies.append(None)
+                continue
+            known = self._known(name, place)
+            if known.y is None:
+                raise Refusal(409, f"{shown(name)} was dropped. Ask again under another id.", row=place)
+            if (type(known.y), known.y) != (type(y), y):
+                raise Refusal(409, f"{shown(name)} was told {shown(known.y)} before, and not {shown(y)}.", row=place)
+            plan.replies.append(known.reply())
         _once(plan.ids)
         return plan
 
@@ -132,7 +136,7 @@ class Series:
         """Which tickets of a request are still there."""
         plan = Plan([], [], [])
         for place, name in zip(part.places, part.ids, strict=True):
-            known = None if name in self.late.pending else self._known(name, place)
+            known = None if name in self.pending else self._known(name, place)
             if known is not None and known.y is not None:
                 raise Refusal(409, f"{shown(name)} was told before and cannot be dropped.", row=place)
             plan.replies.append(None if known is None else known.reply())
@@ -149,9 +153,8 @@ class Series:
             return [reply or "" for reply in plan.replies]
         tickets = self.late.ask_many(plan.values, plan.ids)
         self.watch.asks += len(tickets)
-        for name, row in zip(plan.ids, plan.values, strict=True):
-            if not name.startswith(OURS):
-                self.rows[name] = fingerprint(row)
+        named = {name: row for name, row in zip(plan.ids, plan.values, strict=True) if name[0] != OURS}
+        self.rows.update(zip(named, map(fingerprint, named.values()), strict=True))
         return _filled(plan, [replies.ticket(ticket) for ticket in tickets])
 
     def take_back(self, plan: Plan) -> None:
@@ -163,21 +166,23 @@ class Series:
 
     def tell(self, plan: Plan) -> list[str]:
         """Learn the new answers; the answers of all."""
-        tickets = [self.late.pending[name] for name in plan.ids]
+        tickets = [self.pending[name] for name in plan.ids]
         self.late.tell_many(plan.ids, plan.values)
-        fresh = []
+        fresh, step = [], None
+        told, rows, memory = self.watch.told, self.rows, self._memory
         for name, ticket, y in zip(plan.ids, tickets, plan.values, strict=True):
             error = learning.error(ticket, y)
-            if self.watch.told(ticket, y, error):
-                self.watch.close_stretch(learning.step_size(self.late))
+            if told(ticket, y, error):
+                step = learning.step_size(self.late) if step is None else step
+                self.watch.close_stretch(step)
             fresh.append(replies.told(ticket, y, error))
-            self._memory[self.place, name] = Told(self.rows.pop(name, ""), ticket, y, error)
+            memory[self.place, name] = Told(rows.pop(name, ""), ticket, y, error)
         return _filled(plan, fresh)
 
     def drop(self, plan: Plan) -> list[str]:
         """Forget tickets; the answers of all."""
         for name in plan.ids:
-            told = Told(self.rows.pop(name, ""), self.late.pending[name], None)
+            told = Told(self.rows.pop(name, ""), self.pending[name], None)
             self.late.drop(name)
             self._memory[self.place, name] = told
         self.watch.drops += len(plan.ids)
@@ -187,8 +192,8 @@ class Series:
 
     def _earlier(self, name: str) -> tuple[str, str] | None:
         """What a row that was asked before is recognised by, and its answer then."""
-        if name in self.late.pending:
-            return self.rows.get(name, ""), replies.ticket(self.late.pending[name])
+        if name in self.pending:
+            return self.rows.get(name, ""), replies.ticket(self.pending[name])
         told = self._memory.get((self.place, name))
         return None if told is None else (told.row, replies.ticket(told.ticket))
 
