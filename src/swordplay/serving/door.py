@@ -79,26 +79,28 @@ class Door:
             head = Head(**{FIELDS[name]: value for name, value in scope["headers"] if name in FIELDS})
             self.gate.require_host(head.host)
             found = _route(scope["path"], scope["method"])
-            if found is None:
-                return await self.pages(scope, receive, send)
-            action, model = found
-            self.gate.require_token(head.authorization, head.origin, head.host)
-            done = await self._change(action, model_name(model), head, receive)
-            status, body, number = 200, done.body, b"%d" % done.number
+            if found is not None:
+                action, model = found
+                self.gate.require_token(head.authorization, head.origin, head.host)
+                done = await self._change(action, model_name(model), head, receive)
+                status, body, number = 200, done.body, b"%d" % done.number
         except Refusal as refusal:
             status, body = refusal.status, replies.body(refusal.body())
         except Gone:
             return
         except Exception as error:
             status, body = 500, replies.body(failed(error).body())
+        else:
+            if found is None:
+                return await self.pages(scope, receive, send)
         self.counts.answered(action, status, time.monotonic() - begun)
         await _answer(send, status, body, number)
 
     async def _change(self, action: str, model: str, head: Head, receive: Receive) -> Done:
-        declared = int(head.content_length) if head.content_length.isdigit() else 0
-        if declared > self.limits.body:
-            raise Refusal(413, f"a request has at most {self.limits.body:,} bytes, got {declared:,}. Send several.")
-        held = declared or self.limits.body  # without a length it may become as long as is allowed
+        # Without a length it may become as long as is allowed.
+        held = int(head.content_length) if head.content_length.isdigit() else self.limits.body
+        if held > self.limits.body:
+            raise Refusal(413, f"a request has at most {self.limits.body:,} bytes, got {held:,}. Send several.")
         if self._held + held > self.limits.waiting:
             raise Refusal(503, "too much is under way. Send it again in a moment.")
         self._held += held

@@ -6,10 +6,12 @@ same bits: nothing that was acknowledged is missing and nothing is there twice.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import re
+import sqlite3
 import time
 from typing import NamedTuple, final
 
@@ -78,9 +80,9 @@ class Keeper:
             self.replayed = self._replay()
             """Events that were done again at the start."""
             self._declare(bounds(limits))
-        except (LogError, CheckpointError, Refusal) as error:
+        except (LogError, CheckpointError, Refusal, sqlite3.Error) as error:
             os.close(self._lock)
-            raise FolderError(str(error)) from error
+            raise FolderError(f"{folder!r} cannot be served from: {error}") from error
 
     @property
     def unsaved(self) -> int:
@@ -112,17 +114,18 @@ class Keeper:
 
     def save(self, snapshot: Snapshot) -> int | None:
         """Write a checkpoint; the number up to which events are superfluous, or None if it could not be written."""
-        path = os.path.join(self.folder, f"models-{snapshot.number:016d}.state")
         try:
-            checkpoint.save(path, snapshot.state, kind=KIND)
+            checkpoint.save(self._path(snapshot.number), snapshot.state, kind=KIND)
         except CheckpointError:
             self._retry = time.monotonic() + RETRY
             logger.warning("the checkpoint after event %d could not be written; the log keeps everything", snapshot.number)
             return None
+        logger.info("checkpoint after event %d", snapshot.number)
         self.saved = snapshot.number
         found = self._checkpoints()
         for number in found[:-KEPT]:
-            os.unlink(os.path.join(self.folder, f"models-{number:016d}.state"))
+            with contextlib.suppress(OSError):  # next time
+                os.unlink(self._path(number))
         return found[-KEPT:][0] if len(found) >= KEPT else None
 
     def close(self) -> None:
@@ -143,21 +146,25 @@ class Keeper:
 
     def _recovered(self) -> tuple[Models, int]:
         """The models of the newest checkpoint that is whole, and the number of its last event."""
-        problem = None
+        problems: dict[int, CheckpointError] = {}
         for number in reversed(self._checkpoints()):
-            path = os.path.join(self.folder, f"models-{number:016d}.state")
             try:
-                models = Models.of_state(checkpoint.load(path, kind=KIND))
+                models = Models.of_state(checkpoint.load(self._path(number), kind=KIND))
             except CheckpointError as error:
                 logger.warning("%s Going back to the one before.", error)
-                os.replace(path, f"{path}.damaged")
-                problem = problem or error
+                problems[number] = error
                 continue
+            for damaged in problems:  # it must not count as one of two that are kept
+                os.replace(self._path(damaged), f"{self._path(damaged)}.damaged")
             self.log.start_behind(number)
             return models, number
-        if problem is not None and self.log.first() != 1:
-            raise problem
+        if problems and self.log.first() != 1:
+            raise next(iter(problems.values()))
         return Models(Bounds()), 0
+
+    def _path(self, number: int) -> str:
+        """The checkpoint after an event."""
+        return os.path.join(self.folder, f"models-{number:016d}.state")
 
     def _replay(self) -> int:
         """Do what came after the checkpoint; how many events that were."""
