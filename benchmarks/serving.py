@@ -49,7 +49,7 @@ def server(*options: str) -> Iterator[tuple[int, int, Path]]:
         yield int(re.search(r":(\d+) ", process.stdout.readline()).group(1)), process.pid, folder
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        process.communicate(timeout=60)
         shutil.rmtree(folder)
 
 

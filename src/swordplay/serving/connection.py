@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+LONGEST_HEAD = 64 * 2**10
+"""Bytes of the head of a request."""
 CHECKS = 2
 """Looks at a connection within the time that it has."""
 
@@ -48,26 +49,46 @@ class Gathered:
             self._transport.write(b"".join(parts))
 
 
-def patient(seconds: float) -> type[H11Protocol]:
-    """uvicorn's own way of speaking HTTP, with a limit on how long a client may keep it waiting.
+def patient(seconds: float) -> type[HttpToolsProtocol]:
+    """uvicorn's own way of speaking HTTP, with limits on how long and how much a client may keep it waiting.
 
     Parameters
     ----------
     seconds
-        Until the head of a request has to be there, or an answer has to be taken. A body has its own limit (:mod:`.door`).
+        Until the head of a request has to be there, or an answer has to be taken. A body has its own limit (``door``).
     """
 
-    class Patient(H11Protocol):
+    class Patient(HttpToolsProtocol):
         """A connection that is looked at now and then: whoever is in the same place as before is let go."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(Gathered(transport, self.loop))  # type: ignore[arg-type]
+            self._phase, self._size = "head", 0  # of the request that is coming in, and bytes of its head
             self._before: Any = None
             self._look = self.loop.call_later(seconds / CHECKS, self._again, 0)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._look.cancel()
             super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            if self._phase == "head":
+                self._size += len(data)
+            super().data_received(data)
+            if self._phase == "head" and self._size > LONGEST_HEAD:
+                self.transport.abort()
+
+        def on_message_begin(self) -> None:
+            self._phase, self._size = "head", 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._phase = "body"
+            super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            self._phase = ""
+            super().on_message_complete()
 
         def _again(self, same: int) -> None:
             place = (self.cycle, self._waits())
@@ -82,8 +103,8 @@ def patient(seconds: float) -> type[H11Protocol]:
             """What the client keeps us waiting with; nothing if it is our turn, or between two requests."""
             if self.flow.write_paused:
                 return "answer"
-            if self.conn.their_state is h11.SEND_BODY:  # the door has its eye on it until it has answered
-                return "body" if self.cycle.response_complete else ""
-            return "head" if self.cycle is None or self.conn.trailing_data[0] else ""
+            if self._phase == "body" and not self.cycle.response_complete:  # the door has its eye on it
+                return ""
+            return self._phase
 
     return Patient

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # with starlette, which --help does without
     from swordplay.serving.limits import Limits
     from swordplay.serving.run import Ready
 
-EXTRA = ("starlette", "uvicorn", "h11", "anyio")
+EXTRA = ("starlette", "uvicorn", "httptools", "anyio")
 """What the server is made with."""
 VARIABLE = "SWORDPLAY_TOKEN"
 """The environment variable that holds the token."""
