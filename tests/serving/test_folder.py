@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from swordplay.application.cli.inspection import describe
 from swordplay.base import checkpoint
 from swordplay.serving import keeper as keeping
 from swordplay.serving.keeper import FolderError, Keeper
@@ -144,6 +145,16 @@ def test_a_log_that_is_none_is_refused(tmp_path):
     file.close()
     with pytest.raises(LogError, match="has format 99"):
         Log(str(newer))
+
+
+def test_inspect_tells_what_is_in_a_checkpoint(keeper):
+    rounds(keeper, 0, 3)
+    do(keeper, ask("waits"), ask("other", model="another"))
+    save(keeper)
+    facts = describe(keeper._path(keeper.number))
+    assert facts["models"] == ["default: predicts number", "another: predicts number"]
+    names = ("series", "rows asked", "rows told", "tickets dropped", "tickets pending", "answered tickets remembered")
+    assert [facts[name] for name in names] == [2, 5, 3, 0, 2, 3]
 
 
 def test_the_second_server_is_refused(keeper):

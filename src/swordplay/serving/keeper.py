@@ -19,14 +19,13 @@ from swordplay.base import checkpoint
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.files import lock, open_own
 from swordplay.base.types import State
+from swordplay.serving.description import KIND
 from swordplay.serving.limits import Bounds, Limits, bounds
 from swordplay.serving.log import Event, Log, LogError
 from swordplay.serving.models import Models
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import KINDS, Change, read
 
-KIND = "serve"
-"""Of the checkpoints."""
 KEPT = 2
 """Checkpoints that stay: should the newest be damaged, the one before it and the log lead to the same models."""
 MOST_BYTES, MOST_SECONDS = 64 * 2**20, 60.0

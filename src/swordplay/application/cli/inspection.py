@@ -74,8 +74,9 @@ def _describers() -> tuple[Describer, ...]:
     from swordplay.application.tracking import description as run
     from swordplay.estimators import description as estimator
     from swordplay.parts.learners import description as learner
+    from swordplay.serving import description as server
 
-    return (run.described, estimator.described, estimator.engine_alone, learner.described)
+    return (run.described, server.described, estimator.described, estimator.engine_alone, learner.described)
 
 
 def _plain(fact: Any) -> Any:
