@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -98,6 +99,7 @@ async def serve(
         Called once, when clients may come.
     """
     sys.setswitchinterval(SWITCH)
+    gc.freeze()  # what is there now stays: nobody has to look for it again and again while clients wait
     limits: Limits = keeper.limits
     counts = Counts()
     scribe = Scribe(keeper, counts)
