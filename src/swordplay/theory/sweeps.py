@@ -63,8 +63,7 @@ def sweep(
         How many games at once; unless given, what ``joblib.parallel_config`` says (also of threads, processes, clusters), or 1.
     file
         Where finished games are noted, a line of JSON each. A sweep that was killed goes on from there; games that changed
-        their name, their code or anything that they were made with are played again. What cannot be compared with what it
-        was, such as an open file among the arguments of a learner, is refused.
+        their name, their code or what they were made with are played again (see ``fingerprints``).
     progress
         Whether to show a bar, where standard error is a terminal and rich is installed.
 
