@@ -52,6 +52,11 @@ class Mixture:
         self.engine = Engine(learner.parts, "huber")
 
     @property
+    def teams(self) -> list[Any]:
+        """Heads with last targets: none, as forecasts have no lags."""
+        return []
+
+    @property
     def rounds(self) -> int:
         """How many rows were learned."""
         return self.engine.rounds
