@@ -72,7 +72,7 @@ class Group:
         Another fingerprint that states may have: that of earlier versions, which knew less of the settings.
     """
 
-    def __init__(self, form: Form, models: int, fingerprint: bytes = b"", earlier: bytes = b"") -> None:
+    def __init__(self, form: Form, models: int, fingerprint: bytes = bytes(8), earlier: bytes = bytes(8)) -> None:
         self.form, self._models, self._fingerprint, self._earlier = form, range(models), fingerprint, earlier
         self.places: dict[Any, int] = {}
         """Number of each key."""
@@ -91,13 +91,15 @@ class Group:
 
     def admit(self, keys: Sequence[Any]) -> Any:
         """The number of each of these different keys; those that are new join."""
-        new = [key for key in keys if key not in self.places]
-        if new:
+        found = list(map(self.places.get, keys))
+        if None in found:
+            new = [key for key, number in zip(keys, found, strict=True) if number is None]
             count = len(new)
             records = [np.tile(self.form.fresh, (count, 1)) for _ in self._models]
             firsts = [self.form.young(count) for _ in self._models]
             self._join([Piece(new, np.full(count, NEVER), np.ones(count, dtype=bool), records, firsts)])
-        return np.array([self.places[key] for key in keys], dtype=np.int64)
+            found = list(map(self.places.get, keys))
+        return np.array(found, dtype=np.int64)
 
     def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector, crew: Crew | None = None) -> Matrix:
         """Scores of rows that come key by key and in order, shape ``(T, models)``; each is made before it is learned.
@@ -151,6 +153,10 @@ class Group:
         """The first rows that one of the models of each key keeps."""
         return Young(*(first.all for first in self._young[k]))
 
+    def weights(self) -> tuple[Matrix, Vector]:
+        """The weights of the experts of each key's first model, shape ``(K, N)``, and the experts' step sizes."""
+        return self.form.weights(self._records[0].all)
+
     @property
     def models(self) -> int:
         """Models of each key."""
@@ -192,7 +198,7 @@ class Group:
         still = np.zeros(len(numbers), dtype=bool)
         slots = self._slots.all[numbers]
         for k, records in enumerate(self._records):
-            still |= self.form.are_young(records.all[numbers], Young(*(first[slots] for first in self._first(k))))
+            still |= self.form.are_young(records.all, self._first(k), numbers, slots)
         return still
 
     def dumps(self, numbers: Any = slice(None), *, single: bool = False) -> bytes:
@@ -214,7 +220,7 @@ class Group:
         numbered = [half for halves in settled for half in halves] if single else records
         return b"".join([header, *(part.tobytes() for part in (orders, young, *numbered, *kept))])
 
-    def loads(self, saved: Iterable[tuple[Sequence[str], bytes]]) -> None:
+    def loads(self, saved: Iterable[tuple[Sequence[Any], bytes]]) -> None:
         """Let keys join with the states that they were saved with: keys, and the bytes that ``dumps`` wrote for them.
 
         Raises
@@ -224,7 +230,7 @@ class Group:
         """
         self._join([self._read(keys, data) for keys, data in saved])
 
-    def _read(self, keys: Sequence[str], data: bytes) -> Piece:
+    def _read(self, keys: Sequence[Any], data: bytes) -> Piece:
         if len(data) < HEADER.size:
             raise _damaged(len(data), len(keys))
         fingerprint, count, early, single = HEADER.unpack_from(data)

@@ -58,6 +58,7 @@ class Form:
         self.dim, self.loss, self.lags, self.proof = dim, loss, lags, proof
         model = LinearModel(dim, loss=loss, lags=lags)
         self._memory = model.engine.memory
+        self._steps = model.engine.step_sizes.copy()
         begin = start or model
         columns, target = begin.columns.state(), begin.target.state()
         self._first = None if start is None else Young(columns["first"][None], target["first"][None])
@@ -154,15 +155,15 @@ class Form:
         counts = np.concatenate([records[:, self._counts], records[:, self._place_count, None]], axis=1)
         return np.minimum(counts.max(axis=1), WARM_UP).astype(np.int64)
 
-    def are_young(self, records: Matrix, young: Young) -> Any:
-        """Which of these keys still need their first rows, shape ``(K,)``.
+    def are_young(self, records: Matrix, young: Young, who: Any, slots: Any) -> Any:
+        """Which of some keys still need their first rows, shape ``(M,)``; ``who`` and ``slots`` as in :meth:`play`.
 
         A column that is mostly one value, such as an indicator, may need them for ever; it is known by its middle values.
         """
         middle = slice(WARM_UP // 2 - 1, WARM_UP // 2 + 1)
-        still = [(np.diff(first[:, middle], axis=1) == 0.0).any(axis=(1, 2)) for first in young]
-        needed = (records[:, self._counts].min(axis=1) < WARM_UP) | still[0]
-        return needed if self.loss == "logistic" else needed | (records[:, self._place_count] < WARM_UP) | still[1]
+        still = [(np.diff(first[:, middle][slots], axis=1) == 0.0).any(axis=(1, 2)) for first in young]
+        needed = (records[:, self._counts][who].min(axis=1) < WARM_UP) | still[0]
+        return needed if self.loss == "logistic" else needed | (records[:, self._place_count][who] < WARM_UP) | still[1]
 
     def play(self, records: Matrix, young: Young, who: Any, slots: Any, edges: Any, rows: Matrix, targets: Vector) -> Vector:
         """Scores of rows, each made before its own target is learned.
@@ -202,6 +203,10 @@ class Form:
         if played < len(who):
             raise ValueError(f"a row of key number {who[played]} would overflow. Leave out rows of such numbers.")
         return scores
+
+    def weights(self, records: Matrix) -> tuple[Matrix, Vector]:
+        """The weights of the experts in each record, and the experts' step sizes."""
+        return records[:, self._numbers["weight"]], self._steps
 
     def ask(self, records: Matrix, who: Any, edges: Any, rows: Matrix) -> Vector:
         """Scores of rows by what each key knows now, run by run as in :meth:`play`; nothing is learned."""
