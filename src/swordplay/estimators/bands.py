@@ -17,6 +17,7 @@ from swordplay.base.arguments import LARGEST
 from swordplay.base.state import Range
 from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.intervals import SwordIntervals
+from swordplay.intervals.memory import is_earlier
 
 MOST_PAIRS = 1000
 """Predictions and truths that are remembered."""
@@ -117,9 +118,10 @@ class Bands:
             band = SwordIntervals(np.asarray(saved[f"{own}level"]).tolist())
             entries = {name.removeprefix(own): value for name, value in saved.items() if name.startswith(own)}
             del entries["level"]
-            band.load_state(entries)
-            bands.by_level[band.level] = band
             place += 1
+            if not is_earlier(entries):  # those of an earlier swordplay begin anew, with the pairs, when they are asked for
+                band.load_state(entries)
+                bands.by_level[band.level] = band
         return bands
 
     def _band(self, level: Any, rows: Any) -> SwordIntervals:

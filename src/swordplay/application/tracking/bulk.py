@@ -194,6 +194,9 @@ class BulkTracker:
         sums = [math.fsum(each) for each in self.sums.all.T.tolist()]
         return {name: math.sqrt(each / rows) for name, each in zip(ValueContestants.names, sums, strict=True)}, math.nan
 
+    def intervals(self) -> None:
+        """None: where they are asked for, every key has a tracker of its own."""
+
     def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> KeyedStory:
         """All that a report needs (see ``Tracker.story``)."""
         return keyed_story.story(self, source, refused, seconds)
