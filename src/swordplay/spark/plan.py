@@ -6,13 +6,13 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from swordplay.estimators.model import LossName
-from swordplay.spark.group import Group
-from swordplay.spark.record import Form
+from swordplay.keyed.group import Group
+from swordplay.keyed.record import Form
 
 Layout = Literal["packed", "map"]
 
@@ -30,6 +30,8 @@ class Plan:
     layout: Layout
     single: bool
     """Whether states are kept in single precision."""
+    frozen: tuple[tuple[str, str], ...] = ()
+    """What must be the same whenever a checkpoint is taken up again, by name, in words (see ``settings``)."""
 
     @property
     def models(self) -> int:
@@ -39,14 +41,17 @@ class Plan:
     def group(self) -> Group:
         """A bucket without keys."""
         form = _form(len(self.features), self.loss, self.lags)
-        essence = json.dumps([self.features, self.loss, self.classes, self.lags, self.buckets, len(form.fresh)])
-        return Group(form, self.models, hashlib.sha256(essence.encode()).digest()[:8])
+        essence = [self.features, self.loss, self.classes, self.lags, self.buckets, len(form.fresh)]
+        return Group(form, self.models, _digest([*essence, *self.frozen]), earlier=_digest(essence))
 
     @property
     def schema(self) -> pa.Schema:
-        """Rows on their way: the key as text, the order as a whole number, the target as a number or place of a class."""
+        """Rows on their way: the key as text, the order as a whole number, the target as a number or place of a class.
+
+        Keys are text of any size: a ``pa.string()`` holds 2 GiB at the most, and rows beyond would be another chunk.
+        """
         numbers = [(f"x{j}", pa.float64()) for j in range(len(self.features))]
-        return pa.schema([("key", pa.string()), ("order", pa.int64()), *numbers, ("target", pa.float64())])
+        return pa.schema([("key", pa.large_string()), ("order", pa.int64()), *numbers, ("target", pa.float64())])
 
     @property
     def answers(self) -> pa.Schema:
@@ -55,6 +60,10 @@ class Plan:
         shares = [("probabilities", pa.list_(number))] if self.classes else []
         told = [("key", pa.string()), ("order", pa.int64()), ("target", number), ("prediction", number)]
         return pa.schema([*told, *shares, ("error", pa.string())])
+
+
+def _digest(essence: list[Any]) -> bytes:
+    return hashlib.sha256(json.dumps(essence).encode()).digest()[:8]
 
 
 @lru_cache(maxsize=4)

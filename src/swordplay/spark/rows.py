@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from swordplay.base.types import Matrix, Vector
 from swordplay.estimators import probabilities
 from swordplay.estimators.model import LARGEST
-from swordplay.spark.group import Group
+from swordplay.keyed.group import Group
 from swordplay.spark.plan import Plan
 
 NO_KEY = "key is null"
@@ -113,7 +113,7 @@ def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, score
         predictions[turn] = scores[:, 0]
         parts.append(pa.array(predictions, mask=refused))
     parts.append(pa.array(judged.errors, type=pa.string()))
-    return pa.RecordBatch.from_arrays(parts, schema=plan.answers)
+    return pa.RecordBatch.from_arrays(parts, schema=plan.answers.set(0, batch.schema.field("key")))
 
 
 def _not_moderate(name: str) -> str:
