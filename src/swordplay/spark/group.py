@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.base.types import Matrix, Vector
+from swordplay.spark.bands import BandForm
 from swordplay.spark.record import Form, Young
 
-FORMAT = 1
-"""Version of what :meth:`Group.dumps` writes."""
+FORMAT, WITH_BANDS = 1, 2
+"""Versions of what :meth:`Group.dumps` writes: without intervals, and with them behind everything else."""
 HEADER = struct.Struct("<8sIIB")
 """Fingerprint of the settings, keys, young keys, and whether records are settled and in single precision."""
+NUMBERS_OF_BANDS = len(BandForm(0.5).fresh)
+"""Of each key, at any level."""
 NEVER = np.iinfo(np.int64).min
 """The order before all orders."""
 
@@ -32,6 +35,8 @@ class Piece(NamedTuple):
     """Of each model, shape ``(K, numbers)``."""
     firsts: list[Young]
     """Of each model, the first rows of those that are young."""
+    bands: Matrix
+    """The intervals' records, shape ``(K, numbers)``; without numbers where there are no intervals."""
 
 
 class Group:
@@ -45,10 +50,13 @@ class Group:
         How many models each key has.
     fingerprint
         Eight bytes that stand for the settings: a state that was saved with others is refused.
+    bands
+        Of the intervals' records; None for no intervals.
     """
 
-    def __init__(self, form: Form, models: int, fingerprint: bytes) -> None:
-        self._form, self._models, self._fingerprint = form, range(models), fingerprint
+    def __init__(self, form: Form, models: int, fingerprint: bytes, bands: BandForm | None = None) -> None:
+        self._form, self._models, self._fingerprint, self._band_form = form, range(models), fingerprint, bands
+        self._bands: Matrix = self._fresh_bands(0)
         self.places: dict[str, int] = {}
         """Number of each key."""
         self.orders: Any = np.empty(0, dtype=np.int64)
@@ -65,7 +73,8 @@ class Group:
             count = len(new)
             records = [np.tile(self._form.fresh, (count, 1)) for _ in self._models]
             firsts = [self._form.young(count) for _ in self._models]
-            self._join([Piece(new, np.full(count, NEVER), np.ones(count, dtype=bool), records, firsts)])
+            bands = self._fresh_bands(count)
+            self._join([Piece(new, np.full(count, NEVER), np.ones(count, dtype=bool), records, firsts, bands)])
         return np.array([self.places[key] for key in keys], dtype=np.int64)
 
     def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector) -> Matrix:
@@ -83,13 +92,27 @@ class Group:
         scores = np.empty((len(numbers), len(self._models)))
         if not len(numbers):
             return scores
-        edges = np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [len(numbers)]])
-        who = numbers[edges[:-1]]
+        who, edges = _runs(numbers)
         for k in self._models:
             wanted = targets if len(self._models) == 1 else (targets == k).astype(np.float64)
             scores[:, k] = self._form.play(self._records[k], self._young[k], who, self._slots[who], edges, rows, wanted)
         self.orders[who] = orders[edges[1:] - 1]
         return scores
+
+    def intervals(self, numbers: Any, predictions: Vector, targets: Vector) -> Matrix:
+        """Intervals around the predictions of rows that were just played, shape ``(T, 2)``."""
+        if self._band_form is None or not len(numbers):
+            return np.empty((len(numbers), 2))
+        return self._band_form.play(self._bands, *_runs(numbers), predictions, targets)
+
+    @property
+    def format(self) -> int:
+        """Version of what :meth:`dumps` writes."""
+        return FORMAT if self._band_form is None else WITH_BANDS
+
+    def _fresh_bands(self, count: int) -> Matrix:
+        """Records of the intervals of keys that have learned nothing."""
+        return np.tile(np.empty(0) if self._band_form is None else self._band_form.fresh, (count, 1))
 
     def dumps(self, numbers: Any = slice(None), *, single: bool = False) -> bytes:
         """The state of some keys, or of all, in their order.
@@ -111,7 +134,7 @@ class Group:
         single = single and all(self._form.fits_single(*halves) for halves in settled)
         header = HEADER.pack(self._fingerprint, len(orders), int(young.sum()), single)
         numbered = [half for halves in settled for half in halves] if single else records
-        return b"".join([header, *(part.tobytes() for part in (orders, young, *numbered, *kept))])
+        return b"".join([header, *(part.tobytes() for part in (orders, young, *numbered, *kept, self._bands[numbers]))])
 
     def loads(self, saved: Iterable[tuple[Sequence[str], bytes]]) -> None:
         """Let keys join with the states that they were saved with: keys, and the bytes that ``dumps`` wrote for them.
@@ -142,11 +165,23 @@ class Group:
         ]
         shapes = [(early, *room.shape[1:]) for room in form.young(0)]
         firsts = [Young(*(reader.take(np.float64, shape) for shape in shapes)) for _ in self._models]
+        bands = self._read_bands(reader, count)
         if reader.position != len(data) or count != len(keys) or young.sum() != early:
             raise _damaged(len(data), len(keys))
         for some, first in zip(records, firsts, strict=True):
             form.require_sane(some, young, first)
-        return Piece(keys, orders, young, records, firsts)
+        return Piece(keys, orders, young, records, firsts, bands)
+
+    def _read_bands(self, reader: _Reader, count: int) -> Matrix:
+        """The intervals of keys; new ones where a state has none, or has some of another level."""
+        if reader.position == len(reader.data):
+            return self._fresh_bands(count)
+        saved = reader.take(np.float64, (count, NUMBERS_OF_BANDS))
+        if self._band_form is None:
+            return self._fresh_bands(count)
+        bands = self._band_form.of_level(saved)
+        self._band_form.require_sane(bands)
+        return bands
 
     def _join(self, pieces: list[Piece]) -> None:
         """Let keys join, behind those that are there."""
@@ -157,10 +192,17 @@ class Group:
         young = np.concatenate([np.empty(0, dtype=bool), *(piece.young for piece in pieces)])
         room = len(self._young[0].rows) - 1
         self._slots = np.concatenate([self._slots, np.where(young, room + np.cumsum(young), 0)])
+        self._bands = np.concatenate([self._bands, *(piece.bands for piece in pieces)])
         for k in self._models:
             self._records[k] = np.concatenate([self._records[k], *(piece.records[k] for piece in pieces)])
             together = zip(self._young[k], *(piece.firsts[k] for piece in pieces), strict=True)
             self._young[k] = Young(*(np.concatenate(parts) for parts in together))
+
+
+def _runs(numbers: Any) -> tuple[Any, Any]:
+    """The key of each run of rows, shape ``(M,)``, and where the runs begin and the last one ends, shape ``(M + 1,)``."""
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [len(numbers)]])
+    return numbers[edges[:-1]], edges
 
 
 class _Reader:

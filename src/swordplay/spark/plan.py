@@ -11,6 +11,7 @@ from typing import Literal
 import pyarrow as pa
 
 from swordplay.estimators.model import LossName
+from swordplay.spark.bands import BandForm
 from swordplay.spark.group import Group
 from swordplay.spark.record import Form
 
@@ -30,6 +31,8 @@ class Plan:
     layout: Layout
     single: bool
     """Whether states are kept in single precision."""
+    level: float | None = None
+    """Of a regression: what share of the truths its intervals are to hold; None for no intervals."""
 
     @property
     def models(self) -> int:
@@ -40,7 +43,7 @@ class Plan:
         """A bucket without keys."""
         form = _form(len(self.features), self.loss, self.lags)
         essence = json.dumps([self.features, self.loss, self.classes, self.lags, self.buckets, len(form.fresh)])
-        return Group(form, self.models, hashlib.sha256(essence.encode()).digest()[:8])
+        return Group(form, self.models, hashlib.sha256(essence.encode()).digest()[:8], _bands(self.level))
 
     @property
     def schema(self) -> pa.Schema:
@@ -53,11 +56,18 @@ class Plan:
         """Rows with their predictions; a class is told by its place."""
         number = pa.float64()
         shares = [("probabilities", pa.list_(number))] if self.classes else []
+        ends = [] if self.level is None else [("lower", number), ("upper", number)]
         told = [("key", pa.string()), ("order", pa.int64()), ("target", number), ("prediction", number)]
-        return pa.schema([*told, *shares, ("error", pa.string())])
+        return pa.schema([*told, *ends, *shares, ("error", pa.string())])
 
 
 @lru_cache(maxsize=4)
 def _form(dim: int, loss: LossName, lags: int) -> Form:
     """Made once in a process and not once for each bucket."""
     return Form(dim, loss, lags)
+
+
+@lru_cache(maxsize=4)
+def _bands(level: float | None) -> BandForm | None:
+    """Likewise."""
+    return None if level is None else BandForm(level)

@@ -82,7 +82,8 @@ def track(batch: pa.RecordBatch, plan: Plan, group: Group, known: Callable[[list
     judged.errors[turn[late | repeated]] = LATE
     turn = turn[~(late | repeated)]
     scores = group.play(numbers[turn], judged.orders[turn], judged.rows[turn], judged.targets[turn])
-    return _answers(batch, plan, judged, turn, scores), np.unique(numbers[turn])
+    bounds = group.intervals(numbers[turn], scores[:, 0], judged.targets[turn])
+    return _answers(batch, plan, judged, turn, scores, bounds), np.unique(numbers[turn])
 
 
 def in_order(numbers: Any, judged: Judged) -> Any:
@@ -97,7 +98,7 @@ def in_order(numbers: Any, judged: Judged) -> Any:
     return turn
 
 
-def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, scores: Matrix) -> pa.RecordBatch:
+def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, scores: Matrix, bounds: Matrix) -> pa.RecordBatch:
     refused = np.ones(len(batch), dtype=bool)
     refused[turn] = False
     predictions = np.zeros(len(batch))
@@ -112,6 +113,9 @@ def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, score
     else:
         predictions[turn] = scores[:, 0]
         parts.append(pa.array(predictions, mask=refused))
+        ends = np.full((len(batch), 2), np.inf)
+        ends[turn] = bounds
+        parts += [] if plan.level is None else [pa.array(end, mask=~np.isfinite(end)) for end in ends.T.copy()]
     parts.append(pa.array(judged.errors, type=pa.string()))
     return pa.RecordBatch.from_arrays(parts, schema=plan.answers)
 

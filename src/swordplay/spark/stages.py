@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from swordplay.spark.group import FORMAT, Group, join, split
+from swordplay.spark.group import FORMAT, WITH_BANDS, Group, join, split
 from swordplay.spark.plan import Plan
 from swordplay.spark.rows import track
 
@@ -100,7 +100,7 @@ class Packed(Tracker):
 
     def save(self, group: Group, numbers: Any) -> None:
         """All keys."""
-        self._packed.update((FORMAT, join(list(group.places)), group.dumps(single=self._plan.single)))
+        self._packed.update((group.format, join(list(group.places)), group.dumps(single=self._plan.single)))
 
 
 class Mapped(Tracker):
@@ -119,7 +119,7 @@ class Mapped(Tracker):
         """Those that have learned."""
         names = list(group.places)
         for number in numbers.tolist():
-            self._map.updateValue((names[number],), (FORMAT, group.dumps([number], single=self._plan.single)))
+            self._map.updateValue((names[number],), (group.format, group.dumps([number], single=self._plan.single)))
 
 
 OTHER_LAYOUT = (
@@ -155,8 +155,9 @@ def _frame(batch: pa.RecordBatch) -> Any:
 
 
 def _require(version: int) -> None:
-    if version != FORMAT:
+    if version not in (FORMAT, WITH_BANDS):
         raise ValueError(
-            f"the state in this checkpointLocation has format {version}, and this version of swordplay reads {FORMAT}. "
+            f"the state in this checkpointLocation has format {version}, and this version of swordplay reads {FORMAT} and "
+            f"{WITH_BANDS}. "
             "Go on with the version that wrote it, or give the query a new checkpointLocation."
         )
