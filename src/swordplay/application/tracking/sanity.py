@@ -232,7 +232,8 @@ def require_classes_of(classes: Any, kind: str) -> list[Any]:
 def require_value_contestants(contestants: ValueContestants) -> None:
     """The last value and the sum of all."""
     require("contestants.last", contestants.last, VALUE._replace(missing=not contestants.started))
-    require("contestants.total", contestants.total, Range(-VAST, VAST))
+    most = LARGEST * max(1, contestants.model.rounds)
+    require("contestants.total", contestants.total, Range(-most, most))
     require_rungs(contestants.rungs, 1, contestants.model.columns.width)
 
 
