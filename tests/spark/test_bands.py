@@ -7,8 +7,9 @@ import pytest
 from spark.test_rows import tracked
 from spark.worlds import FEATURES, world
 from swordplay.intervals import SwordIntervals
-from swordplay.spark.bands import BandForm
-from swordplay.spark.group import FORMAT, HEADER, NUMBERS_OF_BANDS, WITH_BANDS
+from swordplay.keyed.bands import NUMBERS_OF_BANDS, BandForm
+from swordplay.keyed.group import FORMAT
+from swordplay.spark.bucket import WITH_BANDS
 from swordplay.spark.plan import Plan
 
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
@@ -62,7 +63,7 @@ def test_a_state_of_before_goes_on_and_its_intervals_begin():
     first, rest = rows[rows["batch"] < 10], rows[rows["batch"] >= 10]
     old, _ = played(first, plan(None), lambda number: False)
     group = plan().group()
-    group.loads([(list(old.places), old.dumps())])
+    group.loads([(list(old.places), old.dumps())], old.format)
     answers = pd.concat([tracked(part, group, plan()) for _, part in rest.groupby("batch")], ignore_index=True)
     _, straight = played(rows, plan(None), lambda number: False)
     np.testing.assert_array_equal(answers["prediction"], straight["prediction"][len(first) :])
@@ -76,7 +77,7 @@ def test_without_a_level_and_under_another_one_intervals_are_left_behind():
     names, saved = list(group.places), group.dumps()
     without, other, same = plan(None).group(), plan(0.5).group(), plan().group()
     for each in (without, other, same):
-        each.loads([(names, saved)])
+        each.loads([(names, saved)], WITH_BANDS)
     size = 8 * NUMBERS_OF_BANDS * len(names)
     assert without.dumps() == saved[:-size]
     assert same.dumps() == saved
@@ -110,4 +111,3 @@ def test_a_state_that_was_cut_is_refused():
     group, _ = played(rows, plan(), lambda number: False)
     with pytest.raises(ValueError, match="damaged"):
         plan().group().loads([(list(group.places), group.dumps()[:-8])])
-    assert HEADER.size == 17

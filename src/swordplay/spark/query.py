@@ -14,6 +14,7 @@ from swordplay.estimators.model import LossName, regression_loss
 from swordplay.intervals import SwordIntervals
 from swordplay.spark.columns import Columns, labels
 from swordplay.spark.plan import Layout, Plan
+from swordplay.spark.settings import frozen
 from swordplay.spark.stages import PACKETS, TRACKERS, packets, walk
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -162,14 +163,16 @@ def _plan(columns: Columns, asked: StreamOptions) -> Plan:
     if arguments.whole("buckets", buckets) > MOST_BUCKETS:
         raise ValueError(f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each are a good number.")
     checked = regression_loss(asked["loss"])
+    lags, loss = arguments.whole("lags", asked["lags"], least=0), "logistic" if columns.classes else checked
     return Plan(
         features=columns.features,
-        loss="logistic" if columns.classes else checked,
+        loss=loss,
         classes=len(columns.classes or ()),
-        lags=arguments.whole("lags", asked["lags"], least=0),
+        lags=lags,
         buckets=buckets,
         layout=layout,
         single=precision == "float32",
+        frozen=frozen(columns, loss, lags, buckets, layout),
         level=None if columns.classes else _level(asked["level"]),
     )
 

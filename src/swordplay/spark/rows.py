@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from swordplay.base.types import Matrix, Vector
 from swordplay.estimators import probabilities
 from swordplay.estimators.model import LARGEST
-from swordplay.spark.group import Group
+from swordplay.spark.bucket import Bucket
 from swordplay.spark.plan import Plan
 
 NO_KEY = "key is null"
@@ -56,7 +56,7 @@ def judge(batch: pa.RecordBatch, plan: Plan) -> Judged:
     return Judged(encoded.dictionary.to_pylist(), codes, _whole(batch.column("order")), rows, targets, errors)
 
 
-def track(batch: pa.RecordBatch, plan: Plan, group: Group, known: Callable[[list[str]], None]) -> tuple[pa.RecordBatch, Any]:
+def track(batch: pa.RecordBatch, plan: Plan, group: Bucket, known: Callable[[list[str]], None]) -> tuple[pa.RecordBatch, Any]:
     """Predict and learn the rows of a bucket.
 
     Parameters
@@ -117,7 +117,7 @@ def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, score
         ends[turn] = bounds
         parts += [] if plan.level is None else [pa.array(end, mask=~np.isfinite(end)) for end in ends.T.copy()]
     parts.append(pa.array(judged.errors, type=pa.string()))
-    return pa.RecordBatch.from_arrays(parts, schema=plan.answers)
+    return pa.RecordBatch.from_arrays(parts, schema=plan.answers.set(0, batch.schema.field("key")))
 
 
 def _not_moderate(name: str) -> str:

@@ -64,7 +64,7 @@ class BandForm:
         predictions, targets
             Moderate numbers, shape ``(T,)``.
         """
-        from swordplay.spark.band_kernel import play_bands  # numba is imported with the first row
+        from swordplay.keyed.band_kernel import play_bands  # numba is imported with the first row
 
         bounds = np.empty((len(targets), 1, 2))
         said = np.clip(predictions, -LARGEST, LARGEST)
@@ -94,3 +94,7 @@ class BandForm:
         for name, where, allowed in LIVE_RANGES:
             require(f"intervals: {name}", live[:, where], allowed)
         require("intervals: first", np.where(first == SETTLED, 0.0, first), Range(-LARGEST, LARGEST))
+
+
+NUMBERS_OF_BANDS = len(BandForm(0.5).fresh)
+"""In the record of a key's intervals, at any level."""
