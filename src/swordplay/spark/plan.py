@@ -11,8 +11,10 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from swordplay.estimators.model import LossName
+from swordplay.keyed.bands import BandForm
 from swordplay.keyed.group import Group
 from swordplay.keyed.record import Form
+from swordplay.spark.bucket import Bucket
 
 Layout = Literal["packed", "map"]
 
@@ -32,17 +34,20 @@ class Plan:
     """Whether states are kept in single precision."""
     frozen: tuple[tuple[str, str], ...] = ()
     """What must be the same whenever a checkpoint is taken up again, by name, in words (see ``settings``)."""
+    level: float | None = None
+    """Of a regression: what share of the truths its intervals are to hold; None for no intervals."""
 
     @property
     def models(self) -> int:
         """Models of each key: two classes share one."""
         return self.classes if self.classes > 2 else 1
 
-    def group(self) -> Group:
+    def group(self) -> Bucket:
         """A bucket without keys."""
         form = _form(len(self.features), self.loss, self.lags)
         essence = [self.features, self.loss, self.classes, self.lags, self.buckets, len(form.fresh)]
-        return Group(form, self.models, _digest([*essence, *self.frozen]), earlier=_digest(essence))
+        group = Group(form, self.models, _digest([*essence, *self.frozen]), earlier=_digest(essence))
+        return Bucket(group, _bands(self.level))
 
     @property
     def schema(self) -> pa.Schema:
@@ -58,8 +63,9 @@ class Plan:
         """Rows with their predictions; a class is told by its place."""
         number = pa.float64()
         shares = [("probabilities", pa.list_(number))] if self.classes else []
+        ends = [] if self.level is None else [("lower", number), ("upper", number)]
         told = [("key", pa.string()), ("order", pa.int64()), ("target", number), ("prediction", number)]
-        return pa.schema([*told, *shares, ("error", pa.string())])
+        return pa.schema([*told, *ends, *shares, ("error", pa.string())])
 
 
 def _digest(essence: list[Any]) -> bytes:
@@ -70,3 +76,9 @@ def _digest(essence: list[Any]) -> bytes:
 def _form(dim: int, loss: LossName, lags: int) -> Form:
     """Made once in a process and not once for each bucket."""
     return Form(dim, loss, lags)
+
+
+@lru_cache(maxsize=4)
+def _bands(level: float | None) -> BandForm | None:
+    """Likewise."""
+    return None if level is None else BandForm(level)

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from swordplay.keyed.group import FORMAT, Group
+from swordplay.keyed.group import FORMAT
 from swordplay.keyed.key_text import join, split
 from swordplay.spark import settings
+from swordplay.spark.bucket import WITH_BANDS, Bucket
 from swordplay.spark.plan import Plan
 from swordplay.spark.rows import track
 
@@ -82,11 +83,11 @@ class Tracker(StatefulProcessor, ABC):
         self._map = handle.getMapState("map", "key string", "fmt int, blob binary")
 
     @abstractmethod
-    def load(self, group: Group, keys: list[str]) -> None:
+    def load(self, group: Bucket, keys: list[str]) -> None:
         """Bring keys that were seen before into a group."""
 
     @abstractmethod
-    def save(self, group: Group, numbers: Any) -> None:
+    def save(self, group: Bucket, numbers: Any) -> None:
         """Keep the state of a group in which these keys have learned."""
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
@@ -120,37 +121,38 @@ class Tracker(StatefulProcessor, ABC):
 class Packed(Tracker):
     """All keys of a bucket in one value: the cheapest where most of them have rows in a micro-batch."""
 
-    def load(self, group: Group, keys: list[str]) -> None:
+    def load(self, group: Bucket, keys: list[str]) -> None:
         """All keys, whichever are asked for: they are saved together."""
         if (saved := self._packed.get()) is not None:
             version, ids, blob = saved
             _require(version)
-            group.loads([(split(bytes(ids)), bytes(blob))])
+            group.loads([(split(bytes(ids)), bytes(blob))], version)
         elif self._map.exists():
             raise ValueError(OTHER_LAYOUT.format("map"))
 
-    def save(self, group: Group, numbers: Any) -> None:
+    def save(self, group: Bucket, numbers: Any) -> None:
         """All keys."""
-        self._packed.update((FORMAT, join(list(group.places)), group.dumps(single=self._plan.single)))
+        self._packed.update((group.format, join(list(group.places)), group.dumps(single=self._plan.single)))
 
 
 class Mapped(Tracker):
     """A value for each key: the cheapest where few keys of a bucket have rows in a micro-batch."""
 
-    def load(self, group: Group, keys: list[str]) -> None:
+    def load(self, group: Bucket, keys: list[str]) -> None:
         """Those that are asked for."""
         found = [(key, saved) for key in keys if (saved := self._map.getValue((key,))) is not None]
         for _, (version, _) in found:
             _require(version)
         if len(found) < len(keys) and self._packed.exists():
             raise ValueError(OTHER_LAYOUT.format("packed"))
-        group.loads([([key], bytes(blob)) for key, (_, blob) in found])
+        for format in (FORMAT, WITH_BANDS):
+            group.loads([([key], bytes(blob)) for key, (version, blob) in found if version == format], format)
 
-    def save(self, group: Group, numbers: Any) -> None:
+    def save(self, group: Bucket, numbers: Any) -> None:
         """Those that have learned."""
         names = list(group.places)
         for number in numbers.tolist():
-            self._map.updateValue((names[number],), (FORMAT, group.dumps([number], single=self._plan.single)))
+            self._map.updateValue((names[number],), (group.format, group.dumps([number], single=self._plan.single)))
 
 
 OTHER_LAYOUT = (
@@ -186,8 +188,9 @@ def _frame(batch: pa.RecordBatch) -> Any:
 
 
 def _require(version: int) -> None:
-    if version != FORMAT:
+    if version not in (FORMAT, WITH_BANDS):
         raise ValueError(
-            f"the state in this checkpointLocation has format {version}, and this version of swordplay reads {FORMAT}. "
+            f"the state in this checkpointLocation has format {version}, and this version of swordplay reads {FORMAT} and "
+            f"{WITH_BANDS}. "
             "Go on with the version that wrote it, or give the query a new checkpointLocation."
         )
