@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -13,12 +15,14 @@ from swordplay import river, sklearn
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
+from swordplay.estimators.voices import Voices, said_now
 from swordplay.intervals import SwordIntervals
 from swordplay.late import LateModel, Ticket, TicketError, TicketPending, TooManyPending, UnknownTicket
 
 STEPS = st.lists(st.tuples(st.sampled_from(["ask", "ask", "tell", "tell", "drop", "save"]), st.integers(0, 99)), max_size=40)
 """What happens, and to which of the pending tickets."""
 LABELS = ("up", "down", "same")
+EXPERTS = 28
 
 
 def assert_same(one, other):
@@ -38,19 +42,24 @@ class NaiveNumbers:
 
     def __init__(self, lags):
         self.lags, self.model, self.bands = lags, LinearModel(2 + lags), SwordIntervals(0.9)
-        self.told, self.pending = [], {}
+        self.told, self.pending, self.said = [], {}, {}
 
     def ask(self, id, x):
         newest = [*reversed(self.told), *[math.nan] * self.lags][: self.lags]
         row = np.array([[*newest, *x]])
         said = float(self.model.predict(row)[0]) if self.told else None
+        self.said[id] = len(self.told), said_now(self.model.heads, row).transpose(1, 0, 2) if self.told else None
         lower, upper = (None, None) if said is None else self.bands.intervals([said], [x] if self.bands.rows else None)[0]
         self.pending[id] = row, Ticket(id, said, lower, upper)
         return self.pending[id][1]
 
     def tell(self, id, y):
         row, ticket = self.pending.pop(id)
+        before, said = self.said.pop(id)
+        if before < len(self.told):  # other answers came between; before the first one everybody says the same
+            self.model.heads.voices = Voices(np.zeros((1, 1, 1 + EXPERTS)) if said is None else said)
         self.model.predict_then_learn(row, np.array([y]))
+        self.model.heads.voices = None
         self.told.append(y)
         if ticket.prediction is None:
             return None
@@ -78,7 +87,7 @@ def test_random_interleavings_are_those_of_a_naive_twin(tmp_path_factory, lags, 
                 assert late.tell(id, y) == naive.tell(id, y)
             else:
                 late.drop(id)
-                del naive.pending[id]
+                del naive.pending[id], naive.said[id]
         assert late.pending == {id: ticket for id, (_, ticket) in naive.pending.items()}
     if naive.told:
         told = naive.model.state()
@@ -97,7 +106,7 @@ class NaiveLabels:
     """One model per class, one column per word; words and labels join when they are learned."""
 
     def __init__(self):
-        self.columns, self.words, self.labels, self.pending = [], [], [], {}
+        self.columns, self.words, self.labels, self.pending, self.said = [], [], [], {}, {}
         self.model = OneModelPerClass(lambda: LinearModel(max(1, len(self.columns)), loss="logistic"))
 
     def numbers(self, x):
@@ -110,6 +119,8 @@ class NaiveLabels:
         numbers = self.numbers(x)
         row = np.array([[numbers.get(name, math.nan) for name in self.columns]])
         chances = self.model.predict(row)[0].tolist() if self.labels else []
+        said = said_now(self.model.teams[0], row).transpose(1, 0, 2) if self.labels else None
+        self.said[id] = self.model.counts.sum(), said
         said = dict(zip(self.labels, chances, strict=True))
         self.pending[id] = x, Ticket(id, max(said, key=said.get) if said else None, probabilities=said or None)
         return self.pending[id][1]
@@ -128,7 +139,12 @@ class NaiveLabels:
         before = float(self.model.counts.sum())
         self.model.grow(len(self.labels))
         row = np.array([[numbers.get(name, math.nan) for name in self.columns]])
+        asked, said = self.said.pop(id)
+        if asked < before:
+            heads = [*([] if said is None else said), *np.zeros((len(self.model.teams[0]), 1, 1 + EXPERTS))]
+            self.model.teams[0].voices = Voices(np.array(heads)[: len(self.model.teams[0])])
         self.model.predict_then_learn(row, np.array([self.labels.index(label)]))
+        self.model.teams[0].voices = None
         if ticket.prediction is None:
             return None
         return -math.log(max(ticket.probabilities.get(label, 1.0 / (1.0 + before)), 1e-15))
@@ -150,8 +166,8 @@ def test_rows_by_name_and_labels_too(tmp_path_factory, steps, seed):
             id, label = ids[which % len(ids)], str(rng.choice(LABELS))
             assert late.tell(id, label) == naive.tell(id, label)
         elif ids:
-            late.drop(ids[which % len(ids)])
-            del naive.pending[ids[which % len(ids)]]
+            late.drop(id := ids[which % len(ids)])
+            del naive.pending[id], naive.said[id]
     if naive.labels:
         assert_same(late.model._model.state(), naive.model.state())
 
@@ -300,6 +316,15 @@ def test_what_is_no_estimator_of_ours(model):
         LateModel(model)
 
 
+def test_copies_go_their_own_way():
+    model = LateModel("regression")
+    model.ask({"a": 1.0}, "first")
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        other.tell("first", 2.0)
+        assert list(model.pending) == ["first"]
+        assert not other.pending
+
+
 def test_states_that_no_tickets_lead_to(tmp_path):
     model = LateModel(sklearn.SwordRegressor(lags=1))
     for k in range(5):
@@ -315,6 +340,9 @@ def test_states_that_no_tickets_lead_to(tmp_path):
         "pending.lags": np.array([1.0]),
         "pending.teams": np.array([3, 3]),
         "pending.rows": np.ones((2, 3)),
+        "pending.told": np.array([3]),
+        "pending.voices": np.ones(3),
+        "pending.shapes": "[[[1, 2]], [[1, 0]]]",
         "score.asked": 9,
         "score.missed": 9,
         "max_pending": 1,

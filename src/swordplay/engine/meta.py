@@ -65,11 +65,17 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
         )
     if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
         follow_steps(n, numbers[EXPERT.eta], numbers[EXPERT.inverse], numbers[EXPERT.growth], numbers[EXPERT.largest])
+    told, said = h, numbers[EXPERT.played]
+    if live[LIVE.late] == 1.0:
+        told, said = weight * slope(loss, threshold, live[LIVE.asked] + of.offset, target), numbers[EXPERT.asked]
+        live[LIVE.late] = 0.0
     account(
         n,
         of,
         h,
         prediction,
+        told,
+        said,
         live[LIVE.smallest],
         config[CONFIG.retention],
         numbers[EXPERT.played],
@@ -139,6 +145,8 @@ def account(
     of: Products,
     h: float,
     prediction: float,
+    told: float,
+    said: Vector,
     off: float,
     retention: float,
     played: Vector,
@@ -158,7 +166,8 @@ def account(
 
     The certificate's <g_t, x_t - x_i> and eta/2 surprise - lead/(2 eta), the surprises, and the meta's losses
     l_i = <g_t, x_i> = h <a, x_i>, added to what is retained of the past, less ``off``, which was their smallest sum;
-    ``wrong`` is by how much they were misjudged.
+    ``wrong`` is by how much they were misjudged. The meta's slope and products are ``told`` and ``said``: h and <a, x_i>, or
+    those of the round in which a late row was asked.
     """
     for i in range(n):
         surprise = distance(slope_[i], replay[i], of)
@@ -166,6 +175,6 @@ def account(
         energy[i] += surprise
         advantage[i] += h * (prediction - played[i])
         drift[i] += 0.5 * (price - inverse[i] * lead[i])
-        loss = h * played[i]
+        loss = told * said[i]
         wrong[i] = loss - guess[i]
         cumulative[i] = retention * (cumulative[i] - off) + loss
