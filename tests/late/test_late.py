@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swordplay import river, sklearn
+from swordplay.application.cli import run
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
@@ -57,7 +58,8 @@ class NaiveNumbers:
         row, ticket = self.pending.pop(id)
         before, said = self.said.pop(id)
         if before < len(self.told):  # other answers came between; before the first one everybody says the same
-            self.model.heads.voices = Voices(np.zeros((1, 1, 1 + EXPERTS)) if said is None else said)
+            late = np.array([len(self.told) - before], dtype=np.float64)
+            self.model.heads.voices = Voices(late, np.zeros((1, 1, 1 + EXPERTS)) if said is None else said)
         self.model.predict_then_learn(row, np.array([y]))
         self.model.heads.voices = None
         self.told.append(y)
@@ -142,7 +144,7 @@ class NaiveLabels:
         asked, said = self.said.pop(id)
         if asked < before:
             heads = [*([] if said is None else said), *np.zeros((len(self.model.teams[0]), 1, 1 + EXPERTS))]
-            self.model.teams[0].voices = Voices(np.array(heads)[: len(self.model.teams[0])])
+            self.model.teams[0].voices = Voices(np.array([before - asked]), np.array(heads)[: len(self.model.teams[0])])
         self.model.predict_then_learn(row, np.array([self.labels.index(label)]))
         self.model.teams[0].voices = None
         if ticket.prediction is None:
@@ -390,3 +392,17 @@ def test_summary_tells_what_was_given():
     assert f"RMSE {math.sqrt(model.score.error / 29):.6g} over 29 answers" in text
     assert "% held the truth, of 90 % wanted" in text
     assert "NamedRegressor after 30 rows" in text
+
+
+def test_inspect_tells_of_tickets(tmp_path, capsys):
+    model = LateModel("regression")
+    for k in range(12):
+        model.tell(model.ask({"a": float(k % 5), "town": "Bern"}), float(k % 5))
+    model.ask({"a": 1.0}, "order-7")
+    model.save(tmp_path / "m.late")
+    assert run(["inspect", str(tmp_path / "m.late")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "a model whose answers come late, around a NamedRegressor" in said
+    assert "13 asked, 12 told, 0 dropped, 1 pending" in said
+    assert "pending order-7" in said
+    assert f"RMSE {math.sqrt(model.score.error / 11):.6g} over 11 answers" in said

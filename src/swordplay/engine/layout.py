@@ -125,7 +125,7 @@ class _Live(NamedTuple):
     gap: Annotated[int, SCRATCH]
     offset: Annotated[int, SCRATCH]
     prediction: Annotated[int, SCRATCH]
-    late: Annotated[int, SCRATCH]  # 1 if the coming row was asked earlier: the meta is judged by what was said then
+    late: Annotated[int, SCRATCH]  # rounds since the coming row was asked: the meta is judged by what was said then
     asked: Annotated[int, SCRATCH]  # the decision's prediction then
 
 

@@ -65,8 +65,8 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
         )
     if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
         follow_steps(n, numbers[EXPERT.eta], numbers[EXPERT.inverse], numbers[EXPERT.growth], numbers[EXPERT.largest])
-    told, said = h, numbers[EXPERT.played]
-    if live[LIVE.late] == 1.0:
+    told, said, late = h, numbers[EXPERT.played], live[LIVE.late]
+    if late > 0.0:
         told, said = weight * slope(loss, threshold, live[LIVE.asked] + of.offset, target), numbers[EXPERT.asked]
         live[LIVE.late] = 0.0
     account(
@@ -94,7 +94,9 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     spread = largest(n, numbers[EXPERT.scratch]) - least(n, numbers[EXPERT.scratch])
     live[LIVE.smallest] = least(n, numbers[EXPERT.cumulative])
     guess = live[LIVE.trust] * live[LIVE.candidate]
-    if retune(live, config, 0.25 * spread * spread, distance(h, guess, of)):
+    # Losses that are late by m rounds cost exponential weights (1/2 + m) where others cost 1/2 (docs/theory.md).
+    mismatch = 0.25 * spread * spread * (1.0 + 2.0 * late)
+    if retune(live, config, mismatch, distance(h, guess, of)):
         numbers[EXPERT.cumulative] = 0.0
         live[LIVE.smallest] = 0.0
     return float(h)

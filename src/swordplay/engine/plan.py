@@ -147,7 +147,7 @@ def learn_planned(
     prepare(raw, goals[0] if logistic else targets, weights, setting, columns, target, recent, planned)
     if not logistic:
         for t in range(asked.shape[1]):
-            for i in range(asked.shape[2]):
+            for i in range(1, asked.shape[2]):
                 asked[0, t, i] -= rounds[t, 0]
     played = count
     for h in range(len(told)):
@@ -233,8 +233,8 @@ def learn_late_rows(
 ) -> int:
     """The same for rows some of which were asked earlier: the meta is judged by what was said then.
 
-    ``asked`` has shape ``(H, T, 1 + N)``: what the decision and each expert of a head said, NaN for a row that was not asked
-    earlier. It is written into.
+    ``asked`` has shape ``(H, T, 2 + N)``: how many rounds ago a row was asked (0 if just now), and what the decision and each
+    expert of a head said then. It is written into.
     """
     nothing = norms[:0]  # all rows count the same
     planned = Planned(scaled, norms, rounds[:, :PLACE], rounds[:, PLACE:], goals[0])

@@ -100,12 +100,12 @@ def write_weights(me: Arrays, weights: Matrix, t: int) -> None:
 
 @part
 def hear(me: Arrays, asked: Matrix, t: int) -> None:
-    """What the decision and every expert said of a row when it was asked, if it was asked earlier; NaN if it was not."""
-    if t < len(asked) and asked[t, 0] == asked[t, 0]:
-        experts = asked.shape[1] - 1
-        me.live[LIVE.late], me.live[LIVE.asked] = 1.0, asked[t, 0]
+    """How many rounds ago a row was asked, and what the decision and every expert said then; 0 rounds for any other row."""
+    if t < len(asked) and asked[t, 0] > 0.0:
+        experts = asked.shape[1] - 2
+        me.live[LIVE.late], me.live[LIVE.asked] = asked[t, 0], asked[t, 1]
         for i in range(me.numbers.shape[1]):  # padded columns are copies of the last expert
-            me.numbers[EXPERT.asked, i] = asked[t, 1 + min(i, experts - 1)]
+            me.numbers[EXPERT.asked, i] = asked[t, 2 + min(i, experts - 1)]
 
 
 @part

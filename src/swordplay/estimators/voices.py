@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swordplay.base.types import Array, Matrix
+from swordplay.base.types import Array, Matrix, Vector
 
 if TYPE_CHECKING:
     from swordplay.estimators.heads import Heads
@@ -17,19 +17,22 @@ class Voices:
 
     Parameters
     ----------
+    late
+        How many rounds ago each row was asked, shape ``(T,)``; 0 for one that is learned as soon as it was asked.
     said
-        Shape ``(H, T, 1 + N)``: the decision's score and that of every expert of a head; NaN for rows that are learned as soon
-        as they were asked.
+        The decision's score then and that of every expert of a head, shape ``(H, T, 1 + N)``.
     """
 
-    def __init__(self, said: Array) -> None:
-        self._said = said
+    def __init__(self, late: Vector, said: Array) -> None:
+        self._late, self._said = late, said
 
     def take(self, rows: Matrix, heads: int) -> Array:
-        """What was said of the next rows, a copy; heads that have joined on the way said nothing."""
-        now, self._said = self._said[:, : len(rows)], self._said[:, len(rows) :]
-        joined = np.full((heads - len(now), *now.shape[1:]), np.nan)
-        return np.ascontiguousarray(np.concatenate([now, joined]))
+        """What is known of the next rows, shape ``(H, T, 2 + N)``; experts of heads that joined since then said the same."""
+        late, self._late = self._late[: len(rows)], self._late[len(rows) :]
+        said, self._said = self._said[:, : len(rows)], self._said[:, len(rows) :]
+        answer = np.zeros((heads, len(rows), 1 + said.shape[2]))
+        answer[:, :, 0], answer[: len(said), :, 1:] = late, said
+        return answer
 
 
 def said_now(heads: Heads, rows: Matrix) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Matrix
+from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.heads import Heads
@@ -55,13 +55,16 @@ def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int)
     told
         How many answers there were before.
     """
+    if len(kept) > 1 and not asks.teams:  # those who learn come into being with the first row
+        learn(asks, kept[:1], truths[:1], told)
+        kept, truths, told = kept[1:], truths[1:], told + 1
     every, first = asks.teams, kept[0]
     teams = [team for team in every if len(team.recent)]
     now = [team.recent.copy() for team in teams]
     for k, team in enumerate(teams):  # one that joined since then knew nothing
         team.recent[:] = first.lags[k] if k < len(first.lags) else np.nan
-    late = [one.told != told + k for k, one in enumerate(kept)]
-    for k, team in enumerate(every if any(late) else ()):
+    late = np.array([told + k - one.told for k, one in enumerate(kept)], dtype=np.float64)
+    for k, team in enumerate(every if late.any() else ()):
         team.voices = _voices_for(k, team, kept, late)
     try:
         asks.learn([one.row for one in kept], truths)
@@ -76,15 +79,13 @@ def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int)
         team.recent[1:] = recent[:-1]
 
 
-def _voices_for(place: int, team: Heads, kept: Sequence[Kept], late: Sequence[bool]) -> Voices:
+def _voices_for(place: int, team: Heads, kept: Sequence[Kept], late: Vector) -> Voices:
     """What one team said of rows. Where it was not there yet all experts are taken to have said the same: nobody is judged."""
     said = np.zeros((len(team), len(kept), 1 + team.stack.experts))
     for k, one in enumerate(kept):
-        if not late[k]:
-            said[:, k] = np.nan
-        elif place < len(one.voices):
+        if place < len(one.voices):
             said[: len(one.voices[place]), k] = one.voices[place]
-    return Voices(said)
+    return Voices(late, said)
 
 
 def learn_intervals(asks: Askable, bands: Bands, level: float | None, kept: Sequence[Kept], truths: Sequence[Any]) -> None:
