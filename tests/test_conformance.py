@@ -7,7 +7,7 @@ import swordplay as sp
 from swordplay.base.types import Setting
 from swordplay.parts import rates
 from swordplay.parts.domains.shrunken import Shrunken
-from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts, OptimisticExperts
+from swordplay.parts.experts import AdaGradNorm, Constant, CurvedExperts, OEGDExperts, OGDExperts, OptimisticExperts
 from swordplay.parts.streams import drift
 from swordplay.theory.conformance import check_domain, check_expert, check_learner, check_loss, check_meta, check_weighing
 
@@ -45,6 +45,7 @@ EXPERTS = {
     "OEGD, adaptive": lambda domain: OEGDExperts(domain, AdaGradNorm(domain.diameter)),
     "optimistic": lambda domain: OptimisticExperts(domain, Constant([0.01, 0.1, 1.0])),
     "optimistic, adaptive": lambda domain: OptimisticExperts(domain, AdaGradNorm(domain.diameter)),
+    "curved": lambda domain: CurvedExperts(domain, [0.5, 0.9, 0.999], 0.1),
 }
 TOLD = {"horizon": 40, "gradient_bound": 5.0, "smoothness": 3.0}
 SINGLES = {
@@ -81,6 +82,8 @@ METAS = {
     "SwordBest, doubling": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Doubling()),
     "SwordBest, fixed": lambda domain: sp.SwordBest(domain, **TOLD, learning_rate=rates.Fixed(0.2), optimism_rate=2.0),
     "Sword": sp.Sword,
+    "Curved": sp.Curved,
+    "Curved, Squint": lambda domain: sp.Curved(domain, meta=sp.metas.Squint()),
     "AderTrueLosses": lambda domain: sp.AderTrueLosses(domain, horizon=40, gradient_bound=5.0),
     "SwordPlusPlus": lambda domain: sp.SwordPlusPlus(domain, **TOLD),
     "SwordSmall, Squint": lambda domain: sp.SwordSmall(domain, **TOLD, meta=sp.metas.Squint()),

@@ -7,12 +7,14 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.types import State
+from swordplay.base.arguments import real
+from swordplay.base.types import Matrix, State
 from swordplay.estimators import raw_units
 from swordplay.estimators.asked import Askable, AskedByName
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
 from swordplay.estimators.labels import Labels
+from swordplay.estimators.mass import mass_above, of_truths
 from swordplay.estimators.model import MEMORY
 from swordplay.estimators.named_coat import Features, NamedCoat
 
@@ -51,9 +53,11 @@ class NamedClassification(NamedCoat):
         """
         values, label = self._rows.check(x), self._labels.check(y)
         model = self._grown(x)
-        place = self._labels.place(label)
+        place, row = self._labels.place(label), self._row(x, values)
+        if self._bands.by_level and place < model.classes:
+            self._learn_sets(np.array([model.predict_row(row)]), [place])
         model.grow(len(self._labels))
-        model.learn_row(self._row(x, values), place)
+        model.learn_row(row, place)
 
     def learn_run(self, rows: Sequence[Features], truths: Sequence[Any]) -> None:
         """Learn rows in their order; the names of all of them are known, or are those of the first."""
@@ -61,10 +65,21 @@ class NamedClassification(NamedCoat):
             self.learn_one(rows[0], truths[0])
             return
         model = self._grown(rows[0])
-        table = self.table_of(rows)
-        for first, places in self._labels.runs(list(truths)):
+        self._learn_labels(model, self.table_of(rows), list(truths))
+
+    def _learn_labels(self, model: Any, table: Matrix, labels: list[Any]) -> None:
+        """Learn rows as the model takes them, with checked labels."""
+        for first, places in self._labels.runs(labels):
+            new = places[0] >= model.classes
+            # A class that joins changes the models from its own row on, not before.
             model.grow(len(self._labels))
-            model.predict_then_learn(table[first : first + len(places)], np.array(places))
+            probabilities = model.predict_then_learn(table[first : first + len(places)], np.array(places))
+            if self._bands.by_level and len(places) > new:
+                self._learn_sets(probabilities[new:], places[new:])
+
+    def _learn_sets(self, probabilities: Matrix, places: list[int]) -> None:
+        """Let the sets learn rows of labels that were known, each predicted before it was learned."""
+        self._bands.learn(np.zeros(len(places)), of_truths(mass_above(probabilities), places), None)
 
     def askable(self) -> Askable:
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
@@ -81,6 +96,29 @@ class NamedClassification(NamedCoat):
         """The most probable label; None before any was seen."""
         probabilities = self.predict_proba_one(x)
         return None if self._model is None else max(probabilities, key=probabilities.__getitem__)
+
+    def predict_set_one(self, x: Features, level: float = 0.9) -> set[Any]:
+        """Labels that together hold the truth as often as the level says; every set holds the most probable label.
+
+        On every window of n rows, a level of 0.9 has at most 0.1 n + 20 sets without the truth, whatever happens; rows of a
+        label that nobody had seen before are not counted, as no set can hold it. Sets are learned from the first time that a
+        level is asked for, so ask from the first row on; the first five hold all labels that are known.
+
+        Parameters
+        ----------
+        x
+            Features by name: finite numbers.
+        level
+            What share of the truths a set is to hold, in (0, 1).
+        """
+        probabilities = self.predict_proba_one(x)
+        inside = self._sets(np.array([list(probabilities.values())]), level)[0]
+        return {label for label, held in zip(probabilities, inside.tolist(), strict=True) if held}
+
+    def _sets(self, probabilities: Matrix, level: Any) -> Any:
+        """Which labels are in the sets of rows, truths of shape ``(T, K)``."""
+        bounds = self._bands.intervals(real("level", level), np.zeros(len(probabilities)), None)
+        return mass_above(probabilities) <= bounds[:, 1:]
 
     @property
     def coefficients(self) -> dict[Any, dict[Hashable, float]]:

@@ -11,6 +11,7 @@ import numpy as np
 from swordplay.base.arguments import shown
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators.asked import Askable
+from swordplay.estimators.bands import Bands
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.model import LinearModel, LossName, regression_loss, settings
 from swordplay.estimators.named_rows import NamedRows
@@ -106,10 +107,19 @@ class NamedCoat(Explained, Saved):
                 f"this {type(self).__name__} has not learned anything yet. Call learn_one or learn_many first."
             )
 
+    @property
+    def _bands(self) -> Bands:
+        """Intervals, or sets, of the levels that were asked for; none in a model that was pickled before there were any."""
+        found: Bands | None = self.__dict__.get("_own_bands")
+        if found is None:
+            found = self._own_bands = Bands()
+        return found
+
     def _learned(self) -> tuple[Any, State] | None:
-        return None if self._model is None else (self._model, {"names": self._rows.dumps()})
+        return None if self._model is None else (self._model, {"names": self._rows.dumps()} | self._bands.state())
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
+        self._own_bands = Bands.of_state(saved)
         self._rows.loads(saved["names"])
         self._model = self._make()
         return self._model

@@ -64,16 +64,20 @@ class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
         labels = [self._labels.check(label) for label in targets(y, len(rows)).tolist()]
         if not labels:
             return
-        model = self._grown(frame.columns)
-        for first, places in self._labels.runs(labels):
-            # A class that joins changes the models from its own row on, not before.
-            model.grow(len(self._labels))
-            model.predict_then_learn(rows[first : first + len(places)], np.array(places))
+        self._learn_labels(self._grown(frame.columns), rows, labels)
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities for the rows of a frame, by what is known now; a frame of the same make with a column per class."""
         frame = nw.from_native(X, eager_only=True)
         return frame_like(self._probabilities(frame), self.classes_ or [False, True], frame)
+
+    def predict_set_many(self, X: Any, level: float = 0.9) -> Any:
+        """Which labels are in the set of each row of a frame, by what is known now; a frame of truths with a column per class.
+
+        Each row gets the set that it would have as the next one (see :meth:`predict_set_one`).
+        """
+        frame = nw.from_native(X, eager_only=True)
+        return frame_like(self._sets(self._probabilities(frame), level), self.classes_ or [False, True], frame)
 
     def predict_many(self, X: Any) -> Any:
         """The most probable label of each row of a frame; a series of the same make."""

@@ -26,19 +26,28 @@ EARLIER_SHARPNESS = 8.0
 """Of models saved before, which go on as they were."""
 FLOOR = 1e-4
 """Of the rate: differences below a ten-thousandth of the largest surprise are rounding."""
+LARGEST_SETTING = 1e30
+"""Radius and clip are told in spreads; far beyond this the losses of ordinary rows are no numbers."""
 CURVATURES = {"squared": 1.0, "huber": 1.0, "logistic": 0.25}
 
 
 def settings(estimator: Any) -> dict[str, Any]:
     """The parameters of a model that every estimator has, checked."""
     return {
-        "radius": arguments.positive("radius", estimator.radius),
+        "radius": _bounded("radius", estimator.radius),
         "memory": arguments.positive("memory", estimator.memory),
-        "clip": arguments.positive("clip", estimator.clip),
+        "clip": _bounded("clip", estimator.clip),
         "standardize": bool(estimator.standardize),
         "intercept": bool(estimator.intercept),
         "lags": arguments.whole("lags", estimator.lags, least=0),
     }
+
+
+def _bounded(name: str, value: Any) -> float:
+    """A positive number with which no ordinary row overflows."""
+    if (clean := arguments.positive(name, value)) > LARGEST_SETTING:
+        raise ValueError(f"{name} must be at most {LARGEST_SETTING:g}, got {clean:g}. It counts spreads: some dozens are many.")
+    return clean
 
 
 def regression_loss(loss: Any) -> LossName:

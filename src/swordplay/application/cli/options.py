@@ -190,8 +190,8 @@ def skips(on_bad: str | None, file: str) -> bool:
 
 
 def level(typed: Mapping[str, Any]) -> float | None:
-    """Of the intervals; None for no intervals. With keys there are none: each would have to learn its own."""
-    if typed["no_interval"] or (typed["key"] and typed["level"] is None):
+    """Of the intervals; None for no intervals."""
+    if typed["no_interval"]:
         return None
     return 0.9 if typed["level"] is None else float(typed["level"])
 

@@ -1,5 +1,6 @@
 """Experts: all step sizes of a pool move at once, one row of an ``(N, d)`` array each."""
 
+from swordplay.parts.experts.curved import CurvedExperts, CurvedState
 from swordplay.parts.experts.expert import Experts, ExpertState, Move
 from swordplay.parts.experts.oegd import OEGDExperts
 from swordplay.parts.experts.ogd import OGDExperts
@@ -10,6 +11,8 @@ from swordplay.parts.experts.steps import AdaGradNorm, Constant, Steps
 __all__ = [
     "AdaGradNorm",
     "Constant",
+    "CurvedExperts",
+    "CurvedState",
     "ExpertState",
     "Experts",
     "Move",

@@ -4,6 +4,7 @@ from swordplay.parts.learners.ader import Ader
 from swordplay.parts.learners.ageless import SwordAgeless
 from swordplay.parts.learners.bandit import PBGD
 from swordplay.parts.learners.covers import CBCE, SACS, SAOL
+from swordplay.parts.learners.curved import Curved
 from swordplay.parts.learners.descent import OMGD, RestartedOGD
 from swordplay.parts.learners.forecasters import Aligator, Arrows
 from swordplay.parts.learners.late import MildOGD
@@ -28,6 +29,7 @@ __all__ = [
     "AderTrueLosses",
     "Aligator",
     "Arrows",
+    "Curved",
     "MetaGrad",
     "MildOGD",
     "OneProjection",

@@ -19,6 +19,7 @@ from swordplay.base.representable import representable
 from swordplay.parts import pools
 from swordplay.parts.learners.assumptions import Assumptions
 from swordplay.theory.regret.cover_bounds import aligator, cbce, sacs, saol
+from swordplay.theory.regret.curved_bounds import curved_expert
 from swordplay.theory.regret.field_bounds import (
     ader_true_losses,
     metagrad,
@@ -53,6 +54,7 @@ __all__ = [
     "best_step_oegd",
     "best_step_ogd",
     "cbce",
+    "curved_expert",
     "fixed_share",
     "meta_best",
     "meta_small",
