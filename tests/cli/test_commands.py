@@ -10,7 +10,7 @@ from swordplay.application.cli import run
 from swordplay.application.cli.commands import COMMANDS, program
 
 
-@pytest.mark.parametrize("arguments", [[], ["track"], ["inspect"], ["completion"]])
+@pytest.mark.parametrize("arguments", [[], ["track"], ["predict"], ["learn"], ["inspect"], ["completion"]])
 def test_help_imports_nothing_heavy(arguments):
     code = f"""
 import sys

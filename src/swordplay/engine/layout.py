@@ -88,6 +88,7 @@ class _Expert(NamedTuple):
     played: Annotated[int, SCRATCH]  # <a, x_t>
     slope: Annotated[int, SCRATCH]  # g_{t,i} = slope * a
     ahead: Annotated[int, SCRATCH]  # <a, x_{t+1}>
+    asked: Annotated[int, SCRATCH]  # <a, x_s> of a row that was asked in round s and is learned now
     scratch: Annotated[int, SCRATCH]
 
 
@@ -124,6 +125,8 @@ class _Live(NamedTuple):
     gap: Annotated[int, SCRATCH]
     offset: Annotated[int, SCRATCH]
     prediction: Annotated[int, SCRATCH]
+    late: Annotated[int, SCRATCH]  # rounds since the coming row was asked: the meta is judged by what was said then
+    asked: Annotated[int, SCRATCH]  # the decision's prediction then
 
 
 class _Config(NamedTuple):

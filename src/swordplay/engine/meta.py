@@ -65,11 +65,17 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
         )
     if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
         follow_steps(n, numbers[EXPERT.eta], numbers[EXPERT.inverse], numbers[EXPERT.growth], numbers[EXPERT.largest])
+    told, said, late = h, numbers[EXPERT.played], live[LIVE.late]
+    if late > 0.0:
+        told, said = weight * slope(loss, threshold, live[LIVE.asked] + of.offset, target), numbers[EXPERT.asked]
+        live[LIVE.late] = 0.0
     account(
         n,
         of,
         h,
         prediction,
+        told,
+        said,
         live[LIVE.smallest],
         config[CONFIG.retention],
         numbers[EXPERT.played],
@@ -88,7 +94,9 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     spread = largest(n, numbers[EXPERT.scratch]) - least(n, numbers[EXPERT.scratch])
     live[LIVE.smallest] = least(n, numbers[EXPERT.cumulative])
     guess = live[LIVE.trust] * live[LIVE.candidate]
-    if retune(live, config, 0.25 * spread * spread, distance(h, guess, of)):
+    # Losses that are late by m rounds cost exponential weights (1/2 + m) where others cost 1/2 (docs/theory.md).
+    mismatch = 0.25 * spread * spread * (1.0 + 2.0 * late)
+    if retune(live, config, mismatch, distance(h, guess, of)):
         numbers[EXPERT.cumulative] = 0.0
         live[LIVE.smallest] = 0.0
     return float(h)
@@ -139,6 +147,8 @@ def account(
     of: Products,
     h: float,
     prediction: float,
+    told: float,
+    said: Vector,
     off: float,
     retention: float,
     played: Vector,
@@ -158,7 +168,8 @@ def account(
 
     The certificate's <g_t, x_t - x_i> and eta/2 surprise - lead/(2 eta), the surprises, and the meta's losses
     l_i = <g_t, x_i> = h <a, x_i>, added to what is retained of the past, less ``off``, which was their smallest sum;
-    ``wrong`` is by how much they were misjudged.
+    ``wrong`` is by how much they were misjudged. The meta's slope and products are ``told`` and ``said``: h and <a, x_i>, or
+    those of the round in which a late row was asked.
     """
     for i in range(n):
         surprise = distance(slope_[i], replay[i], of)
@@ -166,6 +177,6 @@ def account(
         energy[i] += surprise
         advantage[i] += h * (prediction - played[i])
         drift[i] += 0.5 * (price - inverse[i] * lead[i])
-        loss = h * played[i]
+        loss = told * said[i]
         wrong[i] = loss - guess[i]
         cumulative[i] = retention * (cumulative[i] - off) + loss

@@ -132,6 +132,34 @@ def scale_with_lags(raw: Matrix, targets: Vector, recent: Vector, centers: Vecto
     scale_rows(raw, centers, spreads, math.inf, scaled)
 
 
+@part
+def learn_planned(
+    raw: Matrix, targets: Vector, weights: Vector, asked: Any, told: Matrix, setting: Vector, columns: Followed,
+    target: Followed, recent: Vector, planned: Planned, rounds: Matrix, goals: Matrix, heads: Arrays, predictions: Matrix,
+) -> int:  # fmt: skip
+    """Predict rows, each before it is learned, with every head of a stack; how many of them every head has learned."""
+    count, dim = len(targets), planned.scaled.shape[1]
+    logistic = setting[SETTING.logistic] == 1.0
+    if logistic:
+        for h in range(len(told)):
+            for t in range(count):
+                goals[h, t] = 1.0 if (targets[t] == told[h, 0]) != (told[h, 1] == 1.0) else 0.0
+    prepare(raw, goals[0] if logistic else targets, weights, setting, columns, target, recent, planned)
+    if not logistic:
+        for t in range(asked.shape[1]):
+            for i in range(1, asked.shape[2]):
+                asked[0, t, i] -= rounds[t, 0]
+    played = count
+    for h in range(len(told)):
+        me = Arrays(heads.coords[h][:dim], heads.numbers[h], heads.vectors[h], heads.live[h], heads.config[h])
+        done = play_planned(me, planned.scaled, goals[h], planned.schedule, asked[h], predictions[h])
+        played = min(played, done)
+    if not logistic:
+        for t in range(count):
+            predictions[0, t] += rounds[t, 0]
+    return played
+
+
 @kernel
 def learn_rows(
     raw: Matrix,
@@ -166,21 +194,53 @@ def learn_rows(
 
     Returns how many rows every head has learned; fewer than given means that the next one would have overflowed.
     """
-    heads, count, dim = len(told), len(targets), scaled.shape[1]
-    logistic = setting[SETTING.logistic] == 1.0
-    if logistic:
-        for h in range(heads):
-            for t in range(count):
-                goals[h, t] = 1.0 if (targets[t] == told[h, 0]) != (told[h, 1] == 1.0) else 0.0
+    nothing = coords[:, :0]  # of no row was anything said before
     planned = Planned(scaled, norms, rounds[:, :PLACE], rounds[:, PLACE:], goals[0])
     columns = Followed(centers, spreads, counts, first)
     target = Followed(target_centers, target_spreads, target_counts, target_first)
-    prepare(raw, goals[0] if logistic else targets, weights, setting, columns, target, recent, planned)
-    played = count
-    for h in range(heads):
-        me = Arrays(coords[h][:dim], numbers[h], vectors[h], live[h], config[h])
-        played = min(played, play_planned(me, scaled, goals[h], planned.schedule, predictions[h]))
-    if not logistic:
-        for t in range(count):
-            predictions[0, t] += rounds[t, 0]
-    return played
+    heads = Arrays(coords, numbers, vectors, live, config)
+    return learn_planned(
+        raw, targets, weights, nothing, told, setting, columns, target, recent, planned, rounds, goals, heads, predictions
+    )
+
+
+@kernel
+def learn_late_rows(
+    raw: Matrix,
+    targets: Vector,
+    asked: Any,
+    told: Matrix,
+    setting: Vector,
+    centers: Vector,
+    spreads: Vector,
+    counts: Vector,
+    first: Any,
+    target_centers: Vector,
+    target_spreads: Vector,
+    target_counts: Vector,
+    target_first: Any,
+    recent: Vector,
+    scaled: Matrix,
+    norms: Vector,
+    rounds: Matrix,
+    goals: Matrix,
+    coords: Any,
+    numbers: Any,
+    vectors: Any,
+    live: Matrix,
+    config: Matrix,
+    predictions: Matrix,
+) -> int:
+    """The same for rows some of which were asked earlier: the meta is judged by what was said then.
+
+    ``asked`` has shape ``(H, T, 2 + N)``: how many rounds ago a row was asked (0 if just now), and what the decision and each
+    expert of a head said then. It is written into.
+    """
+    nothing = norms[:0]  # all rows count the same
+    planned = Planned(scaled, norms, rounds[:, :PLACE], rounds[:, PLACE:], goals[0])
+    columns = Followed(centers, spreads, counts, first)
+    target = Followed(target_centers, target_spreads, target_counts, target_first)
+    heads = Arrays(coords, numbers, vectors, live, config)
+    return learn_planned(
+        raw, targets, nothing, asked, told, setting, columns, target, recent, planned, rounds, goals, heads, predictions
+    )

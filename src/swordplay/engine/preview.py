@@ -56,6 +56,37 @@ def predict_rows(
             answer[t, h] = product(scaled, decisions[h])
 
 
+@kernel
+def ask_experts(
+    coords: Any,
+    numbers: Any,
+    vectors: Any,
+    live: Matrix,
+    raw: Matrix,
+    centers: Vector,
+    spreads: Vector,
+    clip: float,
+    scaled: Vector,
+    answer: Any,
+) -> None:
+    """<scaled row, x_t> and <scaled row, x_i> of every expert of every learner of a stack, ``answer`` ``(T, H, 1 + N)``."""
+    width, experts = len(scaled), answer.shape[2] - 1
+    for t in range(len(raw)):
+        scale_row(raw[t], centers, spreads, clip, scaled)
+        for h in range(len(live)):
+            center, last = vectors[h][VECTOR.center], vectors[h][VECTOR.last]
+            before = product(scaled, last[:width])
+            offset = product(scaled, center[:width])
+            answer[t, h, 0] = 0.0
+            for i in range(experts):
+                base = numbers[h][EXPERT.coefficient, i] * before
+                for j in range(width):
+                    base += coords[h][j, i] * scaled[j]
+                share = numbers[h][EXPERT.alpha, i] * numbers[h][EXPERT.scale, i]
+                answer[t, h, 1 + i] = offset + share * base - numbers[h][EXPERT.gamma, i] * before
+                answer[t, h, 0] += numbers[h][EXPERT.weight, i] * answer[t, h, 1 + i]
+
+
 @part
 def product(one: Vector, other: Vector) -> float:
     """<one, other>."""

@@ -99,12 +99,24 @@ def write_weights(me: Arrays, weights: Matrix, t: int) -> None:
 
 
 @part
-def play_planned(me: Arrays, features: Matrix, targets: Vector, schedule: Matrix, predictions: Vector) -> int:
+def hear(me: Arrays, asked: Matrix, t: int) -> None:
+    """How many rounds ago a row was asked, and what the decision and every expert said then; 0 rounds for any other row."""
+    if t < len(asked) and asked[t, 0] > 0.0:
+        experts = asked.shape[1] - 2
+        me.live[LIVE.late], me.live[LIVE.asked] = asked[t, 0], asked[t, 1]
+        for i in range(me.numbers.shape[1]):  # padded columns are copies of the last expert
+            me.numbers[EXPERT.asked, i] = asked[t, 2 + min(i, experts - 1)]
+
+
+@part
+def play_planned(me: Arrays, features: Matrix, targets: Vector, schedule: Matrix, asked: Matrix, predictions: Vector) -> int:
     """Dense rows on a ball whose rounds are all planned; only the predictions are kept."""
     for t in range(len(targets)):
         follow(me.live, me.config, schedule, t)
+        hear(me, asked, t)
         played, predictions[t], _ = dense_round(me, features[t], targets[t])
         if not played:
+            me.live[LIVE.late] = 0.0
             return t
     return len(targets)
 

@@ -48,6 +48,11 @@ class Stack:
         return self.engines[0].columns
 
     @property
+    def experts(self) -> int:
+        """How many experts each learner has, for a pool that does not grow."""
+        return self.engines[0].memory.experts
+
+    @property
     def arrays(self) -> Arrays:
         """What kernels take: as many learners as there are."""
         room = self._room or self._gather(len(self.engines), self.width)

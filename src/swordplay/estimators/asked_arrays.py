@@ -46,7 +46,7 @@ class AskedByPlace:
     def together(self) -> bool:
         """Whether several rows may be learned by one call."""
         asked = self._estimator.get_params()
-        return not asked.get("encode") and asked.get("standardize", True) and not asked.get("lags")
+        return bool(asked.get("standardize")) and not asked["lags"] and not asked["encode"]
 
     @property
     def _learned(self) -> bool:
@@ -106,7 +106,11 @@ class AskedByPlace:
         """Predictions, or probabilities."""
         if not self._learned:
             return np.zeros((len(rows), 0))
-        return np.asarray(self._estimator._answers(numbers)).reshape(len(rows), -1)
+        answers = self._estimator._answers
+        if self._estimator.model_.teams:
+            return np.asarray(answers(numbers)).reshape(len(rows), -1)
+        # Forecasts are combined by numpy, whose sums depend on how many rows there are.
+        return np.array([answers(numbers[k : k + 1]) for k in range(len(rows))])
 
     def truth(self, y: Any) -> Any:
         """A number, or a label."""

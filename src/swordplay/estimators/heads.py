@@ -26,9 +26,10 @@ from swordplay.estimators.head import Head
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.scratch import Bench, Beside, Scratch, setting
 from swordplay.estimators.tuning import LARGEST, MEMORY, THRESHOLDS, LossName
+from swordplay.estimators.voices import Voices
 
 FEWEST_ROWS = 16
-"""Rows of a compiled call at the least, however many heads and columns there are."""
+"""Rows of a compiled call, at the least."""
 NO_WEIGHTS: Vector = np.empty(0)
 """All rows count the same."""
 NOBODY = -1.0
@@ -84,6 +85,8 @@ class Heads:
         """The class that each head predicts, 1 unless its owner writes another, and 1 if it predicts what is *not* of it."""
         self._setting = setting(loss, radius, self.columns, self.target)
         self._bench: Bench | None = None
+        self.voices: Voices | None = None
+        """What was said of the rows that are learned next, where they were asked earlier."""
 
     def __len__(self) -> int:
         return len(self.stack)
@@ -108,21 +111,21 @@ class Heads:
         return self._joined(self.stack.fork(place))
 
     def _joined(self, place: int) -> int:
-        self.told = np.vstack([self.told, [1.0, 0.0]])
-        self._bench = None
+        self.told, self._bench = np.vstack([self.told, [1.0, 0.0]]), None
         return place
 
     # ------------------------------------------------------------------ tables
 
     def predict(self, rows: Matrix) -> Matrix:
         """Scores of rows of shape ``(T, d)`` by what is known now, shape ``(T, H)``; nothing is learned."""
-        raw = rows = _writable(rows[:, : self.dim] if self.grows else rows)
-        if lags := len(self.recent):
-            raw = np.empty((len(rows), self.columns.dim))
-            raw[:, :lags], raw[:, lags:] = self.recent, rows
         answer = np.empty((len(rows), len(self)))
-        self._asking(raw, answer)()
+        self._asking(self.with_lags(rows), answer)()
         return answer if self.loss == "logistic" else answer + self.target.center
+
+    def with_lags(self, rows: Matrix) -> Matrix:
+        """Rows of shape ``(T, d)`` with the last targets in front."""
+        rows = rows[:, : self.dim] if self.grows else rows
+        return np.asarray(_writable(np.hstack([np.tile(self.recent, (len(rows), 1)), rows]) if len(self.recent) else rows))
 
     def learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None) -> Matrix:
         """Scores of rows, each made before its own target is learned; shape ``(T, H)``.
@@ -150,7 +153,7 @@ class Heads:
             scratch = Scratch.make(len(raw), self.columns.width, self.stack)
             if not self.columns.follow:
                 self._leave_unscaled(raw, wanted, scratch)
-            call = self._learning(raw, wanted, shares, scratch)
+            call = self._learning(raw, wanted, shares, scratch, self.voices)
             done = patiently(call.func, *call.args)
             answer[part] = scratch.predictions.T
             if done < len(raw):
@@ -185,9 +188,7 @@ class Heads:
         """
         bench = self._bench or self._prepare_bench()
         lags = len(self.recent)
-        bench.raw[0, lags:] = row
-        if lags:
-            bench.raw[0, :lags] = self.recent
+        bench.raw[0, lags:], bench.raw[0, :lags] = row, self.recent
         bench.ask()
         if self.loss != "logistic":
             bench.answer[0, 0] += self.target.center
@@ -195,6 +196,9 @@ class Heads:
 
     def learn_row(self, row: Vector, target: float) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`learn`, several times faster."""
+        if self.voices is not None:
+            self.learn(row[None], np.array([target], dtype=np.float64))
+            return
         bench = self._bench or self._prepare_bench()
         bench.raw[0, len(self.recent) :] = row
         bench.target[0] = target
@@ -212,14 +216,17 @@ class Heads:
 
     # ------------------------------------------------------------------ compiled calls
 
-    def _learning(self, raw: Matrix, targets: Vector, weights: Vector, scratch: Scratch) -> functools.partial[int]:
+    def _learning(
+        self, raw: Matrix, targets: Vector, weights: Vector, scratch: Scratch, voices: Voices | None = None
+    ) -> functools.partial[int]:
         """Predicts and learns rows that have room for their lags; returns how many were learned by every head."""
         from swordplay.engine import plan  # numba is imported with the first row
 
+        kernel, more = (plan.learn_rows, weights) if voices is None else (plan.learn_late_rows, voices.take(raw, len(self)))
         scaled, norms, rounds, goals, stack, *outputs = scratch
         return functools.partial(
-            plan.learn_rows,
-            *(raw, targets, weights, self.told, self._setting),
+            kernel,
+            *(raw, targets, more, self.told, self._setting),
             *self.columns.arrays,
             *self.target.arrays,
             self.recent,

@@ -99,7 +99,8 @@ def play_keys(
         columns = Followed(scaler[0], scaler[1], scaler[2], first[slots[k]])
         target = Followed(place[0:1], place[1:3], place[3:4], first_targets[slots[k]])
         prepare(raw[a:b], targets[a:b], weights, setting, columns, target, recent, planned)
-        if play_planned(me, planned.scaled, planned.goals, planned.schedule, predictions[a:b]) < b - a:
+        asked = scaled[:0]  # no row was asked before
+        if play_planned(me, planned.scaled, planned.goals, planned.schedule, asked, predictions[a:b]) < b - a:
             return k
         if not logistic:
             for t in range(a, b):

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.bands import Bands
+from swordplay.estimators.heads import Heads
+from swordplay.estimators.voices import Voices, said_now
 from swordplay.late.pending import Kept, of_labels, of_number
 from swordplay.late.ticket import Ticket
 
@@ -29,20 +32,60 @@ def said(asks: Askable, bands: Bands, level: float | None, ids: Sequence[str], r
     return [of_number(id, one, *ends) for id, one, ends in zip(ids, said.tolist(), bounds.tolist(), strict=True)]
 
 
-def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any]) -> None:
-    """Learn rows with the last targets that were known when they were asked, and remember those that are the last now."""
-    teams = [team for team in asks.teams if len(team.recent)]
+def voices(asks: Askable, rows: Sequence[Any]) -> list[tuple[Matrix, ...]]:
+    """What decision and experts say of rows now, for each row and each team of heads."""
+    numbers = asks.numbers(rows)
+    teams = [said_now(team, numbers) for team in asks.teams]
+    return [tuple(team[k] for team in teams) for k in range(len(rows))]
+
+
+def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int) -> None:
+    """Learn rows as they were asked.
+
+    With the last targets that were known when they were asked; those that are the last now are remembered. And the meta is
+    judged by what decision and experts said then, if other answers have come since: the experts that it trusts are those that
+    are good at predicting as far ahead as the answers are late.
+
+    Parameters
+    ----------
+    asks
+        The estimator.
+    kept, truths
+        Tickets and their answers; one of them where there are lags.
+    told
+        How many answers there were before.
+    """
+    if len(kept) > 1 and not asks.teams:  # those who learn come into being with the first row
+        learn(asks, kept[:1], truths[:1], told)
+        kept, truths, told = kept[1:], truths[1:], told + 1
+    every, first = asks.teams, kept[0]
+    teams = [team for team in every if len(team.recent)]
     now = [team.recent.copy() for team in teams]
     for k, team in enumerate(teams):  # one that joined since then knew nothing
-        team.recent[:] = kept[0].lags[k] if k < len(kept[0].lags) else np.nan
+        team.recent[:] = first.lags[k] if k < len(first.lags) else np.nan
+    late = np.array([told + k - one.told for k, one in enumerate(kept)], dtype=np.float64)
+    for k, team in enumerate(every if late.any() else ()):
+        team.voices = _voices_for(k, team, kept, late)
     try:
         asks.learn([one.row for one in kept], truths)
     except BaseException:
         for team, recent in zip(teams, now, strict=True):
             team.recent[:] = recent
         raise
+    finally:
+        for team in asks.teams:
+            team.voices = None
     for team, recent in zip(teams, now, strict=True):
         team.recent[1:] = recent[:-1]
+
+
+def _voices_for(place: int, team: Heads, kept: Sequence[Kept], late: Vector) -> Voices:
+    """What one team said of rows. Where it was not there yet all experts are taken to have said the same: nobody is judged."""
+    said = np.zeros((len(team), len(kept), 1 + team.stack.experts))
+    for k, one in enumerate(kept):
+        if place < len(one.voices):
+            said[: len(one.voices[place]), k] = one.voices[place]
+    return Voices(late, said)
 
 
 def learn_intervals(asks: Askable, bands: Bands, level: float | None, kept: Sequence[Kept], truths: Sequence[Any]) -> None:

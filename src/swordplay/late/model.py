@@ -123,8 +123,9 @@ class LateModel(Guarded):
         kept = self._asks.read(xs)
         lags = tuple(team.recent.copy() for team in self._asks.teams if len(team.recent))
         tickets = answers.said(self._asks, self._bands, self.level, names, kept)
-        for ticket, row in zip(tickets, kept, strict=True):
-            self._pending.put(Kept(ticket, row, lags))
+        voices = answers.voices(self._asks, kept)
+        for ticket, row, said in zip(tickets, kept, voices, strict=True):
+            self._pending.put(Kept(ticket, row, lags, said, self.score.told))
         self.score = self.score._replace(asked=self.score.asked + len(xs))
         self._serial += len(xs) if ids is None else 0
         return tickets
@@ -194,7 +195,7 @@ class LateModel(Guarded):
 
     def _learned(self, ids: Sequence[str], truths: Sequence[Any]) -> list[float | None]:
         kept = [self._pending[id] for id in ids]
-        answers.learn(self._asks, kept, truths)
+        answers.learn(self._asks, kept, truths, self.score.told)
         answers.learn_intervals(self._asks, self._bands, self.level, kept, truths)
         losses = []
         for one, truth in zip(kept, truths, strict=True):

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.base.arguments import shown
-from swordplay.base.state import DAMAGED, Range, require
+from swordplay.base.state import DAMAGED, ROWS, Range, require
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.model import LARGEST
 from swordplay.late.ticket import Ticket, checked_id
 
+SAID = 1e120
+"""Predictions of single experts lie below, far as they may be from the truth."""
 Lags = tuple[Vector, ...]
 """The last targets of each team of heads, as they were when a row was asked."""
 
@@ -25,7 +27,11 @@ class Kept(NamedTuple):
 
     ticket: Ticket
     row: Any
-    lags: Lags
+    lags: Lags = ()
+    voices: tuple[Matrix, ...] = ()
+    """What the decision and every expert said, ``(H, 1 + N)`` for each team of heads,"""
+    told: int = 0
+    """and how many answers had been told then."""
 
 
 @final
@@ -35,7 +41,11 @@ class Pending:
     def __init__(self) -> None:
         self._kept: dict[str, Kept] = {}
         self._tickets: dict[str, Ticket] = {}
-        self.view: Mapping[str, Ticket] = MappingProxyType(self._tickets)
+
+    @property
+    def view(self) -> Mapping[str, Ticket]:
+        """The tickets by id, to be looked at."""
+        return MappingProxyType(self._tickets)
 
     def __contains__(self, id: str) -> bool:
         return id in self._kept
@@ -70,6 +80,9 @@ class Pending:
             "known": np.array([len(some) for some in chances], dtype=np.int64),
             "lags": np.concatenate([np.empty(0), *lags]),
             "teams": np.array([len(one.lags) for one in kept], dtype=np.int64),
+            "voices": np.concatenate([np.empty(0), *(each.ravel() for one in kept for each in one.voices)]),
+            "shapes": json.dumps([[list(each.shape) for each in one.voices] for one in kept]),
+            "told": np.array([one.told for one in kept], dtype=np.int64),
         }
 
     @classmethod
@@ -96,14 +109,35 @@ class Pending:
         recent = parts("lags", saved["lags"], saved["teams"], len(ids), lags, Range(-LARGEST, LARGEST, missing=True))
         if not model.of_classes and any(map(len, chances)):
             raise ValueError(f"pending.chances must be empty where numbers are predicted. {DAMAGED}")
+        voices = voices_of(saved, len(ids))
+        told = np.array(saved["told"])
+        require("pending.told", told, ROWS)
+        if told.shape != (len(ids),):
+            raise ValueError(f"pending.told must have shape ({len(ids)},), got {told.shape}. {DAMAGED}")
         labels, pending = model.labels, cls()
         if max(map(len, chances), default=0) > len(labels):
             raise ValueError(f"pending.known must not pass the {len(labels)} labels that are known. {DAMAGED}")
         for k, id in enumerate(ids):
             ends = (None, None) if np.isnan(lower[k]) else (float(lower[k]), float(upper[k]))
             ticket = of_labels(id, labels, chances[k]) if model.of_classes else of_number(id, said[k], *ends)
-            pending.put(Kept(ticket, rows[k], tuple(recent[k].reshape(-1, lags)) if lags else ()))
+            known = tuple(recent[k].reshape(-1, lags)) if lags else ()
+            pending.put(Kept(ticket, rows[k], known, voices[k], int(told[k])))
         return pending
+
+
+def voices_of(saved: Mapping[str, Any], count: int) -> list[tuple[Matrix, ...]]:
+    """What was said of each row, checked."""
+    shapes, flat = json.loads(saved["shapes"]), np.array(saved["voices"], dtype=np.float64)
+    right = type(shapes) is list and len(shapes) == count and all(type(one) is list for one in shapes)
+    pairs = [tuple(shape) for one in shapes for shape in one] if right else []
+    if not right or not all(len(shape) == 2 and min(map(int, shape)) >= 1 for shape in pairs):
+        raise ValueError(f"pending.shapes is {shown(saved['shapes'])}. {DAMAGED}")
+    require("pending.voices", flat, Range(-SAID, SAID))
+    if flat.shape != (sum(heads * width for heads, width in pairs),):
+        raise ValueError(f"pending.voices has {flat.size} numbers, and not those of its shapes. {DAMAGED}")
+    edges = np.cumsum([0, *(heads * width for heads, width in pairs)])
+    pieces = iter([flat[a:b].reshape(shape) for a, b, shape in zip(edges, edges[1:], pairs, strict=False)])
+    return [tuple(next(pieces) for _ in one) for one in shapes]
 
 
 def of_number(id: str, said: float, lower: float | None = None, upper: float | None = None) -> Ticket:

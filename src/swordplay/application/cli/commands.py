@@ -28,6 +28,8 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "track": Entry("swordplay.application.cli.track", "track_command", "Predict each row of a table before learning from it."),
+    "learn": Entry("swordplay.application.cli.learn", "learn_command", "Learn the rows of a table into a model that is kept."),
+    "predict": Entry("swordplay.application.cli.predict", "predict_command", "Predict rows whose answers are not known yet."),
     "compare": Entry("swordplay.application.cli.compare", "compare_command", "Let all learners of the package play a table."),
     "serve": Entry("swordplay.application.cli.serve", "serve_command", "Predict over HTTP now, learn when the answers come."),
     "sample": Entry("swordplay.application.cli.sample", "sample_command", "Write a real table to try the command on."),

@@ -26,7 +26,8 @@ MOST_NAMES = 8
 def inspect_command(state: str, as_json: bool) -> None:
     """Say what the checkpoint STATE holds: whose it is, how many rows it has learned, where it would go on.
 
-    Any checkpoint of swordplay will do: of `swordplay track`, of an estimator, of a learner or of the engine.
+    Any checkpoint of swordplay will do: of `swordplay track` and `swordplay learn`, of an estimator, with or without tickets,
+    of a learner or of the engine.
     """
     from swordplay.application.cli.errors import in_words
     from swordplay.application.cli.words import printable
@@ -73,10 +74,12 @@ def _describers() -> tuple[Describer, ...]:
     """The rooms that save states, each for its own."""
     from swordplay.application.tracking import description as run
     from swordplay.estimators import description as estimator
+    from swordplay.late import description as late
     from swordplay.parts.learners import description as learner
     from swordplay.serving import description as server
 
-    return (run.described, server.described, estimator.described, estimator.engine_alone, learner.described)
+    rooms = (run.described, server.described, late.described, estimator.described, estimator.engine_alone, learner.described)
+    return rooms
 
 
 def _plain(fact: Any) -> Any:

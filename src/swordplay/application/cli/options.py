@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from swordplay.base import extras
+
+if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
+    from swordplay.application.tracking import Settings
 
 Command = Callable[..., Any]
 """What click makes a command of."""
@@ -25,6 +28,32 @@ HINDSIGHT = click.option(
     "--hindsight/--no-hindsight",
     default=True,
     help="Whether the report looks back at what perfect tracking was worth (10 seconds at the most).  [default: hindsight]",
+)
+MODEL = click.option("--state", required=True, metavar="PATH", help="Where the model is that `swordplay learn` keeps.")
+OUTPUT_FORMAT = click.option(
+    "--output-format",
+    type=click.Choice(["csv", "ndjson", "parquet"]),
+    help="Of the predictions; by the name of the file unless given, and - follows the format of FILE.",
+)
+ON_BAD = click.option(
+    "--on-bad",
+    type=click.Choice(["stop", "skip"]),
+    help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).  "
+    "[default: stop; skip if FILE is a pipe]",
+)
+LOSS = click.option(
+    "--loss", type=click.Choice(["squared", "huber"]), default="squared", help="huber where the target has heavy tails."
+)
+LEVEL = click.option(
+    "--level",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Of the truths that the intervals of a number are to hold; lower and upper stand beside each prediction.  "
+    "[default: 0.9]",
+)
+NO_INTERVAL = click.option("--no-interval", is_flag=True, help="No intervals.")
+SAVE_EVERY = click.option(
+    "--save-every", type=click.IntRange(1), metavar="N", help="Rows between two saves, instead of ten seconds."
 )
 REVERSE = click.option("--reverse", is_flag=True, help="Take the last row first, where the newest rows stand at the top.")
 SORT = click.option("--sort", metavar="COLUMN", help="Sort the rows by this column, such as their date.")
@@ -135,6 +164,51 @@ def names(context: click.Context, option: click.Parameter, value: str | None) ->
     return found
 
 
+IDS = click.option(
+    "--id",
+    "ids",
+    callback=ids,
+    metavar="A,B",
+    help="Columns that the predictions carry, such as a key; by default the date of the row. none for none.",
+)
+KEY = click.option(
+    "--key", callback=names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
+)
+FORMAT = click.option(
+    "--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given."
+)
+ENCODING = click.option(
+    "--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]"
+)
+
+
+def skips(on_bad: str | None, file: str) -> bool:
+    """Whether bad rows are left out: as asked, and otherwise if they come from a pipe."""
+    from swordplay.data.tables.source import is_live
+
+    return on_bad == "skip" or (on_bad is None and is_live(file))
+
+
+def level(typed: Mapping[str, Any]) -> float | None:
+    """Of the intervals; None for no intervals."""
+    if typed["no_interval"]:
+        return None
+    return 0.9 if typed["level"] is None else float(typed["level"])
+
+
+def settings(typed: Mapping[str, Any]) -> Settings:
+    """What was said about a table, by what click calls the options."""
+    from swordplay.application.tracking import Settings
+
+    plain = {name: typed[name] for name in ("target", "task", "lags", "features", "loss", "types", "missing", "header")}
+    return Settings(**plain, drop=typed["drop"] or (), key=typed["key"] or (), id=typed["ids"], level=level(typed))
+
+
+def told(known: Settings) -> dict[str, Any]:
+    """The way back: what options would have to say so that these are the settings."""
+    return {**known._asdict(), "ids": known.id, "no_interval": known.level is None}
+
+
 def of_learning(command: Command) -> Command:
     """Options that say what is learned and from which columns: --task, --lags, --features, --drop."""
     tasks = click.Choice(["regression", "binary", "multi-class"])
@@ -151,7 +225,6 @@ def of_learning(command: Command) -> Command:
 
 def of_reading(command: Command) -> Command:
     """Options that say how FILE is to be read: --types, --missing, --header, --format, --encoding."""
-    formats = click.Choice(["csv", "ndjson", "parquet"])
     yes_or_no = click.Choice(["yes", "no"])
     return _each(
         command,
@@ -162,8 +235,8 @@ def of_reading(command: Command) -> Command:
             "--missing", callback=missing, metavar="A,B", help="Further texts that stand for nothing, such as none,n.d."
         ),
         click.option("--header", callback=header, type=yes_or_no, help="Whether CSV begins with names; recognised."),
-        click.option("--format", "format_", type=formats, help="Of FILE; recognised unless given."),
-        click.option("--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]"),
+        FORMAT,
+        ENCODING,
     )
 
 

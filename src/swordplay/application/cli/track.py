@@ -90,18 +90,8 @@ class Asked(NamedTuple):
 @click.option(
     "-o", "--output", metavar="PATH", help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output."
 )
-@click.option(
-    "--output-format",
-    type=click.Choice(["csv", "ndjson", "parquet"]),
-    help="Of the predictions; by the name of the file unless given, and - follows the format of FILE.",
-)
-@click.option(
-    "--id",
-    "ids",
-    callback=options.ids,
-    metavar="A,B",
-    help="Columns that the predictions carry, such as a key; by default the date of the row. none for none.",
-)
+@options.OUTPUT_FORMAT
+@options.IDS
 @click.option(
     "--report",
     callback=options.report_path,
@@ -111,31 +101,16 @@ class Asked(NamedTuple):
 @options.HINDSIGHT
 @click.option("--state", metavar="PATH", help="Save learner and position here; the same command again goes on from there.")
 @options.of_learning
-@click.option(
-    "--key", callback=options.names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
-)
+@options.KEY
 @options.REVERSE
 @options.SORT
-@click.option(
-    "--loss", type=click.Choice(["squared", "huber"]), default="squared", help="huber where the target has heavy tails."
-)
-@click.option(
-    "--level",
-    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-    metavar="SHARE",
-    help="Of the truths that the intervals of a number are to hold; lower and upper stand beside each prediction.  "
-    "[default: 0.9]",
-)
-@click.option("--no-interval", is_flag=True, help="No intervals.")
-@click.option(
-    "--on-bad",
-    type=click.Choice(["stop", "skip"]),
-    help="skip leaves bad rows out and lists them in OUTPUT.refused.csv (or FILE.refused.csv).  "
-    "[default: stop; skip if FILE is a pipe]",
-)
+@options.LOSS
+@options.LEVEL
+@options.NO_INTERVAL
+@options.ON_BAD
 @options.of_reading
 @click.option("--rows", type=click.IntRange(1), metavar="N", help="Stop after row N: a first look. Not with --state.")
-@click.option("--save-every", type=click.IntRange(1), metavar="N", help="Rows between two saves, instead of ten seconds.")
+@options.SAVE_EVERY
 @click.option(
     "--force", is_flag=True, help="Replace outputs that exist (a report always is), and begin anew whatever the state says."
 )
@@ -170,38 +145,17 @@ def _require_sense(asked: Asked) -> None:
         raise click.UsageError("Parquet cannot be written to standard output. Give a file, or another --output-format.")
 
 
-def _level(asked: Asked) -> float | None:
-    """Of the intervals; None for no intervals."""
-    if asked.no_interval:
-        return None
-    return 0.9 if asked.level is None else asked.level
-
-
 def _job(asked: Asked) -> tuple[Job, str]:
     """What is to be done, and what has to be said before it begins."""
-    from swordplay.application.tracking import Job, Settings
+    from swordplay.application.tracking import Job
     from swordplay.application.tracking.paths import refused_path
-    from swordplay.data.tables.source import is_live
 
-    skip = asked.on_bad == "skip" or (asked.on_bad is None and is_live(asked.file))
+    skip = options.skips(asked.on_bad, asked.file)
     refused = refused_path(asked.output, asked.file, asked.state) if skip else None
     unasked = skip and asked.on_bad is None
     job = Job(
         asked.file,
-        Settings(
-            target=asked.target,
-            task=asked.task,
-            lags=asked.lags,
-            features=asked.features,
-            drop=asked.drop or (),
-            loss=asked.loss,
-            key=asked.key or (),
-            types=asked.types,
-            missing=asked.missing,
-            header=asked.header,
-            id=asked.ids,
-            level=_level(asked),
-        ),
+        options.settings(asked._asdict()),
         output=asked.output,
         refused=refused,
         state=asked.state,

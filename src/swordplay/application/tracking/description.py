@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from swordplay.application.tracking.job import KIND
+from swordplay.application.tracking.job import KIND, LEARN
 from swordplay.base import nested
 from swordplay.base.checkpoint.facts import Facts, Names
 from swordplay.estimators.description import models_described
@@ -20,8 +20,9 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
     tracker = nested.take("tracker", state)
     task, why = json.loads(tracker["recognised"])[:2]
     place = f"row {int(state['done']):,}" + (f", line {position['line']:,}" if position["line"] else "")
+    whose = "a model that learned by `swordplay learn`, last from" if options.get(LEARN) else "a run of `swordplay track` over"
     facts: Facts = {
-        "what": f"a run of `swordplay track` over {_table(position, options)}" + (", finished" if state["finished"] else ""),
+        "what": f"{whose} {_table(position, options)}" + (", finished" if state["finished"] else ""),
         "target": f"{options['--target']}, {task} ({why})",
         "rows": int(tracker["rows"]),
         "refused": int(state["bad"]) + int(tracker["refused"]),

@@ -21,3 +21,9 @@ def nothing_to_learn(name: str, refused: int, listed_in: str | None) -> Tracking
     """No row of a table could be learned from; ``refused`` ones are listed in a file."""
     listed = f" ({refused:,} refused, listed in {listed_in})" if refused else ""
     return TrackingError(f"{name}: there is no row with a target to learn from{listed}. Give a table with such rows.")
+
+
+def nothing_to_predict(name: str, refused: int) -> TrackingError:
+    """No row of a table could be predicted."""
+    why = f"all {refused:,} of its rows were refused" if refused else "it has no rows"
+    return TrackingError(f"{name}: there is nothing to predict, as {why}. Give a table with rows.")

@@ -22,10 +22,13 @@ from swordplay.base.state import ROWS, require
 from swordplay.base.types import State
 from swordplay.data.tables import Frame, OutputPosition, Position, Refusal
 from swordplay.data.tables.reading import ReadOptions
+from swordplay.data.tables.source import is_live
 from swordplay.data.tables.writing import is_stream
 
 KIND = "track"
 """Of a checkpoint of a run."""
+LEARN, PIPE = "learn", "pipe"
+"""In the essence of a job: whether the model learned by ``swordplay learn``, and whether from a pipe."""
 
 
 class Job(NamedTuple):
@@ -54,11 +57,18 @@ class Job(NamedTuple):
     """Another order of the rows than that of the file."""
     output_format: str | None = None
     """``"csv"``, ``"ndjson"`` or ``"parquet"``; by the name of the output unless given, and a stream follows the input."""
+    learn: bool = False
+    """Whether the table is learned into a state that may have learned others before (``swordplay learn``)."""
 
     @property
     def on_bad(self) -> Literal["stop", "skip"]:
         """What happens at a row that cannot be used."""
         return "stop" if self.refused is None else "skip"
+
+    @property
+    def pipe(self) -> bool:
+        """Whether the source cannot be read again from its beginning."""
+        return isinstance(self.source, str) and (self.source == "-" or is_live(self.source))
 
     @property
     def reading(self) -> ReadOptions:
@@ -79,6 +89,7 @@ class Job(NamedTuple):
             "--on-bad": self.on_bad,
             "--format": self.format,
             "--encoding": self.encoding,
+            **({LEARN: True, PIPE: self.pipe} if self.learn else {}),
         }
 
 
@@ -151,7 +162,7 @@ def load(job: Job) -> Saved | None:
     except checkpoint.CheckpointMissing:
         return None
     try:
-        _compare(json.loads(state["essence"]), json.loads(json.dumps(job.essence())), job.state)
+        _require_same(json.loads(state["essence"]), state, job)
         return _restored(state, job)
     except TrackingError:
         raise
@@ -159,6 +170,21 @@ def load(job: Job) -> Saved | None:
         raise checkpoint.CheckpointError(
             f"the checkpoint {job.state!r} does not fit this version of swordplay ({error}). Begin anew with --force."
         ) from error
+
+
+def _require_same(before: Mapping[str, Any], state: Mapping[str, Any], job: Job) -> None:
+    """A run goes on with the options that it had; what has been learned can learn whatever comes."""
+    if job.learn and not before.get(LEARN) and not state["finished"]:
+        raise TrackingError(
+            f"the state {job.state} is of a run of `swordplay track` that is not at its end. Run that command again first."
+        )
+    if before.get(LEARN) and not job.learn:
+        raise TrackingError(
+            f"the state {job.state} holds a model that learns by `swordplay learn`. Go on with "
+            f"`swordplay learn FILE --state {job.state}`, or give track another --state."
+        )
+    if not job.learn:
+        _compare(before, json.loads(json.dumps(job.essence())), str(job.state))
 
 
 def forget(job: Job) -> None:
@@ -195,14 +221,14 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
     job_sanity.require_layout(job_sanity.require_position(position), tracker)
     for name in ("done", "bad"):
         require(name, state[name], ROWS)
-    stream = job.output is not None and (job.output == "-" or is_stream(job.output))
+    stream = job.learn or (job.output is not None and (job.output == "-" or is_stream(job.output)))
     return Saved(
         tracker=tracker,
         essence=state["essence"],
         position=position,
         done=int(state["done"]),
         early=job_sanity.require_early(Early.read(early) if early else None, position, tracker, int(state["done"])),
-        output=job_sanity.require_position(OutputPosition(**outputs[0])) if outputs[0] else None,
+        output=job_sanity.require_position(OutputPosition(**outputs[0])) if outputs[0] and not job.learn else None,
         refused=job_sanity.require_position(OutputPosition(**outputs[1])) if outputs[1] else None,
         schema=job_sanity.require_schema(state["schema"], tracker, stream=stream),
         remarks=job_sanity.require_remarks(json.loads(state["remarks"])),

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.application.tracking import decision, trackers
+from swordplay.application.tracking import decision, learning, trackers
 from swordplay.application.tracking import job as jobs
 from swordplay.application.tracking.accounts import Outcome, Progress, share_done
 from swordplay.application.tracking.early import Early, gathered, together
@@ -65,15 +65,15 @@ class _Run:
     def __init__(self, job: Job, watch: Callable[[Progress], None], told: Callable[[], bool]) -> None:
         self.job, self.watch, self.told = job, watch, told
         self.began = time.monotonic()
-        self.saved = saved = jobs.load(job)
+        self.opened, self.saved = learning.opened(job, jobs.load(job))
+        saved = self.saved
         self.position = saved.position if saved else None
         """In the input, at the end of the last batch that is done,"""
         self.rows = self.before = saved.done if saved else 0
         """and rows of the input that are done, now and when this life began."""
         self.early = saved.early if saved else None
         self.bad = saved.bad if saved else 0
-        self.refusals = saved.refusals if saved else ()
-        self.remarks = saved.remarks if saved else ()
+        self.refusals, self.remarks = (saved.refusals, saved.remarks) if saved else ((), ())
         self.broken = False
         """Whether predictions cannot be written, so that the learner is ahead of them."""
         self.trouble: TableError | None = None
@@ -86,7 +86,8 @@ class _Run:
     def go(self) -> Outcome:
         """Begin or go on, until the end or until told to stop."""
         with ExitStack() as stack:
-            self.table = open_table(self.job.source, position=None if self.job.order else self.position, **self.job.reading)
+            before = None if self.job.order else self.position
+            self.table = self.opened or open_table(self.job.source, position=before, **self.job.reading)
             stack.callback(self.table.close)
             stack.enter_context(self.outputs)
             if self.job.order:

@@ -19,7 +19,7 @@ from swordplay.data.encoding.encoder import NOTHING, Encoder
 from swordplay.data.encoding.plans import Plan, planned
 from swordplay.data.tables import typed
 from swordplay.data.tables.columns import Choice, finite, infinite
-from swordplay.data.tables.deciding import plainly
+from swordplay.data.tables.earlier import plainly
 from swordplay.data.tables.errors import TableError, nearest
 from swordplay.data.tables.frames import frame
 from swordplay.data.tables.layout import Layout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,9 @@ from swordplay.base.arguments import shown
 from swordplay.data.tables.errors import TableError, nearest
 from swordplay.data.tables.readings import Iso, TimeOfDay
 from swordplay.data.tables.readings.reading import MARKS, NUMBER, TIME, TRUTH, WORD, refused
+
+if TYPE_CHECKING:
+    from swordplay.data.tables.earlier import Earlier
 
 MEANINGS = {NUMBER: "a finite number", TRUTH: "true or false", WORD: "a word", TIME: TimeOfDay.expected}
 """What a value of a type is called; the rest are dates."""
@@ -126,11 +129,21 @@ class Choice(NamedTuple):
     """Further texts that stand for nothing."""
     header: bool | None = None
     """Whether CSV begins with the names of its columns; recognised unless given."""
+    before: Mapping[str, Earlier] = {}
+    """What columns were in an earlier table, by name: they are read as they were there,"""
+    others: bool = True
+    """and whether all that were not there are read, too."""
+
+    @property
+    def expected(self) -> list[str]:
+        """Columns of an earlier table, which may be there without any value at first."""
+        return [name for name, earlier in self.before.items() if earlier.type is not None]
 
     def leaves_out(self, name: str) -> bool:
         """Whether a column is not read at all."""
         asked = name in self.drop or self.types.get(name) == "skip" or (self.keep is not None and name not in self.keep)
-        return name != self.target and asked
+        strange = self.before[name].type is None if name in self.before else not self.others
+        return name != self.target and (asked or strange)
 
     def insists(self, name: str) -> bool:
         """Whether a column was asked for by its name, so that it cannot be left out."""

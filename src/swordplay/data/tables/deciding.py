@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 from swordplay.base.arguments import shown
 from swordplay.data.tables import columns
 from swordplay.data.tables.columns import Choice
+from swordplay.data.tables.earlier import Earlier, plainly
 from swordplay.data.tables.errors import TableError
 from swordplay.data.tables.joining import EMPTY
 from swordplay.data.tables.layout import Layout
-from swordplay.data.tables.readings import KINDS, Amount, Iso, Reading, TimeOfDay, Truth, Word, reading_as, reading_of
+from swordplay.data.tables.readings import KINDS, Amount, Reading, TimeOfDay, Truth, reading_as, reading_of
 from swordplay.data.tables.readings.choosing import codes_remark, is_code
 from swordplay.data.tables.readings.guess_dates import of_numbers
 from swordplay.data.tables.readings.guess_numbers import shell
@@ -55,6 +56,8 @@ def of_texts(name: str, values: pa.Array, choice: Choice, decimal: str = ".") ->
     """
     if choice.leaves_out(name):
         return LEFT_OUT
+    if name in choice.before:
+        return _texts_as_before(name, values, choice.before[name], decimal)
     if name in choice.types:
         return _as_said(name, values, choice, decimal)
     kind = columns.vote(values, [NUMBER, TRUTH, *DATES], decimal)
@@ -85,13 +88,6 @@ def _of_numerals(name: str, values: pa.Array, decimal: str, *, target: bool, mar
             return Decision(date.type, date)
     remark = columns.rounded(name) if columns.beyond_exact(values) else ""
     return Decision(NUMBER, plainly(NUMBER, decimal) if marked else None, remark)
-
-
-def plainly(kind: pa.DataType, decimal: str) -> Reading:
-    """The reading of a type that is written plainly, but among marks such as ``-`` that stand for nothing."""
-    if kind in DATES:
-        return Iso(kind.unit, kind.tz is not None)
-    return {NUMBER: Amount(decimal), TRUTH: Truth(), WORD: Word()}[kind]
 
 
 def _as_said(name: str, values: pa.Array, choice: Choice, decimal: str) -> Decision:
@@ -126,10 +122,44 @@ def _unfit(name: str, values: pa.Array, choice: Choice) -> str:
     )
 
 
+def _texts_as_before(name: str, values: pa.Array, earlier: Earlier, decimal: str) -> Decision:
+    """A column of texts, read as in an earlier table."""
+    if earlier.reading is None or earlier.type == WORD:
+        return Decision(earlier.type)
+    return Decision(earlier.type, None if earlier.plain == decimal else earlier.reading)
+
+
+def _stored_as_before(name: str, values: pa.Array, kind: pa.DataType, earlier: Earlier) -> Decision:
+    """A column that holds no texts, taken for what it was in an earlier table."""
+    if earlier.type is None:
+        return LEFT_OUT
+    if earlier.reading is not None and earlier.reading.stored == kind:
+        return Decision(earlier.type, earlier.reading)
+    unsaid = earlier.plain or earlier.reading is None or not earlier.reading.said  # such as 3.5 where 50% was: 3.5% or 350%?
+    if values.null_count == len(values) or (unsaid and (kind == earlier.type or (kind in DATES and earlier.type in DATES))):
+        return Decision(kind)
+    return Decision(problem=_differs(name, values, earlier))
+
+
+def unseen(earlier: Earlier) -> tuple[Decision, pa.DataType | None]:
+    """A column of an earlier table that has no value here, and what its values would be in the input."""
+    if earlier.plain or earlier.reading is None:
+        return Decision(earlier.type), earlier.type
+    return Decision(earlier.type, earlier.reading), earlier.reading.stored
+
+
+def _differs(name: str, values: pa.Array, earlier: Earlier) -> str:
+    known = values.drop_null()
+    example = shown(str(known[0].as_py()), 40) if len(known) else "nothing"
+    return f"column {name!r} held {earlier.meaning} before, and here it holds {example}. Convert it, or leave it empty."
+
+
 def of_numbers_stored(name: str, values: pa.Array, choice: Choice) -> Decision:
     """What is made of a column that holds numbers in the input, and not texts of them."""
     if choice.leaves_out(name):
         return LEFT_OUT
+    if name in choice.before:
+        return _stored_as_before(name, values, NUMBER, choice.before[name])
     if name not in choice.types:
         date = None if name == choice.target else of_numbers(name, values)
         return Decision(date.type, date) if date else Decision(NUMBER)
@@ -146,6 +176,8 @@ def of_others_stored(name: str, values: pa.Array, kind: pa.DataType, choice: Cho
     """What is made of a column that holds truths, dates or times in the input."""
     if choice.leaves_out(name):
         return LEFT_OUT
+    if name in choice.before:
+        return _stored_as_before(name, values, kind, choice.before[name])
     said = choice.types.get(name)
     same = {"truth": kind == TRUTH, "date": kind in DATES, "time": str(kind).startswith("time64")}
     if said is None or same.get(KINDS[said], False):
@@ -165,6 +197,9 @@ def nested(name: str, what: str, choice: Choice) -> Decision:
     """A column of lists and the like: it is left out, unless somebody insists."""
     if choice.leaves_out(name):
         return LEFT_OUT
+    if name in choice.before and choice.before[name].type is not None:
+        held = choice.before[name].meaning
+        return Decision(problem=f"column {name!r} held {held} before, and here it holds {what}. Flatten it, or leave it empty.")
     if choice.insists(name):
         remedy = "Choose another column as --target" if name == choice.target else f"Flatten it first, or --drop {shell(name)}"
         return Decision(problem=f"column {name!r} holds {what}, which cannot be used. {remedy}.")
@@ -201,6 +236,9 @@ def layout(
     """
     made = dict(zip(names, decisions, strict=True))
     problems = [one.problem for one in made.values() if one.problem]
+    for name, one in made.items():
+        if one.reading is not None and (stored or {}).get(name) == WORD != one.reading.stored:
+            problems.append(f"column {name!r} held {choice.before[name].meaning} before, and here it holds texts. Convert it.")
     if choice.target is not None and choice.types.get(choice.target) == "skip":
         problems.append(
             f"--types says skip of the target {choice.target!r}. Choose another target, or leave it out of --types."

@@ -15,6 +15,10 @@ class TableError(ValueError):
     """
 
 
+class TableChanged(TableError):
+    """A table that is not the one that was being read: it begins differently, or is shorter."""
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """A question after the name that was probably meant, or nothing."""
     folded = {known.casefold().strip(): known for known in names}

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from swordplay.data.tables import columns
 from swordplay.data.tables.columns import Choice
-from swordplay.data.tables.errors import TableError
+from swordplay.data.tables.errors import TableChanged
 from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.readings.reading import NUMBER, WORD
 from swordplay.data.tables.table import HEAD_ROWS, Batch, Position
@@ -130,9 +130,9 @@ class MemoryTable(TypedTable):
         """Of the first rows that are done, or of all there are."""
         return self._whole or digest(self._typed(self._taken(0, min(done, FINGERPRINT_ROWS))))
 
-    def _changed(self, sorted: bool) -> TableError:
+    def _changed(self, sorted: bool) -> TableChanged:
         what = "something in it has changed" if sorted else "it begins differently, is shorter or has other columns"
-        return TableError(
+        return TableChanged(
             f"{self.name} is not the table that this state was saved with: {what}.\n"
             "Give the same table, or begin anew with --force."
         )

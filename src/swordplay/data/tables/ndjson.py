@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from swordplay.data.tables import columns, deciding, joining
 from swordplay.data.tables.columns import Choice
 from swordplay.data.tables.deciding import Decision
+from swordplay.data.tables.earlier import plainly
 from swordplay.data.tables.errors import TableError
 from swordplay.data.tables.joining import EMPTY
 from swordplay.data.tables.layout import Layout
@@ -22,7 +23,7 @@ from swordplay.data.tables.readings.reading import DATES, MARKS, MISSING, NUMBER
 from swordplay.data.tables.records import newlines, pieces
 from swordplay.data.tables.table import HEAD_ROWS
 from swordplay.data.tables.text import bad_row, refusal
-from swordplay.data.tables.text_format import MARK, Fault, Head, ended, not_utf8
+from swordplay.data.tables.text_format import MARK, Fault, Head, ended, is_utf8, not_utf8
 
 BLANK = b" \t\r\n"
 """What JSON allows between values."""
@@ -99,7 +100,7 @@ class Lines:
         """Complete lines as they are stored."""
         # pyarrow takes objects wherever they begin, crashes on a leading null and does not look at the encoding.
         lines = block.count(b"\n")
-        if block.count(b"\n{") + block.startswith(b"{") != lines or not (block.isascii() or _is_utf8(block)):
+        if block.count(b"\n{") + block.startswith(b"{") != lines or not (block.isascii() or is_utf8(block)):
             raise pa.ArrowInvalid("not one object a line")
         reading = pyarrow.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
         table = pyarrow.json.read_json(pa.BufferReader(block), reading, self._parsing)
@@ -109,7 +110,7 @@ class Lines:
 
     def _without_marks(self, block: bytes) -> bytes:
         """The same lines with null for strings such as ``"-"`` or ``"NA"`` that stand for nothing beside all but words."""
-        if not _is_utf8(block):
+        if not is_utf8(block):
             return block
         return b"".join(map(self._without_marks_in, block.splitlines(keepends=True)))
 
@@ -145,7 +146,7 @@ class Lines:
         if not self.grows or self._strict or self._keys.issuperset(KEY.findall(block)):
             return False
         names = set(self.layout.names)
-        rows = (_object(line) for line in block.split(b"\n") if line.strip(BLANK) and _is_utf8(line))
+        rows = (_object(line) for line in block.split(b"\n") if line.strip(BLANK) and is_utf8(line))
         return any(isinstance(row, dict) and not names.issuperset(row) for row in rows)
 
     def joined(self, records: list[bytes]) -> Lines | None:
@@ -199,13 +200,13 @@ def recognise(head: Head, choice: Choice) -> Lines:
     if not rows:
         line = 1 + len(newlines(body[: starts[0]]))
         raise bad_row(head.name, refusal(1, line, next(reading for reading in readings if isinstance(reading, Fault))))
-    names = tuple(dict.fromkeys(name for row in rows for name in row))
+    names = tuple(dict.fromkeys([*(name for row in rows for name in row), *choice.expected]))
     columns.require(head.name, names, choice)
     decisions = {name: _decided(head, name, [row.get(name) for row in rows], choice) for name in names}
     stored = {name: kind for name, (_, kind) in decisions.items() if kind is not None}
     layout = deciding.layout(head.name, names, [one for one, _ in decisions.values()], choice, head.remarks, stored)
     head.take(mark, 0)
-    return Lines(layout, grows=choice.keep is None)
+    return Lines(layout, grows=choice.keep is None and choice.others)
 
 
 def _kind_of(value: Any) -> pa.DataType | None:
@@ -233,6 +234,8 @@ def _decided(head: Head, name: str, values: list[Any], choice: Choice) -> tuple[
     telling = [value for value in values if not isinstance(value, str) or value.strip() not in nothing(choice.missing)]
     kinds = Counter(KINDS[type(value)] for value in telling if value is not None)
     kinds = kinds or Counter(KINDS[type(value)] for value in values if value is not None)
+    if not kinds and name in choice.before:
+        return deciding.unseen(choice.before[name])
     if not kinds:
         head.remarks.append(columns.empty(name))
         return Decision(EMPTY), None
@@ -256,7 +259,7 @@ def _of_texts(name: str, texts: pa.Array, choice: Choice) -> Decision:
     made = deciding.of_texts(name, texts, choice)
     if made.type in (None, WORD, *DATES) or made.reading is not None:
         return made
-    return made._replace(reading=deciding.plainly(made.type, "."))
+    return made._replace(reading=plainly(made.type, "."))
 
 
 def shown_json(text: str, limit: int = 60) -> str:
@@ -290,11 +293,3 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def nothing(missing: tuple[str, ...]) -> frozenset[str]:
     """Strings that stand for nothing beside numbers, truths and dates."""
     return frozenset((*MISSING, *MARKS, *missing))
-
-
-def _is_utf8(block: bytes) -> bool:
-    try:
-        block.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -13,7 +13,7 @@ import pyarrow.parquet
 from swordplay.base.arguments import shown
 from swordplay.data.tables import columns
 from swordplay.data.tables.columns import Choice
-from swordplay.data.tables.errors import TableError, unreadable
+from swordplay.data.tables.errors import TableChanged, TableError, unreadable
 from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.readings.reading import NUMBER
 from swordplay.data.tables.source import Raw, Source
@@ -159,9 +159,9 @@ class ParquetTable(TypedTable):
         return [], 0
 
 
-def changed(name: str) -> TableError:
+def changed(name: str) -> TableChanged:
     """The input is not the one that was being read."""
-    return TableError(
+    return TableChanged(
         f"{name} is not the input that this state was saved with: it begins differently or is shorter.\n"
         "Give the same input, or begin anew with --force."
     )

@@ -11,6 +11,7 @@ from swordplay.base.arguments import shown
 from swordplay.base.options import completed
 from swordplay.data.tables import delimited, ndjson
 from swordplay.data.tables.columns import Choice
+from swordplay.data.tables.earlier import Earlier
 from swordplay.data.tables.errors import TableError, nearest
 from swordplay.data.tables.frames import Frame
 from swordplay.data.tables.memory import MemoryTable
@@ -71,6 +72,10 @@ class ReadOptions(TypedDict, total=False):
     """Further texts that stand for nothing."""
     header: bool | None
     """Whether CSV begins with the names of its columns; recognised unless given."""
+    before: Mapping[str, Earlier]
+    """What columns were in an earlier table (:func:`earlier.columns_of`): they are read as they were there,"""
+    others: bool
+    """and whether all that were not there are read, too; they are unless said."""
     block_size: int
     """Bytes of text per batch, about; of Parquet, a batch has as many rows as that much text might have."""
 
@@ -85,6 +90,8 @@ USUAL: ReadOptions = {
     "types": None,
     "missing": (),
     "header": None,
+    "before": {},
+    "others": True,
     "block_size": BLOCK,
 }
 """What holds unless something is said."""
@@ -155,7 +162,8 @@ def _choice(asked: ReadOptions, position: Position | None) -> Choice:
             raise TableError(
                 f"types gives {name!r} the kind {shown(kind)}.{nearest(kind, KINDS)} There are: {', '.join(KINDS)}."
             )
-    return Choice(asked["target"], asked["drop"], asked["keep"], types, tuple(asked["missing"]), asked["header"])
+    said = (asked["target"], asked["drop"], asked["keep"], types, tuple(asked["missing"]), asked["header"])
+    return Choice(*said, asked["before"], asked["others"])
 
 
 def recognised(source: Source) -> str:

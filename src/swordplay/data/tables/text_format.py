@@ -104,3 +104,12 @@ def without_mark(data: bytes) -> bytes:
 def ended(block: bytes) -> bytes:
     """The last block of a file, with the newline that may be missing."""
     return block if block.endswith(b"\n") else block + b"\n"
+
+
+def is_utf8(block: bytes) -> bool:
+    """Whether bytes are text."""
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

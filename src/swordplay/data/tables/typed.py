@@ -12,6 +12,7 @@ from swordplay.base.arguments import shown
 from swordplay.data.tables import columns, deciding
 from swordplay.data.tables.columns import Choice
 from swordplay.data.tables.deciding import Decision
+from swordplay.data.tables.earlier import plainly
 from swordplay.data.tables.errors import TableError
 from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.readings.moments import UNITS
@@ -154,12 +155,12 @@ def kind_of(stored: pa.DataType) -> pa.DataType | None:
 
 def _of_texts(name: str, texts: pa.Array, choice: Choice) -> Decision:
     """Strings, none of which was read yet."""
-    if texts.null_count == len(texts) and name not in choice.types:
+    if texts.null_count == len(texts) and name not in choice.types and name not in choice.before:
         return Decision(WORD)
     made = deciding.of_texts(name, texts, choice)
     if made.type in (None, WORD) or made.reading is not None:
         return made
-    return made._replace(reading=deciding.plainly(made.type, "."))
+    return made._replace(reading=plainly(made.type, "."))
 
 
 def plain(values: pa.Array) -> pa.Array:

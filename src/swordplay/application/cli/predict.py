@@ -1,0 +1,153 @@
+"""``swordplay predict``: predictions for a table whose answers are not known yet."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from swordplay.application.cli import options
+from swordplay.application.cli.words import counted, echo, listed
+
+if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
+    from swordplay.application.tracking.predicting import Predicted
+    from swordplay.application.tracking.taught import Taught
+
+HELP = """Predict the rows of FILE by what `swordplay learn` or `swordplay track` has learned.
+
+FILE is CSV, NDJSON or Parquet (also .gz and .zst), or - for standard input. It has the columns that the model learned
+from, in any order; they are read as they were then. It needs no target, and one that is there is not looked at. Nothing
+is learned, and the state stays as it is: every row is predicted as if it came next.
+
+The predictions have the columns row, the columns of --id (or the date of the row), prediction, for a number the
+interval from lower to upper, and for classes the probability of the prediction. They go to standard output, in the
+format of FILE, unless --output says where. With a state of many series (--key) a row is predicted by its own series,
+and one of a series that is new has no prediction.
+"""
+EXAMPLES = """\b
+Examples:
+  swordplay learn prices.csv --target price --state prices.state
+  swordplay predict tomorrow.csv --state prices.state
+  swordplay predict tomorrow.csv --state prices.state -o predictions.parquet
+  tail -n +1 -f new.ndjson | swordplay predict - --state prices.state
+"""
+
+
+class Asked(NamedTuple):
+    """What was typed, option by option."""
+
+    file: str
+    state: str
+    output: str
+    output_format: str | None
+    on_bad: str | None
+    format_: str | None
+    encoding: str
+    force: bool
+    as_json: bool
+    quiet: bool
+
+
+@click.command("predict", help=HELP, epilog=EXAMPLES)
+@click.argument("file")
+@options.MODEL
+@click.option(
+    "-o",
+    "--output",
+    default="-",
+    metavar="PATH",
+    help="Predictions go here: .csv, .ndjson or .parquet, or - for standard output.  [default: -]",
+)
+@options.OUTPUT_FORMAT
+@options.ON_BAD
+@options.FORMAT
+@options.ENCODING
+@click.option("--force", is_flag=True, help="Replace an output that exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as one JSON object; needs --output PATH.")
+@click.option("--quiet", is_flag=True, help="No remarks, only the predictions.")
+def predict_command(**options_typed: Any) -> int:
+    """Check what was asked, predict, and say what was done; the exit code."""
+    asked = Asked(**options_typed)
+    if asked.as_json and asked.output == "-":
+        raise click.UsageError("--json and the predictions would both go to standard output. Give --output PATH.")
+    if asked.output == "-" and sys.stdout is None:
+        raise click.UsageError("the predictions go to standard output, which is closed. Open it, or give --output PATH.")
+    if asked.output == "-" and asked.output_format == "parquet":
+        raise click.UsageError("Parquet cannot be written to standard output. Give --output PATH.")
+    from swordplay.application.cli.errors import in_words
+    from swordplay.application.cli.signals import Interrupts
+    from swordplay.application.tracking.predicting import predict
+    from swordplay.application.tracking.taught import taught
+
+    with Interrupts() as interrupts:
+        try:
+            with in_words():
+                model = taught(asked.state)
+                rows = model.tracker.rows
+                found = predict(_job(asked, model), model, asked.state, interrupts)
+        except KeyboardInterrupt:
+            click.echo("swordplay: interrupted.", err=True)
+            return interrupts.exit_code
+    if asked.as_json:
+        click.echo(json.dumps(_figures(asked, found, rows), indent=2, allow_nan=False))
+    elif not asked.quiet:
+        for line in _lines(asked, found, rows):
+            echo(line, err=True)
+    return interrupts.exit_code if found.stopped else 0
+
+
+def _job(asked: Asked, model: Taught) -> Any:
+    """What is to be read and written."""
+    from swordplay.application.tracking import Job, TrackingError
+    from swordplay.application.tracking.paths import refused_path, require_different
+
+    refused = refused_path(asked.output, asked.file, None) if options.skips(asked.on_bad, asked.file) else None
+    job = Job(
+        asked.file,
+        model.settings,
+        output=asked.output,
+        refused=refused,
+        format=asked.format_,
+        encoding=asked.encoding,
+        force=asked.force,
+        output_format=asked.output_format,
+    )
+    try:
+        require_different(job._replace(state=asked.state), None)
+    except TrackingError as error:
+        raise click.UsageError(str(error)) from error
+    return job
+
+
+def _lines(asked: Asked, found: Predicted, learned: int) -> list[str]:
+    lines = [f"{counted(found.rows, 'row')} predicted by a model that has seen {counted(learned, 'row')}."]
+    if found.unknown:
+        lines.append(f"Not looked at, as the model does not know them: {listed(found.unknown)}.")
+    if found.silent:
+        lines.append(f"{counted(found.silent, 'row')} without a prediction: nothing was learned of their series.")
+    if found.refused:
+        lines.append(f"{counted(found.refused, 'row')} refused, such as row {found.refusals[0].row:,}: {_why(found)}.")
+    if found.stopped:
+        lines.append("Stopped." if found.partial is None else f"Stopped; the predictions so far are in {found.partial}.")
+    elif asked.output != "-":
+        lines.append(f"Predictions  {asked.output}")
+    return lines
+
+
+def _why(found: Predicted) -> str:
+    bad = found.refusals[0]
+    return f"{'' if bad.column is None else f'column {bad.column!r}, '}'{bad.value}' {bad.reason}"
+
+
+def _figures(asked: Asked, found: Predicted, learned: int) -> dict[str, Any]:
+    return {
+        "rows": found.rows,
+        "without_prediction": found.silent,
+        "refused": found.refused,
+        "unknown_columns": list(found.unknown),
+        "model_rows": learned,
+        "stopped": found.stopped,
+        "files": {"predictions": asked.output, "state": asked.state},
+    }

@@ -1,0 +1,24 @@
+"""The benchmark of answers that come late, on a few rows."""
+
+import numpy as np
+import pytest
+from benchmarks.delays import Line, play, table
+
+
+@pytest.mark.parametrize("delay", [0, 25])
+def test_learning_late_is_better_than_not_learning(delay):
+    line = play("sulfur", delay, rows=500)
+    assert (line.rows, line.judged, line.delay) == (500, 450, delay)
+    assert line.late < line.stopped
+
+
+def test_answers_that_do_not_come_change_nothing():
+    line = play("electricity", 400, rows=300)
+    assert line.late == line.stopped
+    assert np.isnan(line.coverage)
+
+
+def test_the_table():
+    text = table([Line("sulfur", 10, 2, 9, 0.5, 0.75, 0.9), Line("electricity", 10, 2, 9, 0.25, 0.5, float("nan"))])
+    assert text.splitlines()[2] == "| sulfur (RMSE) | 10 | 2 | 9 | 0.5 | 0.75 | 90.0 % |"
+    assert text.splitlines()[3] == "| electricity (mistakes) | 10 | 2 | 9 | 25.0 % | 50.0 % |  |"

@@ -1,0 +1,108 @@
+"""Rows that were asked earlier: the meta is judged by what was said then, and everything else is a round like any other."""
+
+import numpy as np
+import pytest
+
+from swordplay.engine.layout import CONFIG, EXPERT, LIVE
+from swordplay.estimators.heads import Heads
+from swordplay.estimators.model import LinearModel
+from swordplay.estimators.voices import Voices, said_now
+from tolerances import ROUNDING
+
+EXPERTS = 28
+
+
+def taught(loss="squared", rows=60, lags=0):
+    rng = np.random.default_rng(4)
+    heads = Heads(3, loss=loss, lags=lags)
+    heads.add()
+    X = rng.normal(size=(rows, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=rows) + 7.0
+    heads.learn(X, y if loss != "logistic" else (y > 7.0).astype(float))
+    return heads, rng.normal(size=3)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "logistic"])
+@pytest.mark.parametrize("lags", [0, 2])
+def test_the_decision_is_the_weighted_mean_of_the_experts(loss, lags):
+    heads, row = taught(loss, lags=lags)
+    said = said_now(heads, row[None])
+    assert said.shape == (1, 1, 1 + EXPERTS)
+    assert said[0, 0, 0] == pytest.approx(heads.predict(row[None])[0, 0], rel=ROUNDING)
+    assert heads[0].weights @ said[0, 0, 1:] == pytest.approx(said[0, 0, 0], rel=ROUNDING)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "logistic"])
+def test_said_just_now_it_is_a_round_like_any_other(loss):
+    (late, row), (plain, _) = taught(loss), taught(loss)
+    # As if a moment ago: by how much losses are late counts for the rate, and nearly nothing here.
+    late.voices = Voices(np.array([1e-12]), said_now(late, row[None]).transpose(1, 0, 2))
+    target = np.array([1.0])
+    assert late.learn(row[None], target) == pytest.approx(plain.learn(row[None], target), rel=ROUNDING)
+    scratch = {"numbers": EXPERT.at_base, "live": LIVE.prepared}  # all behind these is written before it is read
+    for name, one in late.stack.arrays._asdict().items():
+        other, kept = getattr(plain.stack.arrays, name), scratch.get(name)
+        assert np.allclose(one[:, :kept], other[:, :kept], rtol=1e-9, atol=1e-12), name
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_the_meta_adds_up_what_was_said_and_nothing_else_changes(loss):
+    (late, row), (plain, _) = taught(loss), taught(loss)
+    said = np.random.default_rng(1).normal(size=1 + EXPERTS) + (7.0 if loss == "squared" else 0.0)
+    target = 8.0 if loss == "squared" else 1.0
+    before = {name: array.copy() for name, array in late.stack.arrays._asdict().items()}
+    center = late.target.center if loss == "squared" else 0.0
+    late.voices = Voices(np.array([3.0]), said[None, None].copy())
+    late.learn(row[None], np.array([target]))
+    plain.learn(row[None], np.array([target]))
+    numbers, live, config = (getattr(late.stack.arrays, name)[0] for name in ("numbers", "live", "config"))
+    off = said[0] - center - (target - center) if loss == "squared" else 1 / (1 + np.exp(-said[0])) - 1.0
+    told = live[LIVE.weight] * off  # w times the slope at what the decision said
+    retained = config[CONFIG.retention] * (before["numbers"][0][EXPERT.cumulative] - before["live"][0][LIVE.smallest])
+    wanted = retained[:EXPERTS] + told * (said[1:] - center)
+    assert numbers[EXPERT.cumulative, :EXPERTS] == pytest.approx(wanted, rel=1e-9)
+    assert live[LIVE.late] == 0.0
+    wrong = told * (said[1:] - center) - before["numbers"][0][EXPERT.guess, :EXPERTS]
+    total = config[CONFIG.retention] * before["live"][0][LIVE.total] + 0.25 * (wrong.max() - wrong.min()) ** 2 * (1 + 2 * 3)
+    assert live[LIVE.total] == pytest.approx(total, rel=1e-9)
+    other = plain.stack.arrays
+    assert np.array_equal(late.stack.arrays.coords, other.coords)  # the experts take the same steps
+    for name in ("alpha", "gamma", "scale", "coefficient", "norm", "advantage", "drift"):
+        place = getattr(EXPERT, name)
+        assert np.array_equal(numbers[place], other.numbers[0][place]), name
+    assert not np.array_equal(numbers[EXPERT.weight], other.numbers[0][EXPERT.weight])
+
+
+def test_rows_that_were_asked_just_now_are_rows_like_any_other():
+    late, plain = (taught()[0] for _ in range(2))
+    X, y = np.random.default_rng(2).normal(size=(5, 3)), np.arange(5.0)
+    late.voices = Voices(np.zeros(5), np.ones((1, 5, 1 + EXPERTS)))
+    assert np.array_equal(late.learn(X, y), plain.learn(X, y))
+    for one, other in zip(late.shared_state().values(), plain.shared_state().values(), strict=True):
+        assert np.array_equal(one, other, equal_nan=True)
+
+
+def test_many_rows_are_one_after_the_other():
+    together, single = (taught()[0] for _ in range(2))
+    rng = np.random.default_rng(3)
+    X, y, said = rng.normal(size=(9, 3)), rng.normal(size=9), rng.normal(size=(1, 9, 1 + EXPERTS))
+    late = np.array([1.0, 2.0, 5.0, 1.0, 0.0, 7.0, 1.0, 2.0, 3.0])
+    together.voices = Voices(late, said)
+    together.learn(X[:4], y[:4])
+    together.learn(X[4:], y[4:])  # what is said is used up in order
+    for k in range(9):
+        single.voices = Voices(late[k : k + 1], said[:, k : k + 1])
+        single.learn_row(X[k], y[k])
+    assert np.array_equal(together[0].weights, single[0].weights)
+
+
+def test_a_row_that_overflows_leaves_no_trace():
+    model = LinearModel(2, standardize=False)
+    model.predict_then_learn(np.ones((3, 2)), np.arange(3.0))
+    model.heads.voices = Voices(np.ones(1), np.zeros((1, 1, 1 + EXPERTS)))
+    before = model.state()
+    with pytest.raises(ValueError, match="would overflow"):
+        model.heads.learn(np.full((1, 2), 1e80), np.array([1e50]))
+    assert model.heads.stack.arrays.live[0][LIVE.late] == 0.0
+    after = model.state()
+    assert all(np.array_equal(after[name], before[name]) for name in before if name.startswith("engine."))
