@@ -48,8 +48,8 @@ def _sane(saved: ScalerState) -> ScalerState:
     values = saved.first.copy()
     values[kernels.WARM_UP // 2, settled] = 0.0
     state.require("first", values, RANGES["centers"])
-    for j in np.flatnonzero((saved.counts > 0) & ~settled).tolist():
-        known = values[: int(min(saved.counts[j], kernels.WARM_UP)), j]
+    for j in np.flatnonzero((saved.counts > 0) & (saved.counts <= kernels.WARM_UP) & ~settled).tolist():
+        known = values[: int(saved.counts[j]), j]
         middle = 0.5 * (known[(len(known) - 1) // 2] + known[len(known) // 2])
         apart = (known[-1] - known[0]) * (1.0 + SLACK)
         if (np.diff(known) < 0).any() or middle != saved.centers[j] or not saved.spreads[j] <= apart:
