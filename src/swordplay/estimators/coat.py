@@ -38,6 +38,10 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     _block: Block | None = None
     """What :meth:`predict` answers by after ``fit``, until more is learned; None where that is the model itself."""
+    _for_block = False
+    """Whether :meth:`predict` is asked for a block of rows to come, as after ``fit``: none follows the last one learned."""
+    curves: Any = None
+    """Whether second-order experts join, for those who have this parameter; a model that was pickled before has none."""
     encode: Any = False
     """Whether words, dates and missing values of a data frame are encoded, for those who have this parameter."""
     encoder_: Any
@@ -168,10 +172,13 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             around["names"] = json.dumps(list(self.feature_names_in_))
         if self.encode:
             around |= {f"{ENCODER}{name}": value for name, value in self.encoder_.state().items()}
+        if self._for_block:
+            around["for_block"] = 1
         return model, around if self._block is None else around | self._block.state()
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self.n_features_in_ = arguments.whole("columns", saved["columns"])
+        self._for_block = bool(saved.get("for_block", 0))
         if "names" in saved:
             names = json.loads(saved["names"])
             if type(names) is not list or set(map(type, names)) != {str} or len(set(names)) != self.n_features_in_:
@@ -181,6 +188,15 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             self.encoder_ = frames.resumed({k.removeprefix(ENCODER): v for k, v in saved.items() if k.startswith(ENCODER)})
         self.model_ = self._make()
         return self.model_
+
+    def _in_order(self, answer: Callable[[Matrix, int], Any]) -> Callable[[Matrix], Any]:
+        """What answers for chunks in their order; the first row follows the last one learned, unless a block is asked for."""
+        following = [int(not self._for_block)]
+
+        def chunk(part: Matrix) -> Any:
+            return answer(part, following.pop() if following else 0)
+
+        return chunk
 
     @abstractmethod
     def _make(self) -> Any:

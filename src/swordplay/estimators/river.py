@@ -18,7 +18,7 @@ from swordplay.base.types import State, Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import MEMORY, LinearModel, regression_loss
+from swordplay.estimators.model import AUTO, MEMORY, LinearModel, regression_loss
 from swordplay.estimators.named_rows import number, numeric_column, series_like, targets
 from swordplay.estimators.river_classifier import SwordClassifier
 from swordplay.estimators.river_coat import Features, RiverCoat
@@ -74,9 +74,10 @@ class SwordRegressor(RiverCoat, base.MiniBatchRegressor):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int = 0,
+        lags: int | str = AUTO,
+        curves: str | None = AUTO,
     ) -> None:
-        super().__init__(radius, memory, clip, standardize, intercept, lags)
+        super().__init__(radius, memory, clip, standardize, intercept, lags, curves)
         self.loss = regression_loss(loss)
 
     def learn_one(self, x: Features, y: float) -> None:
@@ -144,17 +145,24 @@ class SwordRegressor(RiverCoat, base.MiniBatchRegressor):
     @property
     def coefficients(self) -> dict[Hashable, float]:
         """Change of the prediction with each feature, by its name and in its own units."""
-        return self._named(raw_units.of_model(self._models()["y"])[0])
+        return self._named(self._in_raw_units()[0])
 
     @property
     def lag_coef_(self) -> Vector:
         """Change of the prediction with each lag, the newest first, shape ``(lags,)``."""
-        return raw_units.of_model(self._models()["y"])[0][: self._settings["lags"]]
+        return self._in_raw_units()[0][: -max(1, len(self._rows))]
 
     @property
     def intercept_(self) -> float:
         """Prediction where all features (and lags) are 0."""
-        return raw_units.of_model(self._models()["y"])[1]
+        return self._in_raw_units()[1]
+
+    def _in_raw_units(self) -> tuple[Vector, float]:
+        self._require_learned()
+        return raw_units.of_mixture(self._model)
+
+    def _gain(self) -> float:
+        return float(self._model.gain)
 
     @property
     def _bands(self) -> Bands:

@@ -14,7 +14,7 @@ from swordplay.estimators import raw_units
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
 from swordplay.estimators.labels import Labels
-from swordplay.estimators.model import MEMORY
+from swordplay.estimators.model import AUTO, MEMORY
 from swordplay.estimators.named_rows import frame_like, series_like, targets
 from swordplay.estimators.river_coat import Features, RiverCoat
 
@@ -59,9 +59,10 @@ class SwordClassifier(RiverCoat, base.MiniBatchClassifier):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int = 0,
+        lags: int | str = AUTO,
+        curves: str | None = AUTO,
     ) -> None:
-        super().__init__(radius, memory, clip, standardize, intercept, lags)
+        super().__init__(radius, memory, clip, standardize, intercept, lags, curves)
         self._labels = Labels()
 
     @property
@@ -156,6 +157,9 @@ class SwordClassifier(RiverCoat, base.MiniBatchClassifier):
 
     def _make(self) -> OneModelPerClass:
         return OneModelPerClass(self._fresh, len(self._labels))
+
+    def _gain(self) -> float:
+        return float(self._model.gain)
 
     def _models(self) -> dict[str, Head]:
         self._require_learned()

@@ -27,10 +27,14 @@ class RiverCoat(Explained, Saved, base.Estimator):
 
     _library = "river."
     loss: LossName
+    curves: Any = None
+    """What a model that was pickled before there was this parameter has."""
 
-    def __init__(self, radius: float, memory: float, clip: float, standardize: bool, intercept: bool, lags: int) -> None:
+    def __init__(
+        self, radius: float, memory: float, clip: float, standardize: bool, intercept: bool, lags: Any, curves: Any
+    ) -> None:
         self.radius, self.memory, self.clip = radius, memory, clip
-        self.standardize, self.intercept, self.lags = standardize, intercept, lags
+        self.standardize, self.intercept, self.lags, self.curves = standardize, intercept, lags, curves
         self._settings = settings(self)
         self._rows = NamedRows()
         self._model: Any = None
@@ -82,7 +86,8 @@ class RiverCoat(Explained, Saved, base.Estimator):
 
     def _named(self, coefficients: Vector) -> dict[Hashable, float]:
         """Coefficients of lags and columns, those of columns by their names."""
-        return {name: float(coefficients[self._settings["lags"] + place]) for name, place in self._rows.places.items()}
+        lags = len(coefficients) - max(1, len(self._rows))
+        return {name: float(coefficients[lags + place]) for name, place in self._rows.places.items()}
 
     def _require_learned(self) -> None:
         if self._model is None:

@@ -15,8 +15,11 @@ from swordplay.base import arguments, checkpoint
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.guard import Guarded
 from swordplay.base.types import State
+from swordplay.estimators.tuning import AUTO
 
 PARAMETER, MODEL = "parameter.", "model."
+EARLIER: State = {"curves": None}
+"""Parameters that came later, and what estimators did before them."""
 SIZES = ("columns", f"{PARAMETER}lags")
 """Entries that say how much there is: room is made for so much."""
 
@@ -55,7 +58,7 @@ class Saved(Guarded, ABC):
         """
         saved = checkpoint.load(path, kind=cls._kind())
         try:
-            estimator = cls(**_within(PARAMETER, saved))
+            estimator = cls(**cls._before(_within(PARAMETER, saved)))
             model = _within(MODEL, saved)
             if model:
                 _require_held(saved)
@@ -65,6 +68,11 @@ class Saved(Guarded, ABC):
                 f"the checkpoint {os.fspath(path)!r} does not fit {cls.__name__}: {error} Save it again with this version."
             ) from error
         return estimator
+
+    @classmethod
+    def _before(cls, given: State) -> State:
+        """Parameters of a file; those that came after it was written as what they were before."""
+        return {name: value for name, value in EARLIER.items() if name in parameters(cls)} | given
 
     @classmethod
     def _kind(cls) -> str:
@@ -86,7 +94,7 @@ def _require_held(saved: Mapping[str, Any]) -> None:
     """Refuse sizes that the file itself gives the lie to, before room is made for as much."""
     numbers = sum(np.size(value) for value in saved.values())
     for name in SIZES:
-        if arguments.whole(name, saved.get(name, 0), least=0) > numbers:
+        if saved.get(name) != AUTO and arguments.whole(name, saved.get(name, 0), least=0) > numbers:
             raise ValueError(f"{name} is {saved[name]}, but the file holds {numbers} numbers in all.")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Vector
+from swordplay.base.types import Matrix, Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.block import Block
@@ -16,7 +17,7 @@ from swordplay.estimators.block_solvers import LeastSquares
 from swordplay.estimators.coat import in_chunks
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
+from swordplay.estimators.model import AUTO, MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
 from swordplay.estimators.sklearn_classifier import SwordClassifier
 from swordplay.estimators.table_encoder import TableEncoder
@@ -82,22 +83,24 @@ class SwordRegressor(Explained, Regression):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int = 0,
+        lags: int | str = AUTO,
         encode: bool = False,
+        curves: str | None = AUTO,
     ) -> None:
         self.loss = loss
         self.radius, self.memory, self.clip = radius, memory, clip
         self.standardize, self.intercept, self.lags, self.encode = standardize, intercept, lags, encode
+        self.curves = curves
 
     @property
     def coef_(self) -> Vector:
         """Change of the prediction with each raw column, shape ``(d,)``."""
-        return self._in_raw_units()[0][self.lags :]
+        return self._in_raw_units()[0][-len(self.coef_names_) :]
 
     @property
     def lag_coef_(self) -> Vector:
         """Change of the prediction with each lag, shape ``(lags,)``; 0 in a block, whose targets are not known."""
-        return self._in_raw_units()[0][: self.lags]
+        return self._in_raw_units()[0][: -len(self.coef_names_)]
 
     @property
     def intercept_(self) -> float:
@@ -105,11 +108,18 @@ class SwordRegressor(Explained, Regression):
         return self._in_raw_units()[1]
 
     def _in_raw_units(self) -> tuple[Vector, float]:
-        model = self._models()["y"]
+        self._require_fitted()
+        found = raw_units.of_mixture(self.model_)
         if self._block is None:
-            return raw_units.of_model(model)
+            return found
         coefficients, intercepts = self._block.in_raw_units()
-        return np.append(np.zeros(self.lags), coefficients[0]), float(intercepts[0])
+        return np.append(np.zeros(len(found[0]) - coefficients.shape[1]), coefficients[0]), float(intercepts[0])
+
+    def _gain(self) -> float:
+        return float(self.model_.gain)
+
+    def _asking(self, model: Any) -> Callable[[Matrix], Any]:
+        return self._in_order(model.predict)
 
     def _study(self, rows: Any, targets: Any) -> None:
         model = self.model_
@@ -118,7 +128,7 @@ class SwordRegressor(Explained, Regression):
         self._block = learn_and_choose(
             len(targets),
             lambda first, last: super(SwordRegressor, self)._study(rows[first:last], targets[first:last]),
-            lambda first, last: in_chunks(model.predict, rows[first:last])[:, None],
+            lambda first, last: in_chunks(functools.partial(model.predict, following=0), rows[first:last])[:, None],
             lambda: LeastSquares(rows, places_of(model.heads, rows), targets, self.loss, model.radius),
         )
         return None

@@ -21,7 +21,7 @@ from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.coat import in_chunks, loss_weights, play
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import MEMORY, LinearModel, settings
+from swordplay.estimators.model import AUTO, MEMORY, LinearModel, settings
 from swordplay.estimators.sets import WithSets
 
 
@@ -57,11 +57,13 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int = 0,
+        lags: int | str = AUTO,
         encode: bool = False,
+        curves: str | None = AUTO,
     ) -> None:
         self.radius, self.memory, self.clip = radius, memory, clip
         self.standardize, self.intercept, self.lags, self.encode = standardize, intercept, lags, encode
+        self.curves = curves
 
     @property
     def classes_(self) -> Any:
@@ -75,6 +77,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         """Forget everything, then learn the rows once, in their order (see :meth:`swordplay.sklearn.SwordRegressor.fit`)."""
         rows, labels, _ = self._prepared(X, y, None, None, fresh=True, open_=True)
         self._study(rows, labels)
+        self._for_block = True
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -110,14 +113,14 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
     def predict_proba(self, X: Any) -> Matrix:
         """Probabilities of the classes, shape ``(T, K)``: after :meth:`fit` for a block, else for the next row."""
         self._require_fitted()
-        model = self.model_
-        return np.asarray(in_chunks(lambda part: model.probabilities(self._scores(part)), self._rows(X)))
+        model, scores = self.model_, self._in_order(self._scores)
+        return np.asarray(in_chunks(lambda part: model.probabilities(scores(part)), self._rows(X)))
 
     def decision_function(self, X: Any) -> Any:
         """Log-odds of the second class, shape ``(T,)``; of each class, ``(T, K)``, where there are not two."""
         self._require_fitted()
         _ = self.model_  # refuses parameters that have changed, before anything else is looked at
-        scores = in_chunks(self._scores, self._rows(X))
+        scores = in_chunks(self._in_order(self._scores), self._rows(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @property
@@ -136,11 +139,14 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         if self._block is not None:
             return self._block.in_raw_units()
         coefficients, intercepts = raw_units.of_classes(model)
-        return coefficients[:, self.lags :], intercepts
+        return coefficients[:, -len(self.coef_names_) :], intercepts
 
-    def _scores(self, rows: Matrix) -> Matrix:
+    def _gain(self) -> float:
+        return float(self.model_.gain)
+
+    def _scores(self, rows: Matrix, following: int) -> Matrix:
         model, block = self.model_, self._block
-        return np.asarray(model.scores(rows) if block is None else block.scores(rows))
+        return np.asarray(model.scores(rows, following) if block is None else block.scores(rows))
 
     def _labels(self, probabilities: Matrix) -> Any:
         return self.classes_[probabilities.argmax(axis=1)]
@@ -171,7 +177,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
                 self.model_ = self._make_for(len(wanted))
                 self._own_bands = Bands()
             self._classes = wanted
-            self._block = None
+            self._block, self._for_block = None, False
         self.model_.grow(len(wanted))
         return rows, labels, weights
 
@@ -182,7 +188,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         self._block = learn_and_choose(
             len(targets),
             lambda first, last: super(SwordClassifier, self)._study(rows[first:last], targets[first:last]),
-            lambda first, last: in_chunks(model.scores, rows[first:last]),
+            lambda first, last: in_chunks(functools.partial(model.scores, following=0), rows[first:last]),
             lambda: LogOdds(rows, places_of(team, rows), targets, model.classes, team.radius),
         )
         return None
