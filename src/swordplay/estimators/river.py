@@ -18,7 +18,7 @@ from swordplay.base.types import State, Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import AUTO, MEMORY, LinearModel, regression_loss
+from swordplay.estimators.model import MEMORY, LinearModel, regression_loss
 from swordplay.estimators.named_rows import number, numeric_column, series_like, targets
 from swordplay.estimators.river_classifier import SwordClassifier
 from swordplay.estimators.river_coat import Features, RiverCoat
@@ -74,8 +74,8 @@ class SwordRegressor(RiverCoat, base.MiniBatchRegressor):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int | str = AUTO,
-        curves: str | None = AUTO,
+        lags: int | str = 0,
+        curves: str | None = None,
     ) -> None:
         super().__init__(radius, memory, clip, standardize, intercept, lags, curves)
         self.loss = regression_loss(loss)

@@ -14,7 +14,7 @@ from swordplay.estimators import raw_units
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
 from swordplay.estimators.labels import Labels
-from swordplay.estimators.model import AUTO, MEMORY
+from swordplay.estimators.model import MEMORY
 from swordplay.estimators.named_rows import frame_like, series_like, targets
 from swordplay.estimators.river_coat import Features, RiverCoat
 
@@ -59,8 +59,8 @@ class SwordClassifier(RiverCoat, base.MiniBatchClassifier):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int | str = AUTO,
-        curves: str | None = AUTO,
+        lags: int | str = 0,
+        curves: str | None = None,
     ) -> None:
         super().__init__(radius, memory, clip, standardize, intercept, lags, curves)
         self._labels = Labels()

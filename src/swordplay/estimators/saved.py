@@ -40,7 +40,9 @@ class Saved(Guarded, ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and state to a file, all or nothing; no pickle."""
-        state: State = {f"{PARAMETER}{name}": getattr(self, name) for name in parameters(type(self))}
+        given = {name: getattr(self, name) for name in parameters(type(self))}
+        # None is what a parameter was before it came (see EARLIER), and is left out like in files of before.
+        state: State = {f"{PARAMETER}{name}": value for name, value in given.items() if value is not None}
         learned = self._learned()
         if learned is not None:
             model, around = learned

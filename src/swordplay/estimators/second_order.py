@@ -81,7 +81,9 @@ class SecondOrder:
         self.logistic, self.intercept, self.compete = logistic, intercept, lags is None
         self.lags = AUTO_LAGS if lags is None else lags
         self._hold(dim)
-        self._parts()["known"][_layout().KNOWN.stay] = 0.5
+        parts = self._parts()
+        parts["known"][_layout().KNOWN.stay] = 0.5
+        parts["ends"][:] = -1.0, 1.0
 
     def _hold(self, dim: int) -> None:
         """Arrays of a fresh layer."""
@@ -215,6 +217,9 @@ class SecondOrder:
             if found.shape != part.shape:
                 raise ValueError(f"state[{'second.' + name!r}] must have shape {part.shape}, got {found.shape}. {DAMAGED}")
             require(f"second.{name}", found, ALLOWED.get(name.removeprefix("correcting_"), ANYTHING))
+            if name == "columns":
+                require("second.columns", found[_layout().COUNT], Range(0.0, _layout().WARM_UP, whole=True))
+                require("second.columns", found[_layout().SPREAD], Range(0.0, 2.0 * LARGEST))
             part[...] = found
         self._row = None
 
@@ -222,7 +227,7 @@ class SecondOrder:
         """What the mixture of a row that follows the last one is made of, where nothing is cut."""
         parts = self._parts()
         c, constant = self._shares(parts)
-        unscaled = parts["columns"][3:]
+        unscaled = parts["columns"][1:3]
         center, spread = (0.0, 1.0) if self.logistic else unscaled[:, -1].tolist()
         at = int(self.intercept)
         lanes = parts["coefficients"].copy()
@@ -299,7 +304,7 @@ ANYTHING = Range(-VAST, VAST)
 ALLOWED = {
     "known": ANYTHING,
     "ends": Range(-VAST, VAST),
-    "columns": Range(-LARGEST * LARGEST, LARGEST * LARGEST * 1e18),
+    "columns": Range(-LARGEST, 2.0 * LARGEST),
     "behind": Range(0.0, 14.0),
     "top_behind": Range(0.0, 14.0),
     "sums": Range(0.0, np.inf),

@@ -17,7 +17,7 @@ from swordplay.estimators.block_solvers import LeastSquares
 from swordplay.estimators.coat import in_chunks
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import AUTO, MEMORY, LinearModel, regression_loss, settings
+from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
 from swordplay.estimators.sklearn_classifier import SwordClassifier
 from swordplay.estimators.table_encoder import TableEncoder
@@ -83,9 +83,9 @@ class SwordRegressor(Explained, Regression):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int | str = AUTO,
+        lags: int | str = 0,
         encode: bool = False,
-        curves: str | None = AUTO,
+        curves: str | None = None,
     ) -> None:
         self.loss = loss
         self.radius, self.memory, self.clip = radius, memory, clip

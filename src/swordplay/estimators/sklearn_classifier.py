@@ -21,7 +21,7 @@ from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.coat import in_chunks, loss_weights, play
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import AUTO, MEMORY, LinearModel, settings
+from swordplay.estimators.model import MEMORY, LinearModel, settings
 from swordplay.estimators.sets import WithSets
 
 
@@ -57,9 +57,9 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int | str = AUTO,
+        lags: int | str = 0,
         encode: bool = False,
-        curves: str | None = AUTO,
+        curves: str | None = None,
     ) -> None:
         self.radius, self.memory, self.clip = radius, memory, clip
         self.standardize, self.intercept, self.lags, self.encode = standardize, intercept, lags, encode

@@ -44,9 +44,11 @@ class _Known(NamedTuple):
 KNOWN = _Known()
 """Places in ``Book.known``."""
 KNOWN_COUNT = len(KNOWN)
-COUNT, MEAN, SQUARES, CENTER, SPREAD = range(5)
-"""Rows of ``Book.columns``; a spread of 0 is not fixed yet."""
-COLUMN_ROWS = 5
+COUNT, CENTER, SPREAD, FIRST = range(4)
+"""Rows of ``Book.columns``: values counted, centre and spread (0 until it is fixed), and from FIRST on the first values."""
+WARM_UP = 8
+"""Values of a column before its scaling is fixed."""
+COLUMN_ROWS = FIRST + WARM_UP
 TOP = 1 + LANES
 """Forecasts of the top: the plain mixture and the corrected ones."""
 NOTES = 4
@@ -61,7 +63,7 @@ class Book(NamedTuple):
     recent: Any
     """The last targets, scaled, the newest first."""
     columns: Any
-    """Shape ``(5, d + 1)``, the target last."""
+    """Shape ``(COLUMN_ROWS, d + 1)``, the target last."""
     behind: Any
     """How far behind the best each of N forecasts is (see ``mixing``)."""
     sums: Any

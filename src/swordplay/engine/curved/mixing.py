@@ -12,6 +12,7 @@ moves the mixture farther than the usual range of the target.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from swordplay.base.compiling import exact
 from swordplay.base.types import Vector
@@ -27,7 +28,7 @@ FARTHEST_BEHIND = 14.0
 WILDEST = 100.0
 """Losses beyond this many mean losses of the best count as so many: a single outlier decides nothing."""
 KNOWN = 20.0
-"""Rounds after which losses are cut like that."""
+"""Discounted rounds after which losses are cut like that."""
 ROOM = 0.5
 """Forecasts may lie outside the usual range of the target by this share of it."""
 SHRINK = 1.0 / 4096.0
@@ -38,18 +39,28 @@ SURE = 15.0
 """Log-odds beyond this are no surer: their losses are e^-15."""
 
 
+class Cut(NamedTuple):
+    """How losses are counted."""
+
+    memory: float
+    wildest: float
+    width: float
+    """Of the usual range."""
+
+
 @exact
-def follow_range(ends: Vector, target: float, rounds: float) -> None:
-    """Let the usual range, ``ends``, learn from a target; no single one makes it more than three times as wide."""
-    low, high = ends[0], ends[1]
-    if rounds == 0.0:
-        ends[0] = ends[1] = target
-        return
-    width = high - low
-    if width > 0.0:
-        target = min(max(target, low - width), high + width)
-    ends[0] = min(target, low + SHRINK * width)
-    ends[1] = max(target, high - SHRINK * width)
+def tamed(target: float, ends: Vector) -> float:
+    """A target that does not leave the usual range by more than the range: an outlier counts as that."""
+    width = ends[1] - ends[0]
+    return float(min(max(target, ends[0] - width), ends[1] + width))
+
+
+@exact
+def follow_range(ends: Vector, target: float) -> None:
+    """Let the usual range, ``ends``, learn from a target that is tamed; so it never becomes more than twice as wide at once."""
+    width = ends[1] - ends[0]
+    ends[0] = min(target, ends[0] + SHRINK * width)
+    ends[1] = max(target, ends[1] - SHRINK * width)
 
 
 @exact
@@ -73,15 +84,18 @@ def weigh(behind: Vector, prior: float, weights: Vector) -> None:
 
 
 @exact
-def judge_numbers(
-    behind: Vector, sums: Vector, forecasts: Vector, target: float, weight: float, rounds: float, width: float
-) -> None:
-    """Take in squared errors. ``sums`` holds the discounted losses of each, and behind them the discounted rounds."""
+def judge_numbers(behind: Vector, sums: Vector, forecasts: Vector, target: float, weight: float, cut_at: Cut) -> None:
+    """Take in squared errors.
+
+    ``sums`` holds the discounted losses of each, and behind them the discounted rounds. Losses beyond ``cut_at.wildest`` mean
+    losses of the best count as so many.
+    """
+    memory, wildest, width = cut_at
     count = len(behind)
-    fade = 1.0 - 1.0 / MEMORY
+    fade = 1.0 - 1.0 / memory
     most = math.inf
-    if rounds >= KNOWN:
-        most = WILDEST * max(least(sums, count), SMALLEST_SHARE * width * width)
+    if sums[count] >= KNOWN:
+        most = wildest * max(least(sums, count), SMALLEST_SHARE * width * width)
     sums[count] = fade * sums[count] + 1.0
     for i in range(count):
         miss = target - forecasts[i]

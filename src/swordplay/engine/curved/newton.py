@@ -25,9 +25,7 @@ RIDGE = 1.0
 LOUDEST = 10.0
 """Residuals beyond this many usual ones pull no harder."""
 STEADY = 128.0
-"""Rows over which the usual residual is a mean."""
-EARLY = 20.0
-"""Rows after which residuals are clipped: by then a usual one is known."""
+"""Rows over which the usual residual is a mean; it begins with one spread of the target."""
 HEAVIEST = 1.0
 """Leverage h a'P a of a row at the most: one that lies far from all others teaches no more than that."""
 FLATTEST = 1e-3
@@ -84,18 +82,13 @@ def score(group: Matrix, bare: Vector, row: Vector, width: int, notes: Matrix) -
 
 
 @exact
-def miss_numbers(group: Matrix, width: int, target: float, weight: float, rows: float, notes: Matrix) -> None:
+def miss_numbers(group: Matrix, width: int, target: float, weight: float, notes: Matrix) -> None:
     """Residuals of a squared loss, clipped at LOUDEST usual ones, which they then tell; curvature 1."""
     usual = 2 * width + 1
     for k in range(LANES):
-        residual = target - notes[SCORE, k]
-        size, most = abs(residual), LOUDEST * group[usual, k]
-        if rows < EARLY:
-            group[usual, k] = max(group[usual, k], size)
-        else:
-            residual = min(max(residual, -most), most)
-            group[usual, k] += (min(size, 2.0 * most) - group[usual, k]) / STEADY
-        notes[RESIDUAL, k] = residual
+        residual, most = target - notes[SCORE, k], LOUDEST * group[usual, k]
+        notes[RESIDUAL, k] = min(max(residual, -most), most)
+        group[usual, k] += (min(abs(residual), 2.0 * most) - group[usual, k]) / STEADY
         notes[CURVATURE, k] = min(weight, HEAVIEST / max(notes[LEVERAGE, k], 1e-300))
 
 
@@ -150,6 +143,7 @@ def fresh(group: Any, discounts: Any) -> None:
     group[:] = 0.0
     group[width : 2 * width] = 1.0 / RIDGE
     group[2 * width] = discounts
+    group[2 * width + 1] = 1.0
 
 
 def width_of(rows: int) -> int:

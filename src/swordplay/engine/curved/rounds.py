@@ -10,13 +10,14 @@ from swordplay.base.types import Matrix, Vector
 from swordplay.engine.curved import mixing, newton
 from swordplay.engine.curved.layout import (
     CENTER,
+    COLUMN_ROWS,
     COUNT,
+    FIRST,
     KNOWN,
-    MEAN,
     SETTING,
     SPREAD,
-    SQUARES,
     TOP,
+    WARM_UP,
     Book,
     Desk,
     book_of,
@@ -25,10 +26,10 @@ from swordplay.engine.curved.layout import (
 )
 from swordplay.engine.curved.newton import LANES, SCORE
 
-WARM_UP = 8.0
-"""Values of a column before its scaling is fixed."""
+FEWEST_AWAY = 3
+"""Values away from the centre by which a spread is measured: of three, one may be an outlier."""
 SMALLEST_SPREAD = 1e-9
-"""Spreads below this share of the mean are rounding."""
+"""Spreads below this share of the centre are rounding."""
 SUREST = 8.0
 """Log-odds of a second-order expert at the most in magnitude."""
 STAY = 200.0
@@ -56,20 +57,58 @@ class Setting(NamedTuple):
 
 @exact
 def follow_column(columns: Matrix, j: int, value: float, intercept: bool) -> None:
-    """Count a value of a column whose scaling is not fixed; fix it once enough are known and two of them differ."""
+    """Count a value of a column whose scaling is not fixed; fix it once enough are known that differ.
+
+    The first values are kept in order. Where they are not enough, since most are the same, a new one that differs takes the
+    place of a usual one. Centre and spread are medians, so that an outlier does no harm.
+    """
     if columns[SPREAD, j] > 0.0 or value != value or (columns[COUNT, j] == 0.0 and value == 0.0):
         return  # a column begins with its first value that is not 0: one that joins late has the past of one of zeros
-    columns[COUNT, j] += 1.0
-    off = value - columns[MEAN, j]
-    columns[MEAN, j] += off / columns[COUNT, j]
-    columns[SQUARES, j] += off * (value - columns[MEAN, j])
-    if columns[COUNT, j] >= WARM_UP:
-        center = columns[MEAN, j] if intercept else 0.0
-        apart = columns[MEAN, j] - center
-        spread = math.sqrt(columns[SQUARES, j] / columns[COUNT, j] + apart * apart)
-        if spread > SMALLEST_SPREAD * abs(columns[MEAN, j]):
-            columns[CENTER, j] = center
-            columns[SPREAD, j] = spread
+    count = int(columns[COUNT, j])
+    if count == WARM_UP:
+        usual = columns[FIRST + WARM_UP // 2, j]
+        if value == usual:
+            return
+        count -= 1  # the last of the usual ones makes room
+        place = FIRST + WARM_UP // 2
+        while place < COLUMN_ROWS - 1 and columns[place + 1, j] == usual:
+            place += 1
+        while place < COLUMN_ROWS - 1:
+            columns[place, j] = columns[place + 1, j]
+            place += 1
+    place = FIRST + count
+    while place > FIRST and columns[place - 1, j] > value:
+        columns[place, j] = columns[place - 1, j]
+        place -= 1
+    columns[place, j] = value
+    columns[COUNT, j] = count + 1.0
+    if count + 1 == WARM_UP:
+        fix_column(columns, j, intercept)
+
+
+@exact
+def fix_column(columns: Matrix, j: int, intercept: bool) -> None:
+    """Centre and spread of a column from its first values; the lower median of the distances of those that are away."""
+    center = columns[FIRST + WARM_UP // 2, j] if intercept else 0.0
+    away = 0
+    for i in range(FIRST, COLUMN_ROWS):
+        away += 1 if columns[i, j] != center else 0
+    if away < FEWEST_AWAY:
+        return
+    # The (away + 1) // 2 nearest of them, one after the other: eight values are few.
+    spread = 0.0
+    for _ in range((away + 1) // 2):
+        nearest = math.inf
+        for i in range(FIRST, COLUMN_ROWS):
+            far = abs(columns[i, j] - center)
+            if spread < far < nearest:
+                nearest = far
+        if nearest == math.inf:
+            break
+        spread = nearest
+    if spread > SMALLEST_SPREAD * abs(center):
+        columns[CENTER, j] = center
+        columns[SPREAD, j] = spread
 
 
 @exact
@@ -159,20 +198,20 @@ def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> floa
 @part
 def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, weight: float) -> None:
     """Judge all forecasts of a round by its target, and let the experts learn."""
-    known, plain, group = book.known, desk.top[0], lanes[newton.group_rows(me.width) :]
+    plain, group = desk.top[0], lanes[newton.group_rows(me.width) :]
     if me.logistic:
         mixing.judge_labels(book.behind, desk.said, target, weight)
         mixing.judge_labels(book.top_behind, desk.top, target, weight)
         newton.miss_labels(target, weight, 0.0, desk.notes)
         newton.miss_labels(target, weight, plain, desk.correction_notes)
     else:
-        active, reach = known[KNOWN.active], book.ends[1] - book.ends[0]
-        mixing.judge_numbers(book.behind, book.sums, desk.said, target, weight, active, reach)
-        mixing.judge_numbers(book.top_behind, book.top_sums, desk.top, target, weight, active, reach)
-        newton.miss_numbers(lanes, me.width, target, weight, active, desk.notes)
+        cut_at = mixing.Cut(mixing.MEMORY, mixing.WILDEST, book.ends[1] - book.ends[0])
+        mixing.judge_numbers(book.behind, book.sums, desk.said, target, weight, cut_at)
+        mixing.judge_numbers(book.top_behind, book.top_sums, desk.top, target, weight, cut_at)
+        newton.miss_numbers(lanes, me.width, target, weight, desk.notes)
         # In units of the usual error, so that the ridge means the same whatever that is.
         usual = max(mixing.least(book.sums, len(book.behind)), SMALLEST_ERROR)
-        newton.miss_numbers(group, me.corrections, target - plain, weight / usual, active, desk.correction_notes)
+        newton.miss_numbers(group, me.corrections, target - plain, weight / usual, desk.correction_notes)
     newton.learn(lanes, me.width, desk.leaned, desk.gain, desk.notes)
     newton.learn(group, me.corrections, desk.corrections, desk.gain, desk.correction_notes)
 
@@ -187,7 +226,7 @@ def remember(me: Setting, book: Book, target: float) -> None:
             known[KNOWN.stay] += ((1.0 if now == recent[0] else 0.0) - known[KNOWN.stay]) / STAY
     else:
         now = target
-        mixing.follow_range(book.ends, target, known[KNOWN.active])
+        mixing.follow_range(book.ends, target)
     for j in range(len(recent) - 1, 0, -1):
         recent[j] = recent[j - 1]
     recent[0] = now
@@ -246,10 +285,12 @@ def learn_rows(
         one = first[t]
         if me.logistic or columns[SPREAD, last] > 0.0:
             center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
-            target = targets[t] if me.logistic else (targets[t] - center) / spread
+            target = targets[t] if me.logistic else mixing.tamed((targets[t] - center) / spread, book.ends)
             weight = weights[t] if len(weights) > 0 else 1.0
             forecast(me, book, lanes, desk, raw[t], (one - center) / spread, True)
             mixed = mix(me, book, lanes, desk, True) * spread + center
+            if book.known[KNOWN.active] == 0.0:
+                mixed = one  # the others know nothing yet
             more = loss(mixed, targets[t], plan[t, 1], me.logistic) - loss(one, targets[t], plan[t, 1], me.logistic)
             book.known[KNOWN.gain] += plan[t, 0] * more
             answer[t] = mixed
