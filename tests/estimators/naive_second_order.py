@@ -83,7 +83,7 @@ class NaiveLayer:
             self.values[j].append(value)
             if len(self.values[j]) == 8:  # all of them differ in these tests
                 center = sorted(self.values[j])[4]
-                self.places[j] = center, sorted(abs(v - center) for v in self.values[j])[4]
+                self.places[j] = center, 2 * sorted(abs(v - center) for v in self.values[j])[4]
 
     def cut(self, value):
         room = 0.5 * (self.high - self.low)

@@ -47,19 +47,29 @@ class SwordRegressor(Explained, Regression):
         Whether to learn an intercept.
     lags
         How many of the last targets join the columns. :meth:`predict` uses the last ones that were learned for all its rows.
+        With ``curves="auto"`` also ``"auto"``: experts with three lags, experts without, and "no change" compete. Then
+        :meth:`predict` uses the last targets for its first row only, which follows the last one learned, and does without for
+        the rows behind it. (Without ``curves``, ``"auto"`` is 0.)
     encode
         Whether X may be a data frame with words, dates, truths and missing values, of which numbers are made as in
         ``swordplay track`` (see :class:`TableEncoder`): strings such as ``"50%"`` and ``"31/01/2012"`` are read, a category
         gets a column with the first row that is learned of it, and what is missing counts as usual. Needs pyarrow.
+    curves
+        ``"auto"`` puts second-order experts beside the first-order ones, as long as there are at most 64 columns: Newton
+        steps that forget, which do not mind correlated columns. What all of them say is mixed, and followed where it is
+        better. None does without.
 
     Attributes
     ----------
     coef_, intercept_
-        In the units of the raw columns and of the target; they are the whole prediction wherever no entry is clipped.
+        In the units of the raw columns and of the target; they are the whole prediction (of the next row, with lags) wherever
+        no entry is clipped.
     lag_coef_
-        Of the lags, the newest first, shape ``(lags,)``.
-    weights_, step_sizes_, effective_step_size_, certificate_
-        The experts, see there.
+        Of the lags, the newest first, shape ``(lags,)``; three with ``lags="auto"``.
+    weights_, step_sizes_, effective_step_size_
+        The first-order experts, see there.
+    certificate_
+        A bound on the regret of the predictions, see there.
     n_features_in_, feature_names_in_
         Columns seen.
     coef_names_

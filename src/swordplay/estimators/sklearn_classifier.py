@@ -36,9 +36,12 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
     radius, memory, clip, standardize, intercept
         As in :class:`swordplay.sklearn.SwordRegressor`; the radius is one of log-odds.
     lags
-        How many of the last labels join the columns, as truths of "was it this class".
+        How many of the last labels join the columns, as truths of "was it this class"; also ``"auto"``, as in
+        :class:`swordplay.sklearn.SwordRegressor`.
     encode
         As in :class:`swordplay.sklearn.SwordRegressor`.
+    curves
+        As in :class:`swordplay.sklearn.SwordRegressor`, for two classes; three or more do without.
 
     Attributes
     ----------

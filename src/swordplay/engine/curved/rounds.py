@@ -28,6 +28,8 @@ from swordplay.engine.curved.newton import LANES, SCORE
 
 FEWEST_AWAY = 3
 """Values away from the centre by which a spread is measured: of three, one may be an outlier."""
+TO_SPREAD = 2.0
+"""The spread in lower medians of eight distances; roughly, as it only tells how much the ridge weighs."""
 SMALLEST_SPREAD = 1e-9
 """Spreads below this share of the centre are rounding."""
 SUREST = 8.0
@@ -108,7 +110,7 @@ def fix_column(columns: Matrix, j: int, intercept: bool) -> None:
         spread = nearest
     if spread > SMALLEST_SPREAD * abs(center):
         columns[CENTER, j] = center
-        columns[SPREAD, j] = spread
+        columns[SPREAD, j] = TO_SPREAD * spread
 
 
 @exact
