@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 import swordplay as sp
 from strategies import tracking
+from swordplay.base import arguments
 from swordplay.parts.streams import drift
 
 STREAM = drift.jumps(120, 2, every=30)
@@ -19,6 +20,12 @@ MAKES = {
     "Sword": sp.Sword,
 }
 every_learner = pytest.mark.parametrize("make", MAKES.values(), ids=MAKES.keys())
+
+
+def test_checking_a_learner_does_not_write_out_its_points():
+    learner = sp.SwordBest(sp.Ball(3), horizon=10, gradient_bound=1.0, smoothness=1.0)
+    assert arguments.learner(learner) is learner
+    assert learner.untouched  # wide learners that only the engine plays never have readable points
 
 
 @every_learner

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from benchmarks.intervals.__main__ import LEVELS, without_free_hits
 from benchmarks.intervals.figures import measure
 from benchmarks.intervals.peers import BURN_IN, GAMMAS, PEERS, aci, quantile_tracking
 from benchmarks.intervals.windows import Window
+
+from swordplay.intervals import SwordIntervals
 
 
 def test_a_window_has_the_quantiles_of_split_conformal_prediction():
@@ -40,6 +43,16 @@ def test_each_covers_what_it_says_where_nothing_changes(name):
     assert radii.shape == (3000,)
     assert np.mean(scores[200:] <= radii[200:]) == pytest.approx(0.9, abs=0.03)
     assert np.median(radii[500:]) == pytest.approx(1.645, rel=0.2)
+
+
+def test_free_hits_are_left_out_of_coverage():
+    truths = np.zeros(2000)
+    truths[1000:] = np.random.default_rng(0).normal(size=1000)
+    intervals = SwordIntervals(LEVELS)
+    bounds = intervals.interval_then_learn(np.zeros(2000), truths)
+    covered = ((bounds[:, :, 0] <= truths[:, None]) & (truths[:, None] <= bounds[:, :, 1])).mean(axis=0)
+    assert covered[2] > 0.94
+    assert np.abs(without_free_hits(covered, intervals.balances, 2000) - LEVELS).max() < 0.01
 
 
 def test_figures_by_hand():

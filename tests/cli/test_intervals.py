@@ -50,8 +50,34 @@ def test_level_and_no_interval(prices, capsys):
     assert run(["track", prices, "--target", "price", "--no-interval", "-o", "p.csv", "--json", "--quiet"]) == 0
     assert "intervals" not in json.loads(capsys.readouterr().out)
     assert "lower" not in lines("p.csv")[0]
-    assert run(["track", prices, "--target", "price", "--key", "shop", "-o", "k.csv", "--quiet"]) == 0
+    assert run(["track", prices, "--target", "price", "--key", "shop", "--no-interval", "-o", "k.csv", "--quiet"]) == 0
     assert "lower" not in lines("k.csv")[0]
+
+
+def test_each_key_has_intervals_of_its_own(prices, capsys):
+    keyed = ["track", prices, "--target", "price", "--key", "shop", "--quiet"]
+    assert run([*keyed, "-o", "k.csv", "--level", "0.8", "--report", "k.html"]) == 0
+    said = capsys.readouterr().out
+    found = lines("k.csv")
+    assert list(found[0]) == ["row", "shop", "prediction", "lower", "upper", "truth", "loss", "running_error"]
+    own = [line for line in lines(prices) if line["shop"] == "b"]
+    with open("b.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, ["size", "price"], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(own)
+    assert run(["track", "b.csv", "--target", "price", "-o", "alone.csv", "--level", "0.8", "--quiet"]) == 0
+    alone = [(line["prediction"], line["lower"], line["upper"]) for line in lines("alone.csv")]
+    assert [(line["prediction"], line["lower"], line["upper"]) for line in found if line["shop"] == "b"] == alone
+    ends = [(float(line["lower"]), float(line["upper"]), float(line["truth"])) for line in found if line["lower"]]
+    held = sum(lower <= truth <= upper for lower, upper, truth in ends) + 2 * 5  # those of the first five rows have no ends
+    width = sum(upper - lower for lower, upper, _ in ends) / len(ends)
+    assert f"Intervals held {100 * held / 398:.1f} % of the truths, 80 % asked for, {width:.3g} wide on average." in said
+    assert "was to hold the actual value in 80" in Path("k.html").read_text()
+    capsys.readouterr()
+    assert run([*keyed, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["intervals"]
+    assert told["unbounded"] == 10
+    assert told["level"] == 0.9
 
 
 @pytest.mark.parametrize(
@@ -61,7 +87,6 @@ def test_level_and_no_interval(prices, capsys):
         (["--level", "0"], "0.0 is not in the range"),
         (["--level", "high"], "'high' is not a valid float"),
         (["--level", "0.9", "--no-interval"], "--level does not go together with --no-interval"),
-        (["--level", "0.9", "--key", "shop"], "--level does not go together with --key"),
         (["--id", "upper"], "upper"),
     ],
 )
@@ -93,6 +118,7 @@ def test_from_python(prices):
     assert {"lower", "upper"} <= set(found.predictions.column_names)
     assert found.summary["intervals"]["level"] == 0.8
     assert "lower" not in swordplay.track(prices, target="price", level=None).predictions.column_names
-    assert "lower" not in swordplay.track(prices, target="price", key="shop").predictions.column_names
+    assert "lower" in swordplay.track(prices, target="price", key="shop").predictions.column_names
+    assert "lower" not in swordplay.track(prices, target="price", key="shop", level=None).predictions.column_names
     with pytest.raises(TrackingError, match=r"level must lie between 0 and 1, got 1\.5"):
         swordplay.track(prices, target="price", level=1.5)

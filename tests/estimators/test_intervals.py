@@ -247,3 +247,32 @@ def test_river_in_batches_new_features_files_and_refusals(tmp_path):
     for level in (1.5, "0.9", None):
         with pytest.raises((TypeError, ValueError), match="level"):
             single.predict_one(probe, with_interval=True, level=level)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_last_pairs_are_remembered_however_they_come(seed):
+    rng, own = np.random.default_rng(seed), bands.Bands()
+    sizes = rng.choice([1, 2, 7, 400, 1500], 30)
+    everything = rng.normal(size=(sizes.sum(), 2))
+    assert own.pairs.shape == (0, 2)
+    for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
+        own.learn(*everything[stop - size : stop].T, np.empty((size, 0)))
+        np.testing.assert_array_equal(own.pairs, everything[:stop][-bands.MOST_PAIRS :])
+
+
+def test_intervals_that_were_given_count_when_truths_come_late():
+    rng = np.random.default_rng(4)
+    rows, predictions, targets = rng.normal(size=(300, 2)), rng.normal(size=300), rng.normal(size=300)
+    own, naive = bands.Bands(), SwordIntervals(0.8)
+    given = np.empty((300, 2))
+    for k in range(300):
+        given[k] = own.intervals(0.8, predictions[[k]], rows[[k]])[0]
+        assert tuple(given[k]) == naive.interval(predictions[k], rows[k])
+        if k % 50 == 49:  # fifty truths at once
+            part = slice(k - 49, k + 1)
+            own.learn_given(0.8, predictions[part], targets[part], rows[part], given[part])
+            for j in range(k - 49, k + 1):
+                naive.learn(predictions[j], targets[j], rows[j], given=given[j])
+    assert own.by_level[0.8].rows == 300
+    np.testing.assert_array_equal(own.by_level[0.8].balances, naive.balances)
+    np.testing.assert_array_equal(own.intervals(0.8, predictions, rows), naive.intervals(predictions, rows))

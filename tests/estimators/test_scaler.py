@@ -161,3 +161,53 @@ def test_the_locator_trusts_no_few_values():
     where = Locator(clip=10.0).locate_and_follow(np.array([1e6, -1e6, 1.0, 2.0, 3.0, 2.0, 1.0]))
     assert (where[:TRUSTED, 1:] == 0.0).all()
     assert 0.0 < where[TRUSTED, 1] < 100.0
+
+
+def odd_columns(rows, seed):
+    """Columns of every kind: numbers, rare and common indicators, constants, gaps, few values, huge and tiny ones."""
+    rng = np.random.default_rng(seed)
+    normal = rng.normal(size=(rows, 4))
+    table = np.column_stack(
+        [
+            normal,
+            rng.random(rows) < 0.03,
+            rng.random(rows) < 0.5,
+            np.full(rows, 7.0),
+            np.where(rng.random(rows) < 0.6, np.nan, normal[:, 0]),
+            rng.integers(0, 3, rows),
+            1e60 * normal[:, 1],
+            1e-200 * normal[:, 2],
+            np.where(np.arange(rows) < 100, -1.0, normal[:, 3]),
+        ]
+    )
+    return np.ascontiguousarray(table, dtype=np.float64)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_rows_lead_to_can_be_loaded(seed):
+    table = odd_columns(170, seed)
+    scaler, locators = Scaler(table.shape[1]), [Locator(clip=5.0) for _ in table.T]
+    for row in table:
+        scaler.scale_and_follow(row[None])
+        Scaler(table.shape[1]).load_state(scaler.state())
+        for locator, value in zip(locators, row, strict=True):
+            if not np.isnan(value):
+                locator.locate_and_follow(np.array([value]))
+                Locator(clip=5.0).load_state(locator.state())
+
+
+@pytest.mark.parametrize("rows", [7, WARM_UP])
+def test_first_values_that_do_not_lead_to_what_is_known_are_refused(rows):
+    scaler = Scaler(2)
+    scaler.scale_and_follow(np.random.default_rng(0).normal(size=(rows, 2)))
+    for name, change in [
+        ("first", lambda first: np.vstack([first[1::-1], first[2:]])),  # not sorted
+        ("first", lambda first: first + 1.0),
+        ("first", np.zeros_like),
+        ("centers", lambda centers: centers + 1e-9),
+        ("spreads", lambda spreads: 10.0 * spreads),
+    ]:
+        saved = scaler.state()
+        saved[name] = change(saved[name])
+        with pytest.raises(ValueError, match=r"state\['first'\] has values in column 0 that do not lead to its centre"):
+            Scaler(2).load_state(saved)

@@ -1,11 +1,13 @@
 """Prediction sets of the classifier: mass above by hand, coverage, files old and new."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from swordplay.base import checkpoint
 from swordplay.estimators import bands
-from swordplay.estimators.sets import mass_above, of_truths
+from swordplay.estimators.mass import mass_above, of_truths
+from swordplay.river import SwordClassifier as RiverClassifier
 from swordplay.sklearn import SwordClassifier
 
 
@@ -87,3 +89,72 @@ def test_files_new_and_old(tmp_path):
     assert SwordClassifier.load(tmp_path / "old.ckpt").predict_set(X[:3]).all()
     expected = model.predict_set_then_learn(X[300:], y[300:])[1]
     assert np.array_equal(other.predict_set_then_learn(X[300:], y[300:])[1], expected)
+
+
+def streamed(X, y, level=0.9):
+    """The sets that river's classifier gives row by row, each before its row is learned; None where the label was new."""
+    model, sets = RiverClassifier(), []
+    for row, label in zip(X.tolist(), y.tolist(), strict=True):
+        x = dict(enumerate(row))
+        sets.append(model.predict_set_one(x, level) if label in model.classes_ else None)
+        if sets[-1] is not None:
+            assert sets[-1] == model.predict_set_one(x, level)  # asking changes nothing
+            assert model.predict_one(x) in sets[-1]
+        model.learn_one(x, label)
+    return model, sets
+
+
+def test_river_gives_the_same_sets_in_its_own_clothes():
+    X, y = world(1500)
+    _, sets = streamed(X, y)
+    known = [k for k, found in enumerate(sets) if found is not None]
+    held = np.array([y[k] in sets[k] for k in known])
+    assert len(known) == 1496
+    assert held.mean() == pytest.approx(0.9, abs=0.01)
+    balance = np.concatenate([[0.0], np.cumsum(~held - 0.1)])
+    assert (balance - np.minimum.accumulate(balance)).max() <= 20.0 + 1e-9
+    # Four classes are known from the first row on in scikit-learn's clothes: beyond the first rows the sets hardly differ.
+    theirs = SwordClassifier().predict_set_then_learn(X, y)[1].sum(axis=1)
+    assert np.mean([len(sets[k]) for k in known if k > 300]) == pytest.approx(theirs[301:].mean(), rel=0.05)
+
+
+def test_river_learns_many_rows_as_it_learns_them_one_by_one():
+    X, y = world(400, seed=2)
+    y[150] = "e"  # a label that is new among others
+    single, _ = streamed(X, y)
+    many = RiverClassifier()
+    many.predict_set_one({0: 0.0})
+    frame = pd.DataFrame(X)
+    for part in (slice(0, 1), slice(1, 3), slice(3, 400)):
+        many.learn_many(frame[part], pd.Series(y[part]))
+    assert list(single._bands.by_level) == list(many._bands.by_level) == [0.9]
+    for name, value in single._bands.state().items():  # probabilities of one row and of many differ in their last bits
+        if not name.startswith("band.0.settings."):
+            np.testing.assert_allclose(many._bands.state()[name], value, rtol=1e-9, atol=1e-12, err_msg=name)
+    sets = many.predict_set_many(frame[:20])
+    assert list(sets.columns) == many.classes_
+    assert [set(sets.columns[row]) for row in sets.to_numpy()] == [
+        single.predict_set_one(dict(enumerate(row))) for row in X[:20]
+    ]
+
+
+def test_a_river_model_goes_on_with_its_sets(tmp_path):
+    X, y = world(300)
+    model, _ = streamed(X[:200], y[:200])
+    model.save(tmp_path / "model.ckpt")
+    other = RiverClassifier.load(tmp_path / "model.ckpt")
+    for row, label in zip(X[200:].tolist(), y[200:].tolist(), strict=True):
+        x = dict(enumerate(row))
+        assert other.predict_set_one(x) == model.predict_set_one(x)
+        for each in (model, other):
+            each.learn_one(x, label)
+
+
+def test_before_anything_is_known_a_set_holds_all_labels():
+    fresh = RiverClassifier()
+    assert fresh.predict_set_one({"a": 1.0}) == {False, True}
+    assert fresh.predict_set_many(pd.DataFrame({"a": [1.0, 2.0]})).to_numpy().all()
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        fresh.predict_set_one({"a": 1.0}, level=1.5)
+    with pytest.raises(TypeError, match="level must be a real number"):
+        fresh.predict_set_many(pd.DataFrame({"a": [1.0]}), level="0.9")

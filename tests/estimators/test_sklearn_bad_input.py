@@ -190,7 +190,10 @@ def test_an_outlier_among_forecasts_is_shrugged_off(magnitude, spoiled):
     assert degraded(losses_of(SwordAggregator(), bad, wrong)[BEFORE + 1 :], undisturbed) <= GRACE
 
 
-@pytest.mark.parametrize("settings", [{"radius": -1.0}, {"radius": "big"}, {"memory": 0}, {"clip": np.nan}, {"lags": -1}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"radius": -1.0}, {"radius": "big"}, {"radius": 2e30}, {"clip": 1e31}, {"memory": 0}, {"clip": np.nan}, {"lags": -1}],
+)
 def test_settings_that_make_no_sense(settings):
     for kind in TASKS.values():
         with pytest.raises((ValueError, TypeError), match=next(iter(settings))):

@@ -7,7 +7,7 @@ import numpy as np
 from swordplay.engine.scaling import WARM_UP, scale_and_follow
 
 STEP_SIZES = [2.0**-k for k in range(1, 9)]
-PACES = [0.5, 0.1, 0.02]
+PACES = [0.5, 0.1]
 
 
 def clip(value, limit):
@@ -25,7 +25,7 @@ class Follower:
     """Experts that go a share of the way to what is seen, weighed by their squared errors."""
 
     def __init__(self, width):
-        self.experts = [(step, np.zeros(columns)) for columns in (1, 5, width) for step in STEP_SIZES]
+        self.experts = [(step, np.zeros(columns)) for columns in (1, 7, width) for step in STEP_SIZES]
         self.losses = [0.0] * len(self.experts)
 
     def guess(self, row):
@@ -48,13 +48,11 @@ class Level:
         self.alpha = 1 - level
         self.radii, self.debts, self.balance = [0.0] * 8, [0.0] * 8, 0.0
 
-    def radius(self, rows, usual, usual_score, largest_score):
+    def radius(self, rows, usual_score, largest_score):
         if rows < 5 or self.balance >= 9.5:
             return math.inf
         if self.balance <= -9.5:
             return -1.0
-        if usual > 1e-300 and usual_score == 0:
-            return 1e12
         shares = np.exp(-0.1 / self.alpha * (np.array(self.debts) - min(self.debts)))
         quantile = float(shares @ self.radii / shares.sum())
         wider = 0.02 * self.balance * (1 + 4 * (self.balance / 9.5) ** 2)
@@ -77,22 +75,35 @@ class Level:
             self.radii[k] = max(self.radii[k] + step * ((1 - self.alpha) * (off > 0) - self.alpha * (off < 0)), 0.0)
 
 
+def begin(parts, spread, usual, newest):
+    """Spreads begin at the usual size, radii at the quantiles of exponential scores; returns usual and largest score."""
+    for _, w in spread.experts:
+        w[0] = usual
+    for part in parts.values():
+        part.radii = [math.log(1 / part.alpha)] * 8
+    return 1.0, min(max(newest) / usual, 20.0)
+
+
 def bounds(levels, predictions, targets, features=None):
     """Intervals of every row and level, each said before its row is learned; shape ``(T, levels, 2)``."""
     columns = scaled_columns(np.empty((len(targets), 0)) if features is None else features)
-    width = 5 + columns.shape[1]
+    levels_of_forecasts = scaled_columns(predictions[:, None])
+    width = 7 + columns.shape[1]
     location, spread = Follower(width), Follower(width)
     parts = {level: Level(level) for level in sorted(levels)}
-    usual = last = score_unit = largest_score = largest = 0.0
-    late, newest, said = [0.0] * 3, [], []
+    usual = last = truth = score_unit = largest_score = largest = 0.0
+    late, newest, said = [0.0] * 2, [], []
     for rows, (prediction, target) in enumerate(zip(predictions.tolist(), targets.tolist(), strict=True)):
-        own = [clip(last / usual, 5), *(min(v / usual, 5) - 1 for v in late)] if usual > 1e-300 else [0.0] * 4
-        row = np.array([1.0, *own, *columns[rows]])
+        gap = clip((truth - prediction) / usual, 5) if usual > 1e-300 else 0.0
+        own = (
+            [clip(last / usual, 5), *(min(v / usual, 5) - 1 for v in late), gap, abs(gap) - 1] if usual > 1e-300 else [0.0] * 5
+        )
+        row = np.array([1.0, *own, *levels_of_forecasts[rows], *columns[rows]])
         mu, sigma = location.guess(row), max(spread.guess(row), 0.2 * usual)
         # Say.
         widest, here = -1.0, {}
         for level, part in parts.items():
-            widest = max(widest, part.radius(rows, usual, score_unit, largest_score))
+            widest = max(widest, part.radius(rows, score_unit, largest_score))
             half = widest if widest == math.inf else min(widest * sigma, 1.5 * largest)
             inside = (prediction, prediction) if widest < 0 else (prediction + mu - half, prediction + mu + half)
             here[level] = min(inside[0], prediction), max(inside[1], prediction)
@@ -100,17 +111,19 @@ def bounds(levels, predictions, targets, features=None):
         # Learn.
         for level, part in parts.items():
             part.settle(not here[level][0] <= target <= here[level][1])
-        residual = target - prediction
+        residual, truth = target - prediction, target
+        begun = rows >= 5 and usual > 1e-300
         newest = [*newest, abs(residual)][-5:]
         middle = sorted(newest)[(len(newest) - 1) // 2]
         if rows < 5:
-            usual, late = middle, [middle] * 3
+            usual, late = middle, [middle] * 2
             last, largest = clip(residual, 20 * middle), 20 * middle
+            if rows == 4 and usual > 1e-300:
+                score_unit, largest_score = begin(parts, spread, usual, newest)
             continue
         largest = max(abs(residual), (1 - 1 / 500) * largest)
         seen = clip(residual, max(20 * usual, 2 * middle)) if usual > 1e-300 else residual
         score = min(abs(seen - mu) / sigma, 1e12) if sigma > 0 else 0.0
-        score_unit = score_unit or score
         if score_unit > 0:
             score = min(score, 20 * score_unit)
             for part in parts.values():
@@ -128,5 +141,7 @@ def bounds(levels, predictions, targets, features=None):
                 late = [v + pace * (abs(seen) - v) for v, pace in zip(late, PACES, strict=True)]
                 usual = min(usual, 20 * late[1])
             else:
-                usual, late = abs(seen), [abs(seen)] * 3
+                usual, late = abs(seen), [abs(seen)] * 2
+        if not begun and usual > 1e-300:
+            score_unit, largest_score = begin(parts, spread, usual, newest)
     return np.array(said)

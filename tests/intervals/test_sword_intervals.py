@@ -81,9 +81,37 @@ def test_intervals_of_several_levels_never_cross_and_come_in_the_order_of_the_le
 def test_the_first_five_rows_get_everything_and_the_sixth_does_not():
     bounds = SwordIntervals(0.9).interval_then_learn(np.zeros(7), np.arange(1.0, 8.0))
     assert np.isinf(bounds[:5]).all()
-    assert bounds[5].tolist() == [-90.0, 90.0]  # 1.5 times 20 times the middle one of five
+    # The middle one of five, times the quantile of exponential scores, times the integrator's answer to half a miss too few.
+    half = 3.0 * np.log(10.0) * (1.0 - 0.02 * 0.5 * (1.0 + 4.0 * (0.5 / 9.5) ** 2))
+    np.testing.assert_allclose(bounds[5], [-half, half])
     assert 0.0 < bounds[6, 1] < np.inf
     assert bounds[6, 0] < 0.0
+
+
+def test_the_largest_of_the_first_residuals_is_reached_before_a_quantile_can_be_known():
+    bounds = SwordIntervals(0.9).interval_then_learn(np.zeros(6), np.array([1.0, 1.0, 1.0, 1.0, 9.0, 0.0]))
+    np.testing.assert_allclose(bounds[5], [-9.0, 9.0])
+    bounds = SwordIntervals(0.9).interval_then_learn(np.zeros(6), np.array([1.0, 1.0, 1.0, 1.0, 90.0, 0.0]))
+    np.testing.assert_allclose(bounds[5], [-20.0, 20.0])  # of an outlier 20 usual ones
+
+
+def test_what_a_forecaster_leaves_on_the_table_that_does_not_look_at_the_last_truth():
+    """Truths that wander around a forecast of noise: the last truth says where the next one lies."""
+    rng = np.random.default_rng(6)
+    truths = rng.normal(size=3000).cumsum() * 0.1
+    forecasts = truths + rng.normal(size=3000)
+    width = np.diff(SwordIntervals(0.9).interval_then_learn(forecasts, truths), axis=1)[1000:, 0]
+    # The interval holds the forecast, which lies 0.8 from the truth in the mean, and reaches beyond the last truth.
+    assert width.mean() < 1.6 < 2 * 1.645
+
+
+def test_the_forecast_itself_may_say_how_unsure_it_is():
+    rng = np.random.default_rng(7)
+    forecasts = rng.uniform(1.0, 20.0, size=4000)
+    truths = forecasts * (1.0 + 0.1 * rng.normal(size=4000))
+    width = np.diff(SwordIntervals(0.9).interval_then_learn(forecasts, truths), axis=1)[1000:, 0]
+    high, low = forecasts[1000:] > 15.0, forecasts[1000:] < 5.0
+    assert width[high].mean() / width[low].mean() > 3.0
 
 
 def test_a_stream_that_stands_still_after_its_first_rows_gets_a_point_in_the_end():
@@ -318,6 +346,7 @@ DAMAGE = [
     ("live", layout.NEWEST, -1.0, "live: sizes of late"),
     ("live", layout.SCORE, -1.0, "live: scores"),
     ("live", layout.LARGEST, -1.0, "live: largest residual"),
+    ("live", layout.TRUTH, 1e80, "live: last truth"),
     ("location", (0, 0, 0), np.inf, "location"),
     ("spread", (0, 0, 0), 1e100, "spread"),
     ("losses", (0, 0, 0), -1.0, "losses"),
@@ -356,6 +385,13 @@ def test_entries_that_are_missing_or_misshapen_are_refused():
             SwordIntervals(LEVELS).load_state(
                 saved | {name: saved[name][:-1] if name != "given.bounds" else np.zeros((1, 1, 2))}
             )
+
+
+def test_a_state_of_intervals_that_looked_at_other_columns_is_refused_in_words():
+    saved = grown().state()
+    of_before = saved | {name: saved[name][:, :8] for name in ("location", "spread")} | {"centers": np.zeros(3)}
+    with pytest.raises(ValueError, match="saved by an earlier swordplay"):
+        SwordIntervals(LEVELS).load_state(of_before)
 
 
 def test_copies_and_pickles_go_their_own_way():

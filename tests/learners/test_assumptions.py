@@ -116,6 +116,9 @@ def test_files_keep_what_was_seen_and_damaged_ones_are_refused(tmp_path):
             split(entries | broken)
     with pytest.raises(ValueError, match="must hold all of"):
         split({"seen.rounds": 3})
+    many = {"seen.rounds": 3, "seen.gradient": 1.0, "seen.smoothness": [1.0, 2.0], "seen.lowest": 0.0}
+    with pytest.raises(ValueError, match=r"state\['seen.smoothness'\] must be one number, got \[1.0, 2.0\]"):
+        split(many)
 
 
 def test_a_state_without_it_starts_watching_anew():

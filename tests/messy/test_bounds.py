@@ -110,3 +110,24 @@ def test_layouts_of_older_versions_are_read() -> None:
     assert rest == {"delimiter": ";"}
     rows = pa.record_batch({"x": np.arange(3.0)})
     assert layout.converted(rows) == (rows, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"nan"',
+        "[]",
+        "3",
+        '{"names": "xy", "types": ["double", null]}',
+        '{"names": ["x"], "types": ["double", null]}',
+        '{"names": ["x", 2], "types": ["double", null]}',
+        '{"names": ["x"], "types": ["double"], "left": [1]}',
+        '{"names": ["x"], "types": ["double"], "left": {"x": 1}}',
+        '{"names": ["x"], "types": ["double"], "missing": "none"}',
+        '{"names": ["x"], "types": ["double"], "stored": 1}',
+        '{"names": ["x"], "types": ["double"], "readings": []}',
+    ],
+)
+def test_texts_that_are_no_layouts_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="the layout of a table is"):
+        Layout.read(text)

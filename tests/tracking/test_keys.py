@@ -35,7 +35,7 @@ def keyed_world(task, rows=180, seed=5):
     return batch.add_column(2, "region", word).add_column(0, "shop", pa.array(place.astype(float) % 2)), place
 
 
-SETTINGS = Settings("y", lags=2, key=("region", "shop"))
+SETTINGS = Settings("y", lags=2, key=("region", "shop"), level=0.9)
 
 
 def tracked(batch, settings, sizes, *, save=False):
@@ -64,7 +64,7 @@ def test_each_key_is_tracked_as_if_it_were_alone(task):
     for k, line in enumerate(tracker.lines()):
         rows = pa.array(np.flatnonzero(place == k))
         alone = batch.take(rows).drop_columns(["region", "shop"])
-        single = Tracker.begin(Settings("y", lags=2, task=tracker.recognised.task), alone)
+        single = Tracker.begin(Settings("y", lags=2, task=tracker.recognised.task, level=0.9), alone)
         expected = single.track(alone, rows.to_numpy() + 1).predictions
         ours = found.take(rows).drop(["region", "shop", "running_error"])
         assert ours.equals(pa.Table.from_batches([expected]).drop(["running_error"]))
@@ -321,6 +321,7 @@ def test_states_come_back_from_one_package(states):
 def test_totals_have_no_end():
     totals = Totals(("a", "b", "c"))
     assert totals.room == NO_END
+    assert "figures" not in totals.state()
     totals.open_rungs += np.arange(16.0, 0.0, -1.0)
     assert totals.totals() == ({"a": 0.0, "b": 0.0, "c": 0.0, "best step size": 1.0}, 2.0**-15)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from swordplay.application.tracking import Job, Settings, run
@@ -18,8 +19,8 @@ from tracking import victim
 from tracking.files import FORMATS, write
 from tracking.worlds import world
 
-QUICK, DEEP = 5, 50
-"""Kills, as the project promises them."""
+QUICK, DEEP, MANY = 5, 50, 167
+"""Kills, as the project promises them: with intervals a thousand, over three formats, with keys and without."""
 ROWS = 1500
 TESTS = Path(__file__).parents[1]
 OUTPUTS = {"csv": "csv", "parquet": "parquet", "ndjson": "parquet"}
@@ -38,7 +39,7 @@ def results(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "state"}
 
 
-def assert_survives(folder, format, kills, seed):
+def assert_survives(folder, format, kills, seed, *key):
     """Kill a run so many times; returns how often it had to begin again after it had come to its end."""
     rng = np.random.default_rng(seed)
     source, straight, killed = table(folder, format), folder / "straight", folder / "killed"
@@ -49,7 +50,7 @@ def assert_survives(folder, format, kills, seed):
     def lives(where, delays):
         """Exit code and seconds of each life."""
         where.mkdir(exist_ok=True)
-        command = [*program, str(source), str(where / name), str(where / "state")]
+        command = [*program, str(source), str(where / name), str(where / "state"), *key]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as killer:
             for delay in delays:
                 print(delay, file=killer.stdin, flush=True)
@@ -79,9 +80,13 @@ def assert_survives(folder, format, kills, seed):
     return ends
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path, format):
-    assert_survives(tmp_path, format, QUICK, seed=1)
+@pytest.mark.parametrize(("format", "key"), [("csv", ()), ("parquet", ("flag",)), ("ndjson", ())])
+def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path, format, key):
+    assert_survives(tmp_path, format, QUICK, 1, *key)
+    if key:  # what survived has intervals
+        found = pq.read_table(tmp_path / "straight" / "predictions.parquet")
+        assert found.schema.names[:5] == ["row", "flag", "prediction", "lower", "upper"]
+        assert found["lower"].null_count == found["upper"].null_count < 50
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -146,3 +151,11 @@ def test_a_changed_spool_is_not_taken_for_one_that_was_left_behind(tmp_path):
 def test_a_run_killed_fifty_times_ends_as_if_nothing_had_happened(tmp_path, format):
     ends = assert_survives(tmp_path, format, DEEP, seed=2)
     assert ends > 0  # or no kill came near the end
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("key", [(), ("flag",)])
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_thousand_kills_with_intervals(tmp_path, format, key):
+    """With ``-k thousand_kills``: six runs, killed 167 times each."""
+    assert_survives(tmp_path, format, MANY, 4, *key)

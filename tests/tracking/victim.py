@@ -1,8 +1,8 @@
-"""A program to kill: it tracks a table and saves itself every few rows.
+"""A program to kill: it tracks a table, with intervals, and saves itself every few rows.
 
-``python victim.py SOURCE OUTPUT STATE`` reads delays from standard input: for each, a fork of this process goes on from the
-state and is killed (-9) after so many seconds, unless it ends before; exit code and seconds of each life are printed. With a
-delay of 0 it lives. Forks start in a millisecond, so nearly all of a delay is spent tracking and saving.
+``python victim.py SOURCE OUTPUT STATE [KEY]`` reads delays from standard input: for each, a fork of this process goes on
+from the state and is killed (-9) after so many seconds, unless it ends before; exit code and seconds of each life are
+printed. With a delay of 0 it lives. Forks start in a millisecond, so nearly all of a delay is spent tracking and saving.
 """
 
 from __future__ import annotations
@@ -23,28 +23,37 @@ EVERY = 100
 """Rows between two saves."""
 
 
-def job(source: Path, output: Path, state: Path | None) -> Job:
-    settings = Settings("y", lags=1)
+def settings_of(*key: str) -> Settings:
+    return Settings("y", lags=1, key=key, level=0.9)
+
+
+def job(source: Path, output: Path, state: Path | None, *key: str) -> Job:
     return Job(
-        str(source), settings, str(output), f"{output}.refused.csv", state and str(state), save_every=EVERY, block_size=1 << 12
+        str(source),
+        settings_of(*key),
+        str(output),
+        f"{output}.refused.csv",
+        state and str(state),
+        save_every=EVERY,
+        block_size=1 << 12,
     )
 
 
-def live(source: Path, output: Path, state: Path) -> None:
-    found = run(job(source, output, state))
+def live(source: Path, output: Path, state: Path, *key: str) -> None:
+    found = run(job(source, output, state, *key))
     story = found.tracker.story("table", refused=found.refused, seconds=found.seconds)
     summary = outcomes.as_json(found, story, {})
     output.with_suffix(".json").write_text("\n".join(line for line in summary.splitlines() if "second" not in line))
 
 
-def be_killed(source: Path, output: Path, state: Path) -> None:
+def be_killed(source: Path, output: Path, state: Path, *key: str) -> None:
     batch = world("regression", 60, seed=0)  # whatever has to be compiled is compiled before the clock starts
-    Tracker.begin(Settings("y", lags=1), batch).track(batch, np.arange(1, 61))
+    Tracker.begin(settings_of(), batch).track(batch, np.arange(1, 61))
     for line in sys.stdin:
         victim = os.fork()
         if victim == 0:
             try:
-                live(source, output, state)
+                live(source, output, state, *key)
             except BaseException:
                 import traceback
 
@@ -64,4 +73,4 @@ def be_killed(source: Path, output: Path, state: Path) -> None:
 
 
 if __name__ == "__main__":
-    be_killed(*map(Path, sys.argv[1:4]))
+    be_killed(*map(Path, sys.argv[1:4]), *sys.argv[4:])

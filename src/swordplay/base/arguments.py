@@ -211,7 +211,8 @@ def stream(value: Any) -> Iterable[Loss]:
 
 def learner(value: Any) -> Learner:
     """Something that decides and observes."""
-    if not (hasattr(value, "decision") and callable(getattr(value, "observe", None))):
+    decides = hasattr(type(value), "decision") or hasattr(value, "decision")  # a property is not asked: it may be costly
+    if not (decides and callable(getattr(value, "observe", None))):
         raise TypeError(f"learner must have decision and observe, got {shown(value)} ({type(value).__name__}). Try sp.Sword.")
     return value  # type: ignore[no-any-return]
 

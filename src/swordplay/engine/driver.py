@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.base import arguments
-from swordplay.base.guard import Guarded
+from swordplay.base.guard import Guarded, takes_the_lock
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine import inputs, readable, saved
 from swordplay.engine.facts import Facts
@@ -24,10 +24,6 @@ CHUNK = 1 << 14
 """Rows per compiled call: a few milliseconds, so that Ctrl-C and progress are prompt."""
 CHUNK_NUMBERS = 1 << 21
 """Entries per chunk of wide rows, for the same reason."""
-
-
-NOTHING: Matrix = np.empty((0, 1))
-"""Where neither decisions nor weights are kept."""
 
 
 class Played(NamedTuple):
@@ -124,15 +120,6 @@ class Engine(Facts, Guarded):
         self.memory.widen(dim, last)
         self.dim = dim
         self._predict = self._learn = None
-
-    def play_row(self, features: Matrix, target: Vector, schedule: Matrix, prediction: Vector, loss: Vector) -> bool:
-        """Play one row on a ball, all arrays at hand and known to be right: what :meth:`play` does, without its checks.
-
-        ``features`` and ``schedule`` have one row, the others one number; the last two are written. False if the row would
-        overflow, and then nothing has changed.
-        """
-        arrays = self.memory.arrays
-        return bool(self._kernels.play_dense(*arrays, features, target, schedule, prediction, loss, NOTHING, NOTHING))
 
     def play(
         self,
@@ -235,26 +222,28 @@ class Engine(Facts, Guarded):
         counts = (kept > 0).sum(axis=1)
         return [np.concatenate([row[0:n:2], row[1:n:2]]) for row, n in zip(kept, counts.tolist(), strict=True)]
 
+    @takes_the_lock
     def predict(self, features: Any) -> float:
         """<a, x_t>: the prediction for a row of shape ``(d,)``."""
         row = inputs.row(features, self.dim)
-        kernel = self._predict or self._prepare_single()[0]
-        memory = self.memory  # its arrays may have been replaced since the last call
-        answer = kernel(memory.coords, memory.numbers, memory.vectors, memory.live, memory.config, row)
+        with self._guard:
+            kernel = self._predict or self._prepare_single()[0]
+            memory = self.memory  # its arrays may have been replaced since the last call
+            answer = kernel(memory.coords, memory.numbers, memory.vectors, memory.live, memory.config, row)
         if answer - answer != 0.0:
             arguments.vector("features", features, self.dim)
             raise ValueError("features are too large: their prediction overflows. Rescale them.")
         return answer
 
+    @takes_the_lock
     def learn(self, features: Any, target: float) -> float:
         """Learn from a row of shape ``(d,)`` and its target; returns the loss of its prediction."""
-        row = inputs.row(features, self.dim)
-        kernel = self._learn
-        if kernel is None or self.memory.live[LIVE.rounds] >= self._room:
-            kernel = self._prepare_single()[1]
-        memory = self.memory
-        target = inputs.target(target, self.loss)
-        loss = kernel(memory.coords, memory.numbers, memory.vectors, memory.live, memory.config, row, target)
+        row, target = inputs.row(features, self.dim), inputs.target(target, self.loss)
+        with self._guard:
+            kernel, memory = self._learn, self.memory
+            if kernel is None or memory.live[LIVE.rounds] >= self._room:
+                kernel = self._prepare_single()[1]
+            loss = kernel(memory.coords, memory.numbers, memory.vectors, memory.live, memory.config, row, target)
         if loss != loss:
             arguments.vector("features", features, self.dim)
             raise ValueError(f"features or target ({target}) are too large: the loss overflows. Rescale them.")

@@ -91,7 +91,7 @@ class Memory:
         return np.asarray(self.numbers[place, self.order])
 
     def make_again(self) -> None:
-        """Everything that follows from the recipe and from the numbers that are saved, and the padding."""
+        """Everything that follows from the recipe and from the numbers that are saved, and the padding but for coordinates."""
         recipe, numbers, n = self.recipe, self.numbers, self.experts
         if self.config[CONFIG.grows]:
             numbers[EXPERT.step, :n] = np.repeat(0.5 * 2.0 ** np.arange(n // 2), 2)
@@ -103,18 +103,22 @@ class Memory:
         numbers[EXPERT.unscale, :n] = 1.0 / numbers[EXPERT.scale, :n]
         self.live[LIVE.entropy] = -numbers[EXPERT.log_prior, :n].min()
         self.live[LIVE.prepared] = 0.0
-        self.mirror()
+        self._mirror_numbers()
 
     def mirror(self) -> None:
         """Make the padded columns copies of the last expert, without a prior."""
+        self._mirror_numbers()
         n, columns = self.experts, self.numbers.shape[1]
-        self.numbers[:, n:] = self.numbers[:, n - 1 : n]
-        self.numbers[EXPERT.log_prior, n:], self.numbers[EXPERT.weight, n:] = -np.inf, 0.0
         if self.recipe.on_ball:
             self.coords[:, n:] = self.coords[:, n - 1 : n]
         else:
             self.coords[n:columns] = self.coords[n - 1]
             self.coords[columns + n :] = self.coords[columns + n - 1]
+
+    def _mirror_numbers(self) -> None:
+        n = self.experts
+        self.numbers[:, n:] = self.numbers[:, n - 1 : n]
+        self.numbers[EXPERT.log_prior, n:], self.numbers[EXPERT.weight, n:] = -np.inf, 0.0
 
     def reserve(self, experts: int) -> None:
         """Make room for so many experts."""

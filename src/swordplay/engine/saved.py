@@ -132,6 +132,7 @@ def write(memory: Memory, numbers: Numbers) -> None:
     else:
         memory.coords[np.r_[:n, columns : columns + n]] = numbers.points
     memory.make_again()
+    memory.mirror()
 
 
 def require_make(memory: Memory, numbers: Numbers, also: Mapping[str, float]) -> dict[str, float]:

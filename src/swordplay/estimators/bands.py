@@ -17,6 +17,7 @@ from swordplay.base.arguments import LARGEST
 from swordplay.base.state import Range
 from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.intervals import SwordIntervals
+from swordplay.intervals.memory import is_earlier
 
 MOST_PAIRS = 1000
 """Predictions and truths that are remembered."""
@@ -32,32 +33,53 @@ class Bands:
     """The intervals of one model: for each level that was asked for, and what a new one begins with."""
 
     def __init__(self) -> None:
-        self.pairs: Matrix = np.empty((0, 2))
-        """The last predictions and their truths, the oldest first, shape ``(n, 2)``."""
         self.by_level: dict[Level, SwordIntervals] = {}
+        self._held: Matrix = np.empty((0, 2))
+        self._stop = 0
+
+    @property
+    def pairs(self) -> Matrix:
+        """The last predictions and their truths, the oldest first, shape ``(n, 2)``."""
+        return self._held[max(0, self._stop - MOST_PAIRS) : self._stop]
 
     def learn(self, predictions: Vector, targets: Vector, rows: Any) -> None:
         """Rows that were predicted, each before it was learned."""
         predictions = tame(predictions)
         for band in self.by_level.values():
-            band.interval_then_learn(predictions, targets, columns_for(band, rows))
+            band.play_clean(predictions, targets, columns_for(band, rows))
         self._remember(predictions, targets)
 
     def interval_then_learn(self, level: Any, predictions: Vector, targets: Vector, rows: Any) -> Array:
         """The same, and the intervals that a level would have given, shape ``(T, 2)``."""
         predictions = tame(predictions)
         asked = self._band(level, rows)
-        bounds = asked.interval_then_learn(predictions, targets, columns_for(asked, rows))
+        bounds = asked.play_clean(predictions, targets, columns_for(asked, rows))
         for band in self.by_level.values():
             if band is not asked:
-                band.interval_then_learn(predictions, targets, columns_for(band, rows))
+                band.play_clean(predictions, targets, columns_for(band, rows))
         self._remember(predictions, targets)
         return bounds
 
     def intervals(self, level: Any, predictions: Vector, rows: Any) -> Array:
         """Intervals of rows to come, each as if it were the next one, shape ``(T, 2)``."""
         band = self._band(level, rows)
-        return band.intervals(tame(predictions), columns_for(band, rows) if band.rows else None)
+        return band.play_clean(tame(predictions), None, columns_for(band, rows) if band.rows else None)
+
+    def learn_given(self, level: Any, predictions: Vector, targets: Vector, rows: Any, given: Array) -> None:
+        """Learn truths that come late: the intervals that were given count, whatever would be given now.
+
+        Parameters
+        ----------
+        level
+            The one level of the intervals.
+        predictions, targets, rows
+            What was predicted, shape ``(T,)``, the truths, and the rows as they are known now.
+        given
+            Lower and upper ends as they were given, shape ``(T, 2)``.
+        """
+        predictions, band = tame(predictions), self._band(level, rows)
+        band.play_clean(predictions, targets, columns_for(band, rows), np.asarray(given)[:, None])
+        self._remember(predictions, targets)
 
     def of_block(self, level: Any, predictions: Vector) -> Array:
         """Intervals of a block of rows to come: by the quantile of the last residuals, as far from the first row as the last.
@@ -89,20 +111,23 @@ class Bands:
         if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) > MOST_PAIRS:
             raise ValueError(f"{PREFIX}pairs must have shape (n, 2) with n up to {MOST_PAIRS}, got {pairs.shape}.")
         state.require(f"{PREFIX}pairs", pairs, Range(-LARGEST, LARGEST))
-        bands.pairs = pairs
+        bands._remember(*pairs.T)
         place = 0
         while f"{PREFIX}{place}.level" in saved:
             own = f"{PREFIX}{place}."
             band = SwordIntervals(np.asarray(saved[f"{own}level"]).tolist())
             entries = {name.removeprefix(own): value for name, value in saved.items() if name.startswith(own)}
             del entries["level"]
-            band.load_state(entries)
-            bands.by_level[band.level] = band
             place += 1
+            if not is_earlier(entries):  # those of an earlier swordplay begin anew, with the pairs, when they are asked for
+                band.load_state(entries)
+                bands.by_level[band.level] = band
         return bands
 
     def _band(self, level: Any, rows: Any) -> SwordIntervals:
         """The intervals of a level, begun with what is remembered if they are new."""
+        if isinstance(level, float) and level in self.by_level:
+            return self.by_level[level]
         fresh = SwordIntervals(level)
         if fresh.level not in self.by_level:
             if len(self.pairs):
@@ -113,12 +138,20 @@ class Bands:
         return self.by_level[fresh.level]
 
     def _remember(self, predictions: Vector, targets: Vector) -> None:
-        new = np.column_stack([predictions[-MOST_PAIRS:], targets[-MOST_PAIRS:]])
-        self.pairs = np.concatenate([self.pairs, new])[-MOST_PAIRS:]
+        count = min(len(predictions), MOST_PAIRS)
+        if self._stop + count > len(self._held):  # room for as many again, so that a row alone seldom copies them
+            kept = self.pairs
+            self._held, self._stop = np.empty((2 * (len(kept) + count), 2)), len(kept)
+            self._held[: self._stop] = kept
+        new = self._held[self._stop : self._stop + count]
+        new[:, 0], new[:, 1] = predictions[len(predictions) - count :], targets[len(targets) - count :]
+        self._stop += count
 
 
 def tame(predictions: Vector) -> Vector:
     """Predictions as intervals take them; of targets near the largest that are allowed, they may lie beyond."""
+    if len(predictions) == 1 and -LARGEST <= predictions[0] <= LARGEST:
+        return predictions
     return np.clip(predictions, -LARGEST, LARGEST)
 
 
@@ -129,14 +162,11 @@ def _useful(rows: Any) -> bool:
 def columns_for(band: SwordIntervals, rows: Any) -> Matrix | None:
     """The columns of rows that intervals look at; those that a table gained since are new to them, too."""
     known = band.columns
-    if known is None:
-        return rows if _useful(rows) else None
-    if known == 0:
+    if known == 0 or (known is None and not _useful(rows)):
         return None
     if not isinstance(rows, np.ndarray):  # sparse rows among dense ones
         rows = rows.toarray()
-    dense = np.asarray(rows, dtype=np.float64)
-    if MOST_COLUMNS >= dense.shape[1] > known:
-        band.widen(dense.shape[1])
-        return dense
-    return dense[:, :known]
+    if known is not None and MOST_COLUMNS >= rows.shape[1] > known:
+        band.widen(rows.shape[1])
+        known = rows.shape[1]
+    return np.require(rows[:, :known], np.float64, ["C", "W"])

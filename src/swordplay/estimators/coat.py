@@ -45,6 +45,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     encode: Any = False
     """Whether words, dates and missing values of a data frame are encoded, for those who have this parameter."""
     encoder_: Any
+    _answers: Callable[[Any], Any]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -68,6 +68,11 @@ class Mixture:
         """How far behind each of K + 1 forecasts is, their losses and the rounds of these."""
 
     @property
+    def teams(self) -> list[Any]:
+        """Heads with last targets: none, as forecasts have no lags."""
+        return []
+
+    @property
     def rounds(self) -> int:
         """How many rows were learned."""
         return self.engine.rounds

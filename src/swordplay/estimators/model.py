@@ -100,6 +100,11 @@ class LinearModel:
         return self.heads[0]
 
     @property
+    def teams(self) -> list[Heads]:
+        """Heads that share the columns and the last targets: there is one."""
+        return [self.heads]
+
+    @property
     def engine(self) -> Engine:
         """The compiled learner."""
         return self.head.engine

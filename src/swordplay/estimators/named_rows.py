@@ -9,14 +9,16 @@ import json
 import math
 import numbers
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from swordplay.base.arguments import shown, unmasked
 from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.model import LARGEST
+
+if TYPE_CHECKING:  # for frames only: rows by name come without it
+    import narwhals.stable.v2 as nw
 
 PLAIN = frozenset({float, int, bool, np.float64})
 """Types of values that need no closer look."""
@@ -162,6 +164,8 @@ def targets(y: Any, count: int) -> Any:
 
 def series_like(values: Any, like: nw.DataFrame[Any]) -> Any:
     """A native series of the same make and with the same index."""
+    import narwhals.stable.v2 as nw
+
     native: Any = nw.new_series("y", values, backend=like.implementation).to_native()
     index = nw.maybe_get_index(like)
     return native if index is None else native.set_axis(index)
@@ -169,6 +173,8 @@ def series_like(values: Any, like: nw.DataFrame[Any]) -> Any:
 
 def frame_like(table: Matrix, names: list[Any], like: nw.DataFrame[Any]) -> Any:
     """A native frame of the same make and with the same index; only pandas has names that are not strings."""
+    import narwhals.stable.v2 as nw
+
     kept = names if like.implementation.is_pandas_like() else list(map(str, names))
     columns = {name: table[:, k] for k, name in enumerate(kept)}
     native: Any = nw.from_dict(columns, backend=like.implementation).to_native()
@@ -178,7 +184,7 @@ def frame_like(table: Matrix, names: list[Any], like: nw.DataFrame[Any]) -> Any:
 
 def dump_names(names: Iterable[Hashable]) -> str:
     """Names as JSON; a tuple, such as an n-gram, becomes a list."""
-    return json.dumps([_plain(name) for name in names])
+    return json.dumps([plain_name(name) for name in names])
 
 
 def load_names(text: str) -> list[Hashable]:
@@ -189,9 +195,10 @@ def load_names(text: str) -> list[Hashable]:
     return [_hashable(name) for name in names]
 
 
-def _plain(name: Any) -> Any:
+def plain_name(name: Any) -> Any:
+    """A name as JSON has it; a tuple becomes a list."""
     if isinstance(name, tuple):
-        return [_plain(part) for part in name]
+        return [plain_name(part) for part in name]
     if isinstance(name, np.generic):
         name = name.item()
     if name is None or isinstance(name, bool | int | float | str):

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from swordplay.base.types import Array, Matrix, State, Vector
+from swordplay.estimators.asked import Askable
+from swordplay.estimators.asked_arrays import AskedByPlace
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play, real_targets, refuse_words
 from swordplay.intervals import SwordIntervals
@@ -20,7 +22,10 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
     @property
     def _bands(self) -> Bands:
         """Intervals, made with the model; for one that was pickled before there were any, now."""
-        return self.__dict__.setdefault("_own_bands", Bands())  # type: ignore[no-any-return]
+        found: Bands | None = self.__dict__.get("_own_bands")
+        if found is None:
+            found = self._own_bands = Bands()
+        return found
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn the rows once, in their order; :meth:`predict` then answers for rows to come.
@@ -73,9 +78,18 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
     def predict(self, X: Any) -> Vector:
         """Predictions of rows by what is known now, shape ``(T,)``: after :meth:`fit` for a block, else for the next row."""
         self._require_fitted()
+        _ = self.model_  # refuses parameters that have changed, before anything else is looked at
+        return self._answers(self._rows(X))
+
+    def _answers(self, rows: Any) -> Vector:
+        """Predictions of rows that are clean."""
         model, block = self.model_, self._block
         answer = self._asking(model) if block is None else lambda part: block.scores(part)[:, 0]
-        return np.asarray(in_chunks(answer, self._rows(X)))
+        return np.asarray(in_chunks(answer, rows))
+
+    def askable(self) -> Askable:
+        """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
+        return AskedByPlace(self, of_classes=False)
 
     def predict_interval(self, X: Any, level: Any = 0.9) -> Array:
         """Intervals of rows by what is known now: lower and upper ends, shape ``(T, 2)``.

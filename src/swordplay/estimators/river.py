@@ -6,7 +6,6 @@ checked before any of it is learned.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -14,19 +13,16 @@ import numpy as np
 from river import base, conf
 
 from swordplay.base.arguments import real
-from swordplay.base.types import State, Vector
-from swordplay.estimators import raw_units
-from swordplay.estimators.bands import Bands
-from swordplay.estimators.head import Head
-from swordplay.estimators.model import MEMORY, LinearModel, regression_loss
-from swordplay.estimators.named_rows import number, numeric_column, series_like, targets
+from swordplay.estimators.named_coat import Features
+from swordplay.estimators.named_regression import NamedRegression
+from swordplay.estimators.named_rows import numeric_column, series_like, targets
 from swordplay.estimators.river_classifier import SwordClassifier
-from swordplay.estimators.river_coat import Features, RiverCoat
+from swordplay.estimators.river_coat import RiverCoat
 
 __all__ = ["SwordClassifier", "SwordRegressor"]
 
 
-class SwordRegressor(RiverCoat, base.MiniBatchRegressor):
+class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
     """Linear regression that tracks a drifting target, with nothing to set.
 
     Features are scaled as they come and clipped, the target's place and spread are followed, and many step sizes learn at
@@ -69,37 +65,6 @@ class SwordRegressor(RiverCoat, base.MiniBatchRegressor):
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), SwordRegressor(), metrics.MAE()).get() < 0.5
     True
     """
-
-    def __init__(
-        self,
-        loss: str = "squared",
-        radius: float = 32.0,
-        memory: float = MEMORY,
-        clip: float = 5.0,
-        standardize: bool = True,
-        intercept: bool = True,
-        lags: int | str = 0,
-        curves: str | None = None,
-    ) -> None:
-        super().__init__(radius, memory, clip, standardize, intercept, lags, curves)
-        self.loss = regression_loss(loss)
-
-    def learn_one(self, x: Features, y: float) -> None:
-        """Learn from one row.
-
-        Parameters
-        ----------
-        x
-            Features by name: finite numbers.
-        y
-            Target: a finite number.
-        """
-        values, target = self._rows.check(x), number("y", y)
-        model = self._grown(x)
-        row = self._row(x, values)
-        if self._bands.by_level:
-            self._bands.learn(np.array([model.predict_row(row)]), np.array([target]), row[None])
-        model.learn_row(row, target)
 
     def predict_one(self, x: Features, with_interval: bool = False, level: float = 0.9) -> Any:
         """The prediction for one row, 0 before anything was learned. Features never learned from are left out.
@@ -146,45 +111,3 @@ class SwordRegressor(RiverCoat, base.MiniBatchRegressor):
         rows = self._table(frame, self._rows.places)
         # Each as if it were the next one, as river's own checks want it.
         return series_like(np.zeros(len(rows)) if self._model is None else self._model.predict(rows, len(rows)), frame)
-
-    @property
-    def coefficients(self) -> dict[Hashable, float]:
-        """Change of the prediction with each feature, by its name and in its own units."""
-        return self._named(self._in_raw_units()[0])
-
-    @property
-    def lag_coef_(self) -> Vector:
-        """Change of the prediction with each lag, the newest first, shape ``(lags,)``."""
-        return self._in_raw_units()[0][: -max(1, len(self._rows))]
-
-    @property
-    def intercept_(self) -> float:
-        """Prediction where all features (and lags) are 0."""
-        return self._in_raw_units()[1]
-
-    def _in_raw_units(self) -> tuple[Vector, float]:
-        self._require_learned()
-        return raw_units.of_mixture(self._model)
-
-    def _gain(self) -> float:
-        return float(self._model.gain)
-
-    @property
-    def _bands(self) -> Bands:
-        """Intervals of the levels that were asked for; none in a model that was pickled before there were any."""
-        return self.__dict__.setdefault("_own_bands", Bands())  # type: ignore[no-any-return]
-
-    def _learned(self) -> tuple[Any, State] | None:
-        learned = super()._learned()
-        return learned and (learned[0], learned[1] | self._bands.state())
-
-    def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self._own_bands = Bands.of_state(saved)
-        return super()._resume(saved)
-
-    def _make(self) -> LinearModel:
-        return self._fresh()
-
-    def _models(self) -> dict[str, Head]:
-        self._require_learned()
-        return {"y": self._model.head}

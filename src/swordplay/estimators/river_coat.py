@@ -1,104 +1,13 @@
-"""What the coats for river share: columns by name that join late, and parameters that stay what they are."""
+"""What the coats for river share: they are river's estimators, and their files say so."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Hashable, Mapping
-from typing import Any
-
-import narwhals.stable.v2 as nw
-import numpy as np
 from river import base
 
-from swordplay.base.arguments import shown
-from swordplay.base.types import Matrix, State, Vector
-from swordplay.estimators.explained import Explained
-from swordplay.estimators.model import LinearModel, LossName, regression_loss, settings
-from swordplay.estimators.named_rows import NamedRows
-from swordplay.estimators.saved import Saved, parameters, same
-
-Features = Mapping[Hashable, Any]
-NOTHING = np.full(1, np.nan)
-"""A row of a model that has seen no feature yet."""
+from swordplay.estimators.named_coat import NamedCoat
 
 
-class RiverCoat(Explained, Saved, base.Estimator):
-    """Columns that join late: what both estimators share."""
+class RiverCoat(NamedCoat, base.Estimator):
+    """Rows by name, for river."""
 
     _library = "river."
-    loss: LossName
-    curves: Any = None
-    """What a model that was pickled before there was this parameter has."""
-
-    def __init__(
-        self, radius: float, memory: float, clip: float, standardize: bool, intercept: bool, lags: Any, curves: Any
-    ) -> None:
-        self.radius, self.memory, self.clip = radius, memory, clip
-        self.standardize, self.intercept, self.lags, self.curves = standardize, intercept, lags, curves
-        self._settings = settings(self)
-        self._rows = NamedRows()
-        self._model: Any = None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in parameters(type(self)) or "_model" not in vars(self):
-            return super().__setattr__(name, value)
-        before = getattr(self, name, value)
-        if self._model is not None and not same(before, value):
-            raise ValueError(
-                f"{name} is {shown(before)} and cannot become {shown(value)}: this {type(self).__name__} has learned already. "
-                f"Make a new one with clone({{{name!r}: {shown(value)}}})."
-            )
-        super().__setattr__(name, value)
-        try:
-            self._settings = settings(self)
-            if name == "loss":
-                regression_loss(value)
-        except (TypeError, ValueError):
-            super().__setattr__(name, before)
-            raise
-
-    def _fresh(self) -> LinearModel:
-        """A model for the columns known so far; one at least, so that rows without features can be learned too."""
-        return LinearModel(max(1, len(self._rows)), loss=self.loss, **self._settings)
-
-    @abstractmethod
-    def _make(self) -> Any:
-        """What learns: a model, or several."""
-
-    def _grown(self, names: Any) -> Any:
-        """The model, with a column for each of the names."""
-        news = self._rows.news(names)
-        if news:
-            self._rows.join(news)
-            if self._model is not None:
-                self._model.widen(len(self._rows))
-        if self._model is None:
-            self._model = self._make()
-        return self._model
-
-    def _table(self, frame: nw.DataFrame[Any], places: Mapping[Hashable, int]) -> Matrix:
-        """Checked rows as the model takes them."""
-        rows = self._rows.table(frame, places)
-        return rows if rows.shape[1] else np.full((len(rows), 1), np.nan)
-
-    def _row(self, x: Features, values: list[float]) -> Vector:
-        return self._rows.row(x, values) if self._rows.places else NOTHING
-
-    def _named(self, coefficients: Vector) -> dict[Hashable, float]:
-        """Coefficients of lags and columns, those of columns by their names."""
-        lags = len(coefficients) - max(1, len(self._rows))
-        return {name: float(coefficients[lags + place]) for name, place in self._rows.places.items()}
-
-    def _require_learned(self) -> None:
-        if self._model is None:
-            raise AttributeError(
-                f"this {type(self).__name__} has not learned anything yet. Call learn_one or learn_many first."
-            )
-
-    def _learned(self) -> tuple[Any, State] | None:
-        return None if self._model is None else (self._model, {"names": self._rows.dumps()})
-
-    def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self._rows.loads(saved["names"])
-        self._model = self._make()
-        return self._model

@@ -38,8 +38,8 @@ class Saved(Guarded, ABC):
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         """Take up what was around the model; returns the model, made afresh for its state to be loaded."""
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and state to a file, all or nothing; no pickle."""
+    def state(self) -> State:
+        """Parameters and all that was learned, as named arrays, numbers and texts: what :meth:`save` writes."""
         given = {name: getattr(self, name) for name in parameters(type(self))}
         # None is what a parameter was before it came (see EARLIER), and is left out like in files of before.
         state: State = {f"{PARAMETER}{name}": value for name, value in given.items() if value is not None}
@@ -47,7 +47,11 @@ class Saved(Guarded, ABC):
         if learned is not None:
             model, around = learned
             state |= {f"{MODEL}{name}": value for name, value in model.state().items()} | around
-        checkpoint.save(path, state, kind=self._kind())
+        return state
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and state to a file, all or nothing; no pickle."""
+        checkpoint.save(path, self.state(), kind=self.kind())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -58,17 +62,28 @@ class Saved(Guarded, ABC):
         CheckpointError
             If the file is not exactly what this class saved.
         """
-        saved = checkpoint.load(path, kind=cls._kind())
+        saved = checkpoint.load(path, kind=cls.kind())
         try:
-            estimator = cls(**cls._before(_within(PARAMETER, saved)))
-            model = _within(MODEL, saved)
-            if model:
-                _require_held(saved)
-                estimator._resume(saved).load_state(model)
+            return cls.from_state(saved)
         except (TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
             raise CheckpointError(
                 f"the checkpoint {os.fspath(path)!r} does not fit {cls.__name__}: {error} Save it again with this version."
             ) from error
+
+    @classmethod
+    def from_state(cls, saved: Mapping[str, Any]) -> Self:
+        """The estimator of a :meth:`state`; it goes on bit by bit.
+
+        Raises
+        ------
+        TypeError, ValueError, LookupError, OverflowError, RecursionError
+            If it is not exactly what this class gave.
+        """
+        estimator = cls(**cls._before(_within(PARAMETER, saved)))
+        model = _within(MODEL, saved)
+        if model:
+            _require_held(saved)
+            estimator._resume(saved).load_state(model)
         return estimator
 
     @classmethod
@@ -77,7 +92,8 @@ class Saved(Guarded, ABC):
         return {name: value for name, value in EARLIER.items() if name in parameters(cls)} | given
 
     @classmethod
-    def _kind(cls) -> str:
+    def kind(cls) -> str:
+        """What its files say they hold."""
         return cls._library + cls.__name__
 
 

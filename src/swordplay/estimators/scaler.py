@@ -16,6 +16,9 @@ FARTHEST = 1e63
 RANGES = {"centers": Range(-FARTHEST, FARTHEST), "spreads": Range(0.0, FARTHEST), "counts": COUNT}
 """What a saved state may hold. Counts are places in ``first`` as long as they are small."""
 
+SLACK = 1e-6
+"""How far a spread may lie beyond the distance between two values, relatively: rounding."""
+
 
 class ScalerState(NamedTuple):
     """What the scaler knows of d columns."""
@@ -45,6 +48,14 @@ def _sane(saved: ScalerState) -> ScalerState:
     values = saved.first.copy()
     values[kernels.WARM_UP // 2, settled] = 0.0
     state.require("first", values, RANGES["centers"])
+    for j in np.flatnonzero((saved.counts > 0) & ~settled).tolist():
+        known = values[: int(min(saved.counts[j], kernels.WARM_UP)), j]
+        middle = 0.5 * (known[(len(known) - 1) // 2] + known[len(known) // 2])
+        apart = (known[-1] - known[0]) * (1.0 + SLACK)
+        if (np.diff(known) < 0).any() or middle != saved.centers[j] or not saved.spreads[j] <= apart:
+            raise ValueError(
+                f"state['first'] has values in column {j} that do not lead to its centre and spread. {state.DAMAGED}"
+            )
     return saved
 
 
@@ -174,7 +185,8 @@ class Locator:
         kernels, known = _kernels(), self._state
         if known.counts[0] < kernels.TRUSTED or not known.spreads[1] > 0.0:
             return 0.0
-        first = known.first[known.first != kernels.SETTLED]
+        first = known.first[: int(min(known.counts[0], kernels.WARM_UP))]
+        first = first[first != kernels.SETTLED]
         return float(max(known.spreads[1], first.max() - first.min()))
 
     @property

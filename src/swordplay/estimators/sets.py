@@ -1,8 +1,8 @@
 """Prediction sets of a classifier: labels that together hold the truth as often as a level says.
 
-The score of a row is the probability that its model gave to labels more probable than the true one: 0 where the most probable
-label was right. It is an interval's residual (:class:`swordplay.intervals.SwordIntervals` around a forecast of 0), and the
-upper end says how much probability may lie above a label that is still in the set. So the promise for every window is the same.
+The score of a row (``estimators.mass``) is an interval's residual (:class:`swordplay.intervals.SwordIntervals` around a
+forecast of 0), and the upper end says how much probability may lie above a label that is still in the set. So the promise for
+every window is the same.
 """
 
 from __future__ import annotations
@@ -15,29 +15,8 @@ import numpy as np
 from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.estimators.bands import MOST_PAIRS, Bands
 from swordplay.estimators.coat import Coat, play
+from swordplay.estimators.mass import mass_above, of_truths
 from swordplay.intervals import SwordIntervals
-
-
-def mass_above(probabilities: Matrix) -> Matrix:
-    """For each label the probability of all that are more probable, shape ``(T, K)``; ties do not count.
-
-    >>> mass_above(np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2]])).round(1)
-    array([[0.8, 0. , 0.5],
-           [0. , 0. , 0.8]])
-    """
-    order = np.argsort(-probabilities, axis=1, kind="stable")
-    ranked = np.take_along_axis(probabilities, order, axis=1)
-    before = np.cumsum(ranked, axis=1) - ranked
-    first = np.concatenate([np.ones((len(ranked), 1), dtype=bool), ranked[:, 1:] < ranked[:, :-1]], axis=1)
-    above = np.maximum.accumulate(np.where(first, before, 0.0), axis=1)  # that of the first of equals
-    answer = np.empty_like(above)
-    np.put_along_axis(answer, order, above, axis=1)
-    return answer
-
-
-def of_truths(above: Matrix, labels: Any) -> Vector:
-    """The score of each row: the entry of its true label, shape ``(T,)``."""
-    return np.asarray(above[np.arange(len(labels)), labels])
 
 
 class WithSets(Coat):

@@ -13,6 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from swordplay.base import arguments, state
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import label_arrays, raw_units
+from swordplay.estimators.asked import Askable
+from swordplay.estimators.asked_arrays import AskedByPlace
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
@@ -116,8 +118,17 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
     def predict_proba(self, X: Any) -> Matrix:
         """Probabilities of the classes, shape ``(T, K)``: after :meth:`fit` for a block, else for the next row."""
         self._require_fitted()
+        _ = self.model_  # refuses parameters that have changed, before anything else is looked at
+        return self._answers(self._rows(X))
+
+    def _answers(self, rows: Any) -> Matrix:
+        """Probabilities of rows that are clean."""
         model, scores = self.model_, self._in_order(self._scores)
-        return np.asarray(in_chunks(lambda part: model.probabilities(scores(part)), self._rows(X)))
+        return np.asarray(in_chunks(lambda part: model.probabilities(scores(part)), rows))
+
+    def askable(self) -> Askable:
+        """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
+        return AskedByPlace(self, of_classes=True)
 
     def decision_function(self, X: Any) -> Any:
         """Log-odds of the second class, shape ``(T,)``; of each class, ``(T, K)``, where there are not two."""

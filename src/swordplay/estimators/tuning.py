@@ -26,6 +26,8 @@ EARLIER_SHARPNESS = 8.0
 """Of models saved before, which go on as they were."""
 FLOOR = 1e-4
 """Of the rate: differences below a ten-thousandth of the largest surprise are rounding."""
+LARGEST_SETTING = 1e30
+"""Radius and clip are told in spreads; far beyond this the losses of ordinary rows are no numbers."""
 CURVATURES = {"squared": 1.0, "huber": 1.0, "logistic": 0.25}
 
 
@@ -36,9 +38,9 @@ AUTO = "auto"
 def settings(estimator: Any) -> dict[str, Any]:
     """The parameters of a model that every estimator has, checked."""
     return {
-        "radius": arguments.positive("radius", estimator.radius),
+        "radius": _bounded("radius", estimator.radius),
         "memory": arguments.positive("memory", estimator.memory),
-        "clip": arguments.positive("clip", estimator.clip),
+        "clip": _bounded("clip", estimator.clip),
         "standardize": bool(estimator.standardize),
         "intercept": bool(estimator.intercept),
         "lags": checked_lags(estimator.lags),
@@ -60,6 +62,13 @@ def checked_curves(curves: Any) -> str | None:
     if curves is not None and not (isinstance(curves, str) and curves == AUTO):
         raise ValueError(f"curves must be 'auto' or None, got {arguments.shown(curves)}.")
     return curves
+
+
+def _bounded(name: str, value: Any) -> float:
+    """A positive number with which no ordinary row overflows."""
+    if (clean := arguments.positive(name, value)) > LARGEST_SETTING:
+        raise ValueError(f"{name} must be at most {LARGEST_SETTING:g}, got {clean:g}. It counts spreads: some dozens are many.")
+    return clean
 
 
 def regression_loss(loss: Any) -> LossName:

@@ -12,7 +12,7 @@ import math
 
 from swordplay.base.compiling import part
 from swordplay.base.types import Vector
-from swordplay.intervals.layout import BEND, FEW, GAIN, LARGEST_RAW_SCORE, LARGEST_SCORE, LIMIT, ROWS, SCORE, TINY, TYPICAL
+from swordplay.intervals.layout import BEND, FEW, GAIN, LARGEST_SCORE, LIMIT, ROWS, SCORE
 
 POINT = -1.0
 """A radius that stands for an interval of the prediction alone."""
@@ -32,8 +32,6 @@ def radius(alpha: float, quantile: float, balance: float, live: Vector) -> float
         return math.inf
     if balance <= -LIMIT:
         return POINT
-    if live[TYPICAL] > TINY and not live[SCORE] > 0.0:  # no score is known yet: as far as intervals reach
-        return LARGEST_RAW_SCORE
     own = quantile + max(quantile, live[SCORE]) * answer(balance)
     # Of n scores the next one exceeds the largest with a chance of 1/(n + 1): before that is below alpha, no quantile is known.
     if (live[ROWS] + 1.0) * alpha < 1.0:

@@ -12,33 +12,36 @@ debts     ``(levels, STEPS)``       what these have lost, fading
 balances  ``(levels,)``             misses so far beyond those that each level allows
 ========= ========================= ===========================================================================
 
-The width is that of a row of the shape: a 1, four columns made of past residuals, then the caller's columns, scaled.
+The width is that of a row of the shape: a 1, six columns made of the forecast and of what came before, then the caller's
+columns, scaled. The arrays of ``engine.scaling`` follow the forecast first, then the caller's columns.
 """
 
 from __future__ import annotations
 
 SETS = 3
-"""Kinds of experts of the shape by what they look at: the 1 alone, the columns made of residuals too, all columns."""
+"""Kinds of experts of the shape by what they look at: the 1 alone, the columns that are made here too, all columns."""
 STEPS = 8
 """Step sizes: of each kind of experts of the shape, 1/2, ..., 1/256 of the way to what was seen; of each level, 1, 1/2, ...
 of the largest. They fill whole vector registers."""
-OWN = 5
-"""Columns that are made here: 1, the last residual, and the typical residual of the last few, some ten and some fifty rows."""
+OWN = 7
+"""Columns that are made here: 1; the last residual; the usual residual of the last few and of some ten rows; how far the last
+truth lies from this forecast, with its sign and without; and the forecast."""
 
 # Places in ``live``.
 ROWS = 0  # learned so far
 TYPICAL = 1  # usual size of a residual, followed slowly
 LAST = 2  # the last residual, clipped
-LATE = 3  # three usual sizes of late, followed at the PACES
-NEWEST = 6  # sizes of the last FEW residuals, unsorted
-SCORE = 11  # usual score
-LARGEST_SCORE = 12
-LARGEST = 13  # size of the largest residual of late
+LATE = 3  # two usual sizes of late, followed at the PACES
+NEWEST = 5  # sizes of the last FEW residuals, unsorted
+SCORE = 10  # usual score
+LARGEST_SCORE = 11
+LARGEST = 12  # size of the largest residual of late
+TRUTH = 13  # the last one
 LIVE = 14
 
 FEW = 5
 """Residuals that have to be known before anything is said: of five, two may be outliers."""
-PACES = (0.5, 0.1, 0.02)
+PACES = (0.5, 0.1)
 """How fast the usual sizes of late follow."""
 PACE = 1.0 / 500.0
 """How fast the usual size of a residual and the usual score follow."""
@@ -51,9 +54,11 @@ REACH = 1.5
 FALL = 20.0
 """The usual size is at most so many usual sizes of some ten rows: where residuals become small for good, it follows."""
 LARGEST_RATIO = 5.0
-"""Columns made of residuals are clipped at this many usual sizes, as other columns are at this many spreads."""
+"""Columns made of residuals are clipped at this many usual sizes, as the other columns are at this many spreads."""
 FLOOR = 0.2
 """The spread is at least this share of the usual size."""
+FIRST_SCORE = 1.0
+"""The usual score to begin with: a spread is the mean distance from the location, and scores are distances in spreads."""
 MEMORY = 500.0
 """Rows that the weights of experts remember."""
 SHARPNESS = 0.1

@@ -35,12 +35,13 @@ LIVE_RANGES = (
     ("usual size", slice(layout.TYPICAL, layout.TYPICAL + 1), SIZE),
     ("sizes of late", slice(layout.LATE, layout.SCORE), SIZE),
     ("scores", slice(layout.SCORE, layout.LARGEST), Range(0.0, layout.LARGEST_RAW_SCORE)),
-    ("largest residual", slice(layout.LARGEST, layout.LIVE), SIZE),
+    ("largest residual", slice(layout.LARGEST, layout.TRUTH), SIZE),
+    ("last truth", slice(layout.TRUTH, layout.LIVE), PLACE),
 )
 
 
 class Memory(NamedTuple):
-    """The arrays of the layout, then what is known of the caller's columns (as ``engine.scaling`` follows them)."""
+    """The arrays of the layout, then what is known of the forecasts and of the caller's columns (see ``engine.scaling``)."""
 
     live: Vector
     location: Array
@@ -69,23 +70,23 @@ class Memory(NamedTuple):
             radii=np.zeros((levels, layout.STEPS)),
             debts=np.zeros((levels, layout.STEPS)),
             balances=np.zeros(levels),
-            centers=np.zeros(columns),
-            spreads=np.zeros(columns),
-            counts=np.zeros(columns),
-            first=np.zeros((WARM_UP, columns)),
+            centers=np.zeros(1 + columns),
+            spreads=np.zeros(1 + columns),
+            counts=np.zeros(1 + columns),
+            first=np.zeros((WARM_UP, 1 + columns)),
         )
 
     @property
     def columns(self) -> int:
         """How many columns the caller gives."""
-        return len(self.centers)
+        return len(self.centers) - 1
 
     def widened(self, columns: int) -> Memory:
         """The same knowledge with room for more columns, behind the others."""
         new = Memory.fresh(len(self.balances), columns)
         for name in ("centers", "spreads", "counts"):
-            getattr(new, name)[: self.columns] = getattr(self, name)
-        new.first[:, : self.columns] = self.first
+            getattr(new, name)[: len(self.centers)] = getattr(self, name)
+        new.first[:, : len(self.centers)] = self.first
         for name in ("location", "spread"):
             getattr(new, name)[:, : layout.OWN + self.columns] = getattr(self, name)
         return new._replace(live=self.live, losses=self.losses, radii=self.radii, debts=self.debts, balances=self.balances)
@@ -107,9 +108,11 @@ class Memory(NamedTuple):
         ValueError
             If an entry is missing, of another shape, or holds a number that no rows lead to.
         """
-        columns = state.length("centers", saved)
-        if columns > np.size(saved.get("location", ())):  # room is made for so many
-            raise ValueError(f"state['centers'] has {columns} columns, and there are coefficients for fewer. {state.DAMAGED}")
+        if is_earlier(saved):
+            raise ValueError("state was saved by an earlier swordplay, whose intervals look at other columns. Begin them anew.")
+        columns = state.length("centers", saved) - 1
+        if not 0 <= columns <= np.size(saved.get("location", ())):  # room is made for so many
+            raise ValueError(f"state['centers'] has {columns} columns, and there are coefficients for others. {state.DAMAGED}")
         memory = state.restore(cls.fresh(levels, columns), saved)
         for name, allowed in RANGES.items():
             require(name, getattr(memory, name), allowed)
@@ -119,3 +122,8 @@ class Memory(NamedTuple):
 
         require("first", np.where(memory.first == SETTLED, 0.0, memory.first), Range(-arguments.LARGEST, arguments.LARGEST))
         return memory
+
+
+def is_earlier(saved: Mapping[str, Any]) -> bool:
+    """Whether a state is of intervals that looked at five columns of their own, and followed no forecasts."""
+    return bool(np.shape(saved.get("location", ()))[1:2] == (5 + np.size(saved.get("centers", ())),))

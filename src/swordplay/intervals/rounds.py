@@ -14,7 +14,7 @@ from swordplay.base.types import Matrix, Vector
 from swordplay.engine.scaling import follow_row, scale_row
 from swordplay.intervals import integrator, scale, shape
 from swordplay.intervals.integrator import POINT
-from swordplay.intervals.layout import FEW, GIVE, LARGEST, LARGEST_RATIO, LEARN, OWN, REACH, ROWS, TINY, TYPICAL
+from swordplay.intervals.layout import FEW, GIVE, LARGEST, LARGEST_RATIO, LEARN, OWN, REACH, ROWS, SCORE, TINY, TRUTH, TYPICAL
 
 CLIP = LARGEST_RATIO
 """Of the scaled columns."""
@@ -55,22 +55,27 @@ def learn(
 ) -> None:  # fmt: skip
     """Let scale and shape learn from a residual; the first few are only looked at."""
     first = live[ROWS] < FEW
+    begun = not first and live[TYPICAL] > TINY
     shape.remember(residual, live)
     if not first:
         seen = shape.clipped(residual, live)
         unit = live[TYPICAL]
         score = scale.score_of(seen - location, spread)
-        usual = scale.usual_score(score, live)
+        usual = live[SCORE]
         if usual > 0.0:
             score = scale.clipped_score(score, usual)
             for i in range(len(alphas)):
                 scale.pursue(alphas[i], score, usual, radii[i], debts[i])
             scale.follow_score(score, live)
         if unit > TINY:
-            shape.learn(places, losses[0], row, seen, unit, answers[0])
-            shape.learn(spreads, losses[1], row, abs(seen - location), unit, answers[1])
+            own, others = shape.squares(row, 0, OWN), shape.squares(row, OWN, len(row))
+            shape.learn(places, losses[0], row, seen, unit, own, others, answers[0])
+            shape.learn(spreads, losses[1], row, abs(seen - location), unit, own, others, answers[1])
         shape.follow(seen, live)
     live[ROWS] += 1.0
+    if not begun and live[ROWS] >= FEW and live[TYPICAL] > TINY:
+        shape.begin(spreads, live)
+        scale.begin(alphas, radii, live)
 
 
 @kernel
@@ -103,8 +108,10 @@ def play(
     """
     shares = answers[2, 0]
     for t in range(len(predictions)):
-        shape.own_columns(live, row)
-        scale_row(columns[t], column_centers, column_spreads, CLIP, row[OWN:])
+        forecast = predictions[t : t + 1]
+        shape.own_columns(predictions[t], live, row)
+        scale_row(forecast, column_centers[:1], column_spreads[:1], CLIP, row[OWN - 1 : OWN])
+        scale_row(columns[t], column_centers[1:], column_spreads[1:], CLIP, row[OWN:])
         location = shape.guess(places, losses[0], row, answers[0], shares)
         spread = shape.floored(shape.guess(spreads, losses[1], row, answers[1], shares), live)
         if mode != LEARN:
@@ -113,4 +120,6 @@ def play(
             settle(targets[t], alphas, balances, bounds[t])
             residual = targets[t] - predictions[t]
             learn(residual, location, spread, alphas, live, places, spreads, losses, radii, debts, row, answers)
-            follow_row(columns[t], column_centers, column_spreads, column_counts, column_first, CLIP)
+            live[TRUTH] = targets[t]
+            follow_row(forecast, column_centers[:1], column_spreads[:1], column_counts[:1], column_first[:, :1], CLIP)
+            follow_row(columns[t], column_centers[1:], column_spreads[1:], column_counts[1:], column_first[:, 1:], CLIP)

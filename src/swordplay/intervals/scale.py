@@ -6,25 +6,31 @@ eta = 1/32, 1/64, ... of s / alpha, s the usual score,
 
     q <- q + eta (1 - alpha) if e > q,   q <- q - eta alpha if e < q,   never below 0,
 
-weighed by a Hedge that forgets.
+weighed by a Hedge that forgets. They begin at log(1 / alpha), the quantile of exponential scores of mean 1.
 """
 
 from __future__ import annotations
 
+import math
+
 from swordplay.base.compiling import expert_loop, part
-from swordplay.base.types import Vector
+from swordplay.base.types import Matrix, Vector
 from swordplay.intervals.hedge import dot, least, summed, weigh
 from swordplay.intervals.layout import (
+    FEW,
     FIRST_RADIUS_STEP,
+    FIRST_SCORE,
     LARGEST_RAW_SCORE,
     LARGEST_SCORE,
     MEMORY,
+    NEWEST,
     OUTLIER,
     PACE,
     ROWS,
     SCORE,
     SHARPNESS,
     STEPS,
+    TYPICAL,
 )
 
 
@@ -53,11 +59,14 @@ def pursue(alpha: float, score: float, usual: float, radii: Vector, debts: Vecto
 
 
 @part
-def usual_score(score: float, live: Vector) -> float:
-    """The usual score, that of the first row that has one."""
-    if not live[SCORE] > 0.0:
-        live[SCORE] = score
-    return float(live[SCORE])
+def begin(alphas: Vector, radii: Matrix, live: Vector) -> None:
+    """Let the experts of all levels begin as if scores were exponential; the largest so far is that of the newest residuals."""
+    live[SCORE] = FIRST_SCORE
+    for j in range(FEW):
+        live[LARGEST_SCORE] = max(live[LARGEST_SCORE], clipped_score(live[NEWEST + j] / live[TYPICAL], FIRST_SCORE))
+    for i in range(len(alphas)):
+        for k in range(STEPS):
+            radii[i, k] = FIRST_SCORE * math.log(1.0 / alphas[i])
 
 
 @part

@@ -1,7 +1,9 @@
 """The shape of an interval: where the residual is likely to lie, and how far from there, told by the row's columns.
 
-Residual r = target - prediction. A row of the shape is a = (1, last residual, usual sizes of late, scaled columns), the sizes
-relative to the usual size u. For location and spread alike, experts (w, eta) go a share eta of the way to what was seen,
+Residual r = target - prediction. A row of the shape is a = (1, last residual, usual sizes of late, last target - prediction,
+its size, prediction, columns): residuals, sizes and differences in usual sizes u, the prediction and the columns scaled as in
+``engine.scaling``. The last target lets the experts find what forecasters leave on the table that do not look at it. For
+location and spread alike, experts (w, eta) go a share eta of the way to what was seen,
 
     w <- w + eta (seen - <w, a>) a / norm(a)^2,
 
@@ -38,21 +40,24 @@ from swordplay.intervals.layout import (
     SHARPNESS,
     STEPS,
     TINY,
+    TRUTH,
     TYPICAL,
 )
 
 
 @part
-def own_columns(live: Vector, row: Vector) -> None:
-    """The columns made of past residuals, in front of the row of the shape."""
+def own_columns(prediction: float, live: Vector, row: Vector) -> None:
+    """The columns made of past residuals and of the last truth, in front of the row of the shape."""
     unit = live[TYPICAL]
     row[0] = 1.0
     if not unit > TINY:
-        row[1] = row[2] = row[3] = row[4] = 0.0
+        row[1] = row[2] = row[3] = row[4] = row[5] = 0.0
         return
     row[1] = min(max(live[LAST] / unit, -LARGEST_RATIO), LARGEST_RATIO)
     for k in range(len(PACES)):
         row[2 + k] = min(live[LATE + k] / unit, LARGEST_RATIO) - 1.0
+    row[4] = min(max((live[TRUTH] - prediction) / unit, -LARGEST_RATIO), LARGEST_RATIO)
+    row[5] = abs(row[4]) - 1.0
 
 
 @part
@@ -113,16 +118,32 @@ def pay(losses: Vector, answers: Vector, seen: float, unit: float) -> None:
         losses[k] = (1.0 - 1.0 / MEMORY) * losses[k] + min(off * off, LARGEST_LOSS)
 
 
+@exact
+def squares(row: Vector, first: int, stop: int) -> float:
+    """Sum of squares of some columns, in their order: columns of 0 that join change no bit of it."""
+    answer = 0.0
+    for j in range(first, stop):
+        answer += row[j] * row[j]
+    return answer
+
+
 @part
-def learn(weights: Any, losses: Matrix, row: Vector, seen: float, unit: float, answers: Matrix) -> None:
-    """Let every expert lose what it was off by, and move."""
+def learn(
+    weights: Any, losses: Matrix, row: Vector, seen: float, unit: float, own: float, others: float, answers: Matrix
+) -> None:
+    """Let every expert lose what it was off by, and move; ``own`` and ``others`` are squared norms of parts of the row."""
     for i in range(SETS):
         pay(losses[i], answers[i], seen, unit)
-        columns = columns_of(i, len(row))
-        norm = 0.0
-        for j in range(columns):
-            norm += row[j] * row[j]
-        moves(weights[i], row, columns, seen, norm, answers[i])
+        norm = 1.0 if i == 0 else own if i == 1 else own + others
+        moves(weights[i], row, columns_of(i, len(row)), seen, norm, answers[i])
+
+
+@part
+def begin(spreads: Any, live: Vector) -> None:
+    """Let the experts of spread begin at the usual size, which has just become known."""
+    for i in range(SETS):
+        for k in range(STEPS):
+            spreads[i, 0, k] = live[TYPICAL]
 
 
 @part

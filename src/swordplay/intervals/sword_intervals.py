@@ -179,6 +179,34 @@ class SwordIntervals(Guarded):
         forecasts = inputs.numbers("predictions", predictions)
         return self._told(self._give(forecasts, inputs.rows(features, len(forecasts), self.columns)))
 
+    def play_clean(
+        self, predictions: Vector, targets: Vector | None, features: Matrix | None, given: Array | None = None
+    ) -> Array:
+        """What the methods above do, without their checks: for callers whose arrays are clean already, such as our estimators.
+
+        Parameters
+        ----------
+        predictions, targets, features
+            Finite doubles that are not huge, in C order, as in :meth:`interval_then_learn`. Without targets nothing is learned.
+        given
+            Intervals that count in place of those that would be given now, shape ``(T, levels, 2)`` in the order of the levels.
+
+        Returns
+        -------
+        bounds
+            As in :meth:`interval_then_learn`.
+        """
+        rows = np.empty((len(predictions), 0)) if features is None else features
+        if targets is None:
+            return self._told(self._give(predictions, rows))
+        bounds = np.empty((len(predictions), len(self._alphas), 2))
+        if given is not None:
+            bounds[:, self._places] = given
+        if len(predictions):
+            mode = layout.BOTH if given is None else layout.LEARN
+            self._play(mode, self._known(rows.shape[1]), rows, predictions, targets, bounds)
+        return self._told(bounds)
+
     def widen(self, columns: int) -> None:
         """Make room for columns that appear late, behind the others."""
         columns = arguments.whole("columns", columns, least=0)

@@ -83,10 +83,10 @@ def _lines(outcome: Outcome, story: AnyStory) -> list[str]:
         lines.append(f"{counted(story.unlabelled, 'row')} without a target: predicted, not learned.")
     if story.refused:
         lines.append(f"{counted(story.refused, 'row')} refused.")
-    if isinstance(story, KeyedStory):
-        return [*lines, *story.remarks]
     if story.intervals is not None:
         lines.append(_interval_words(story.intervals))
+    if isinstance(story, KeyedStory):
+        return [*lines, *story.remarks]
     if story.rows:
         size = tracker.effective_step_size
         lines.append(f"At the end {looks_back(size, tracker.encoder.width)} (effective step size {near(size)}).")

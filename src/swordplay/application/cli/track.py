@@ -162,9 +162,8 @@ def _require_sense(asked: Asked) -> None:
         raise click.UsageError("--rows is for a first look and does not go together with --state. Leave out one of them.")
     if asked.as_json and asked.output == "-":
         raise click.UsageError("--json and -o - would both go to standard output. Give a file to one of them.")
-    if asked.level is not None and (asked.no_interval or asked.key):
-        other = "--no-interval" if asked.no_interval else "--key, whose predictions have no intervals yet"
-        raise click.UsageError(f"--level does not go together with {other}. Leave out one of them.")
+    if asked.level is not None and asked.no_interval:
+        raise click.UsageError("--level does not go together with --no-interval. Leave out one of them.")
     if asked.output == "-" and sys.stdout is None:
         raise click.UsageError("-o - goes to standard output, which is closed. Open it, or give a file.")
     if asked.output == "-" and asked.output_format == "parquet":
@@ -172,8 +171,8 @@ def _require_sense(asked: Asked) -> None:
 
 
 def _level(asked: Asked) -> float | None:
-    """Of the intervals; None for no intervals. With keys there are none: each would have to learn its own."""
-    if asked.no_interval or (asked.key and asked.level is None):
+    """Of the intervals; None for no intervals."""
+    if asked.no_interval:
         return None
     return 0.9 if asked.level is None else asked.level
 

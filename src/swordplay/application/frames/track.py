@@ -44,7 +44,7 @@ class TrackOptions(TypedDict, total=False):
         Of a regression: ``"squared"``, or ``"huber"`` where the target has heavy tails.
     level
         What share of the truths the intervals of a regression are to hold: 0.9 unless given, None for no intervals. The
-        predictions then have ``lower`` and ``upper``. With keys there are none yet.
+        predictions then have ``lower`` and ``upper``; with keys each key has intervals of its own.
     key
         One or more columns whose values name series: each has a model of its own.
     sort, reverse
@@ -179,13 +179,13 @@ def _settings(target: str, asked: TrackOptions) -> Settings:
         _names("missing", asked["missing"]),
         asked["header"],
         None if names is None else _names("id", [names] if isinstance(names, str) else names),
-        _level(asked["level"], keyed=bool(key)),
+        _level(asked["level"]),
     )
 
 
-def _level(level: Any, *, keyed: bool) -> float | None:
+def _level(level: Any) -> float | None:
     """A share between 0 and 1, or None."""
-    if level is None or keyed:
+    if level is None:
         return None
     try:
         (clean,) = SwordIntervals((level,)).levels

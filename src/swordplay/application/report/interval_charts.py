@@ -12,10 +12,10 @@ from swordplay.application.report.charts import Chart, Line
 from swordplay.application.tracking.band import BOUNDED, COVERED, WIDTH
 
 if TYPE_CHECKING:
-    from swordplay.application.tracking.story import Intervals, Story
+    from swordplay.application.tracking.story import Intervals, RunStory, Story
 
 
-def in_words(story: Story, found: Intervals) -> str:
+def in_words(story: RunStory, found: Intervals) -> str:
     """What was asked for, and what came of it."""
     wide = "" if found.mean_width is None else f" They were {words.number(found.mean_width)} wide on average."
     first = f" {words.plural(found.unbounded, 'row')} had none with ends, the first ones among them." if found.unbounded else ""

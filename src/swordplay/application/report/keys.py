@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from swordplay import __version__
-from swordplay.application.report import first_screen, words
+from swordplay.application.report import first_screen, interval_charts, words
 from swordplay.application.report.document import write
 from swordplay.application.report.page import Answer, Page, Score, Scores, Section, Table, Text
 
@@ -67,6 +67,7 @@ def _in_short(story: KeyedStory) -> tuple[Answer | Text | Scores, ...]:
         Answer("Is it good?", headline(story), lead=True),
         Scores(f"{story.measure[0].upper()}{story.measure[1:]} over the rows of all keys; less is better", scores),
         Text(counts),
+        *(() if story.intervals is None else (Text(interval_charts.in_words(story, story.intervals)),)),
         *(Text(remark) for remark in story.remarks),
     )
 

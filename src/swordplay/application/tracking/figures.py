@@ -83,9 +83,13 @@ def _of_series(outcome: Outcome, story: Story) -> dict[str, Any]:
 def _more(story: Story) -> dict[str, Any]:
     """The figures that are not the measure."""
     if story.task == "regression":
-        told = {} if story.intervals is None else {"intervals": story.intervals._asdict()}
-        return {"mean_absolute_errors": dict(story.more), **told}
+        return {"mean_absolute_errors": dict(story.more), **_intervals(story)}
     return {name.lower().replace(" ", "_"): value for name, value in story.more.items()}
+
+
+def _intervals(story: AnyStory) -> dict[str, Any]:
+    """How they did, where there are any."""
+    return {} if story.intervals is None else {"intervals": story.intervals._asdict()}
 
 
 def _of_keys(story: KeyedStory) -> dict[str, Any]:
@@ -95,6 +99,7 @@ def _of_keys(story: KeyedStory) -> dict[str, Any]:
         "key": list(story.key),
         "keys": story.keys,
         "keys_ahead": story.ahead,
+        **_intervals(story),
         **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("best", "worst", "largest")},
     }
 

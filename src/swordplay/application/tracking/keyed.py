@@ -77,7 +77,7 @@ class KeyedTracker:
         """Classes of all keys, in the order in which they appeared."""
         self.blank = self._fresh()
         """A tracker that never learns: all keys begin like it."""
-        self.predictions = Predictions(kind, recognised.of_classes)
+        self.predictions = Predictions(kind, recognised.of_classes, interval=self.blank.band is not None)
         """Keeps the running error over all keys."""
         self.rows = self.unlabelled = self.refused = self.last = 0
         self.numbering: NDArray[np.int64] | None = None

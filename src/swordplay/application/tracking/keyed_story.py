@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
+from swordplay.application.tracking.band import FIGURES
 from swordplay.application.tracking.contestants import BEST_STEP, LEARNER, NO_CHANGE
-from swordplay.application.tracking.story import Column, RunStory
-from swordplay.application.tracking.telling import common
+from swordplay.application.tracking.story import Column, Intervals, RunStory
+from swordplay.application.tracking.telling import common, intervals_of
 from swordplay.data.encoding.plans import Plan
 
 if TYPE_CHECKING:
@@ -99,6 +100,16 @@ def errors(tracker: KeyedTracker) -> dict[str, float]:
     return {n: math.sqrt(m) for n, m in means.items()} if tracker.task == "regression" else means
 
 
+def intervals(tracker: KeyedTracker) -> Intervals | None:
+    """How the intervals of all keys did together; None where there are none."""
+    rows = sum(one.recorder.rows for one in tracker.trackers.values())
+    if tracker.blank.band is None or not rows:
+        return None
+    every = [one.recorder.figures for one in tracker.trackers.values()]
+    sums = (math.fsum(figures[k] for figures in every) for k in range(len(FIGURES)))
+    return intervals_of(tracker.settings.level, rows, dict(zip(FIGURES, sums, strict=True)))
+
+
 def story(tracker: KeyedTracker, source: str, refused: int, seconds: float) -> KeyedStory:
     """All that a report needs (see ``Tracker.story``)."""
     facts = common(tracker, source, refused, seconds)
@@ -110,6 +121,7 @@ def story(tracker: KeyedTracker, source: str, refused: int, seconds: float) -> K
         **facts,
         rows=sum(line.rows for line in found),
         errors=errors(tracker),
+        intervals=intervals(tracker),
         columns=tuple(_column(one) for one in tracker.plans),
         key=tracker.settings.key,
         keys=len(tracker.trackers),

@@ -198,7 +198,9 @@ def require_recorder(recorder: Recorder) -> None:
 def require_totals(totals: Totals) -> None:
     """Sums over the rows of one key."""
     require("recorder.rows", totals.rows, ROWS)
-    for name, sums, count in (("errors", totals.errors, len(totals.names)), ("rungs", totals.open_rungs, COUNT_OF_RUNGS)):
+    counts = {"errors": len(totals.names), "open_rungs": COUNT_OF_RUNGS, "figures": len(totals.figure_names)}
+    for name, count in counts.items():
+        sums = getattr(totals, name)
         if sums.shape != (count,):
             raise refuse(f"recorder.{name} has shape {sums.shape}")
         require(f"recorder.{name}", sums, SUM)
@@ -230,7 +232,8 @@ def require_classes_of(classes: Any, kind: str) -> list[Any]:
 def require_value_contestants(contestants: ValueContestants) -> None:
     """The last value and the sum of all."""
     require("contestants.last", contestants.last, VALUE._replace(missing=not contestants.started))
-    require("contestants.total", contestants.total, Range(-VAST, VAST))
+    most = LARGEST * max(1, contestants.model.rounds)
+    require("contestants.total", contestants.total, Range(-most, most))
     require_rungs(contestants.rungs, 1, contestants.model.columns.width)
 
 

@@ -35,7 +35,7 @@ class Settings(NamedTuple):
     id: tuple[str, ...] | None = None
     """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
     level: float | None = None
-    """Of a regression over one series: what share of the truths its intervals are to hold; None for no intervals."""
+    """Of a regression: what share of the truths its intervals are to hold; None for no intervals."""
 
     @property
     def read(self) -> tuple[str, ...] | None:

@@ -129,6 +129,8 @@ class RunStory:
     errors: Mapping[str, float]
     """Error over the whole run of the learner and of the baselines, in this order; with keys over the rows of all of them, and
     each baseline is that of the row's own key."""
+    intervals: Intervals | None
+    """Of a regression, where they were asked for; with keys those of all keys together."""
     columns: tuple[Column, ...]
     remarks: tuple[str, ...] = ()
     """About the order of the rows, and about keys with few rows."""
@@ -144,8 +146,6 @@ class Story(RunStory):
 
     more: Mapping[str, float]
     """Regression: mean absolute errors of the learner and of two baselines. Classes: ``"log loss"`` and ``"Brier score"``."""
-    intervals: Intervals | None
-    """Of a regression, where they were asked for."""
     best_step: float
     """The single step size that was best in hindsight."""
     course: Course

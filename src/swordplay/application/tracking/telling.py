@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
@@ -81,10 +82,14 @@ def intervals(tracker: Tracker) -> Intervals | None:
         return None
     sums = tracker.recorder.figures[: tracker.recorder.closed + 1].sum(axis=0)
     told = dict(zip(tracker.recorder.figure_names, sums.tolist(), strict=True))
-    width = told[WIDTH] / told[BOUNDED] if told[BOUNDED] else None
-    level = tracker.settings.level
+    return intervals_of(tracker.settings.level, tracker.recorder.rows, told)
+
+
+def intervals_of(level: float | None, rows: int, sums: Mapping[str, float]) -> Intervals:
+    """How intervals did over so many rows, from the sums of the figures of :mod:`band`."""
     assert level is not None
-    return Intervals(level, told[COVERED] / tracker.recorder.rows, width, tracker.recorder.rows - int(told[BOUNDED]))
+    width = sums[WIDTH] / sums[BOUNDED] if sums[BOUNDED] else None
+    return Intervals(level, sums[COVERED] / rows, width, rows - int(sums[BOUNDED]))
 
 
 def story(tracker: Tracker, source: str, refused: int, seconds: float) -> Story:

@@ -23,10 +23,13 @@ class Totals:
     ----------
     names
         The learner and the baselines.
+    figures
+        Names of the last figures of each row, those of intervals, which are summed too.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
+    def __init__(self, names: Sequence[str], figures: Sequence[str] = ()) -> None:
+        self.names, self.figure_names = tuple(names), tuple(figures)
+        self.figures: Vector = np.zeros(len(self.figure_names))
         self.errors: Vector = np.zeros(len(self.names))
         self.open_rungs: Vector = np.zeros(COUNT)
         """Where losses of single step sizes are added."""
@@ -38,6 +41,8 @@ class Totals:
         """Put rows on record; what a recorder wants to know besides is passed over."""
         # One by one: numpy's own sum would depend on where the rows were cut.
         self.errors = np.cumsum(np.vstack([self.errors, played.errors]), axis=0)[-1]
+        if count := len(self.figure_names):
+            self.figures = np.cumsum(np.vstack([self.figures, played.figures[:, -count:]]), axis=0)[-1]
         self.rows += len(played.losses)
 
     def close(self, *more: Any) -> None:
@@ -51,8 +56,11 @@ class Totals:
 
     def state(self) -> State:
         """All that the next row needs."""
-        return {"errors": self.errors.copy(), "rungs": self.open_rungs.copy(), "rows": self.rows}
+        figures = {"figures": self.figures.copy()} if self.figure_names else {}
+        return {"errors": self.errors.copy(), "rungs": self.open_rungs.copy(), "rows": self.rows} | figures
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.errors, self.open_rungs, self.rows = np.array(saved["errors"]), np.array(saved["rungs"]), int(saved["rows"])
+        if self.figure_names:
+            self.figures = np.array(saved["figures"])

@@ -73,14 +73,14 @@ class Tracker:
             if of_classes
             else ValueContestants(encoder.width, settings.target, settings.loss)
         )
-        self.band = None if settings.level is None or of_classes or settings.key else Band(settings.level)
+        self.band = None if settings.level is None or of_classes else Band(settings.level)
         """Intervals around the predictions, where they are asked for."""
         self.lags = Lags(settings.lags)
         self.predictions = Predictions(kind, of_classes, beside, interval=self.band is not None)
         figures = FIGURES if self.band is not None else ()
         # One of many keys keeps sums only: the course of a run takes a hundred times as much.
         self.recorder: Recorder | Totals = (
-            Totals(self.contestants.names)
+            Totals(self.contestants.names, figures)
             if settings.key
             else Recorder(self.contestants.names, (*self.contestants.figures, *figures), 0 if of_classes else 3)
         )

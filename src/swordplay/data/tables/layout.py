@@ -10,12 +10,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from swordplay.base.arguments import shown
 from swordplay.data.tables.readings import Reading, from_declared
 from swordplay.data.tables.readings.reading import DATES, NUMBER, TIME, TRUTH, WORD, known
 
 TYPES = {str(kind): kind for kind in (NUMBER, TRUTH, WORD, TIME, *DATES, pa.null())}
 HOW, LEFT = b"reading", b"left out"
 """Keys of a schema's metadata: how a column was read, and which columns were left out, why (JSON)."""
+
+SHAPES: dict[str, type] = {"names": list, "types": list, "readings": dict, "stored": dict, "left": dict, "missing": list}
+"""What the entries of a layout are in JSON."""
 
 
 class Layout(NamedTuple):
@@ -83,9 +87,20 @@ class Layout(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> tuple[Layout, dict[str, str]]:
-        """The way back."""
+        """The way back.
+
+        Raises
+        ------
+        ValueError
+            If the text is not one that :meth:`text` makes.
+        """
         details = json.loads(text)
+        if not isinstance(details, dict) or any(not isinstance(details.get(k, kind()), kind) for k, kind in SHAPES.items()):
+            raise ValueError(f"the layout of a table is {shown(text)}. Load an earlier state.")
         names, types = details.pop("names"), details.pop("types")
+        texts = (*names, *details.get("left", {}).values(), *details.get("missing", ()))
+        if len(types) != len(names) or not all(isinstance(one, str) for one in texts):
+            raise ValueError(f"the layout of a table is {shown(text)}. Load an earlier state.")
         layout = cls(
             tuple(names),
             tuple(None if kind is None else TYPES[kind] for kind in types),

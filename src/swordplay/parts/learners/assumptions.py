@@ -75,6 +75,8 @@ def split(saved: Mapping[str, Any]) -> tuple[State, Seen]:
     anything = Range(-math.inf, math.inf)
     ranges = {"rounds": COUNT, "gradient": Range(0.0, math.inf), "smoothness": Range(0.0, math.inf), "lowest": anything}
     for name, value in found.items():
+        if np.ndim(value):
+            raise ValueError(f"state[{PREFIX + name!r}] must be one number, got {arguments.shown(value)}. Load another state.")
         require(PREFIX + name, value, ranges[name])
     return rest, Seen(int(found["rounds"]), *(float(found[name]) for name in Seen._fields[1:]))
 

@@ -1,0 +1,186 @@
+"""What :class:`swordplay.late.LateModel` needs of an estimator: rows that are kept until their answers come.
+
+Every estimator gives one of these by ``askable()``: :class:`AskedByName` here for rows by name, one of ``asked_arrays`` for
+arrays and frames.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+import numpy as np
+
+from swordplay.base.types import Matrix, State
+from swordplay.estimators.heads import Heads
+from swordplay.estimators.labels import Labels
+from swordplay.estimators.mixed_rows import MixedRows, Row
+from swordplay.estimators.named_rows import load_names, number, plain_name
+
+if TYPE_CHECKING:
+    from swordplay.estimators.named_coat import NamedCoat
+
+
+class Askable(Protocol):
+    """An estimator whose rows come before their answers."""
+
+    of_classes: bool
+    """Whether it predicts labels; else numbers."""
+
+    @property
+    def estimator(self) -> Any:
+        """The estimator itself."""
+        ...
+
+    @property
+    def together(self) -> bool:
+        """Whether several rows may be learned by one call: none of them is refused on the way, and none needs lags."""
+        ...
+
+    @property
+    def teams(self) -> list[Heads]:
+        """Where the last targets are kept; none before anything was learned."""
+        ...
+
+    @property
+    def labels(self) -> list[Any]:
+        """All labels in the order of the probabilities; of none, for a regression."""
+        ...
+
+    def read(self, xs: Sequence[Any]) -> list[Any]:
+        """Rows made clean, to be kept; all are refused in words if one is none."""
+        ...
+
+    def numbers(self, rows: Sequence[Any]) -> Matrix:
+        """Rows as the model sees them now, NaN where something is missing, shape ``(T, d)``."""
+        ...
+
+    def say(self, rows: Sequence[Any], numbers: Matrix) -> Matrix:
+        """Predictions, shape ``(T, 1)``, or probabilities of all labels, ``(T, K)``; ``(T, 0)`` before anything was learned."""
+        ...
+
+    def truth(self, y: Any) -> Any:
+        """An answer made clean: a finite number, or a label."""
+        ...
+
+    def learn(self, rows: Sequence[Any], truths: Sequence[Any]) -> None:
+        """Learn rows in this order; one that is refused changes nothing."""
+        ...
+
+    def state(self) -> State:
+        """What the next row needs beside the estimator."""
+        ...
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Take up what else there is; the estimator is there already."""
+        ...
+
+    def packed(self, rows: Sequence[Any]) -> Any:
+        """Kept rows as a checkpoint holds them."""
+        ...
+
+    def unpacked(self, saved: Any) -> list[Any]:
+        """And back, checked."""
+        ...
+
+
+@final
+class AskedByName:
+    """Rows by name, with words, dates and gaps (see ``mixed_rows``).
+
+    Parameters
+    ----------
+    estimator
+        One of river's or of ours, that takes numbers by name.
+    of_classes
+        Whether it predicts labels.
+    """
+
+    def __init__(self, estimator: NamedCoat, of_classes: bool) -> None:
+        self._estimator, self.of_classes, self.rows = estimator, of_classes, MixedRows()
+
+    @property
+    def estimator(self) -> Any:
+        """The estimator itself."""
+        return self._estimator
+
+    @property
+    def together(self) -> bool:
+        """Whether several rows may be learned by one call."""
+        return bool(self._estimator.standardize) and not self._estimator.lags
+
+    @property
+    def teams(self) -> list[Heads]:
+        """Where the last targets are kept."""
+        model = self._estimator._model
+        return [] if model is None else model.teams
+
+    @property
+    def labels(self) -> list[Any]:
+        """All labels in the order in which they came."""
+        return list(self.estimator.classes_) if self.of_classes else []
+
+    def read(self, xs: Sequence[Any]) -> list[Row]:
+        """Rows made clean; what their columns hold is decided by their first values."""
+        before = dict(self.rows.kinds)
+        try:
+            return [self.rows.read(x) for x in xs]
+        except BaseException:
+            self.rows.kinds = before
+            raise
+
+    def numbers(self, rows: Sequence[Row]) -> Matrix:
+        """Rows with a number for every name that was learned."""
+        return self._estimator.table_of([self.rows.numbers(row) for row in rows])
+
+    def say(self, rows: Sequence[Row], numbers: Matrix) -> Matrix:
+        """Predictions, or probabilities."""
+        model = self._estimator._model
+        if model is None:
+            return np.zeros((len(numbers), 0))
+        return np.asarray(model.predict(numbers)).reshape(len(numbers), -1)
+
+    def truth(self, y: Any) -> Any:
+        """A number, or a label."""
+        return Labels().check(y) if self.of_classes else number("y", y)
+
+    def learn(self, rows: Sequence[Row], truths: Sequence[Any]) -> None:
+        """Learn rows in this order: those between which no name joins, by one call."""
+        if len(rows) == 1:
+            self._estimator.learn_run([self.rows.numbers(rows[0])], truths)
+            self.rows.learn(rows[0])
+            return
+        known, first = self._estimator._rows.places, 0
+        run: list[Any] = []
+        for k, row in enumerate(rows):
+            named = self.rows.numbers(row)
+            if run and any(name not in known and name not in run[0] for name in named):
+                self._estimator.learn_run(run, truths[first:k])
+                first, run = k, []
+            run.append(named)
+            self.rows.learn(row)
+        self._estimator.learn_run(run, truths[first:])
+
+    def state(self) -> State:
+        """What its columns hold."""
+        return self.rows.state()
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Take up what its columns hold."""
+        self.rows = MixedRows.of_state(saved)
+
+    def packed(self, rows: Sequence[Row]) -> str:
+        """Names and values of every row."""
+        return json.dumps([[[plain_name(name), value] for name, value in row.items()] for row in rows])
+
+    def unpacked(self, saved: Any) -> list[Row]:
+        """And back, checked."""
+        found = [
+            dict(zip(load_names(json.dumps([one[0] for one in row])), [one[1] for one in row], strict=True))
+            for row in json.loads(saved)
+        ]
+        rows = self.read(found)
+        if rows != found:
+            raise ValueError("its pending rows hold values that their columns do not.")
+        return rows

@@ -1,0 +1,232 @@
+"""Rows by name that come one at a time, as JSON has them: numbers, truths, words, dates and gaps become numbers by name.
+
+What a column holds is decided by its first value and kept; a value of another kind is refused. What is made of it is what
+``swordplay track`` makes: a column for each of the first fifty words, and circles of the hour, the week and the year for dates.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import numbers
+from collections.abc import Hashable, Mapping
+from datetime import UTC, date, datetime, time
+from typing import Any, final
+
+import numpy as np
+
+from swordplay.base.arguments import shown
+from swordplay.base.types import State
+from swordplay.estimators.model import LARGEST
+from swordplay.estimators.named_rows import dump_names, load_names, number
+
+MOST_WORDS = 50
+"""Of one column that get columns of their own; later ones share one."""
+LONGEST_WORD = 1000
+"""Characters of a word; longer ones are texts to be read, and no categories."""
+DAY, WEEK, YEAR = 86_400.0, 7.0, 365.2425
+"""Seconds of a day, days of a week and of a mean year."""
+NOTHING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+"""Texts that stand for a missing value, in small letters."""
+CIRCLES = tuple(f"{part}_{wave}" for part in ("hour", "weekday", "yearday") for wave in ("sin", "cos"))
+"""What a date becomes; a time of the day becomes the first two."""
+OTHERS = None
+"""Stands for all words beyond the first :data:`MOST_WORDS`."""
+KINDS = {"number": "numbers", "word": "words", "date": "dates", "time": "times of the day"}
+"""What a column may hold, and what many of them are called."""
+
+Row = dict[Hashable, float | str]
+"""Values that are not missing: numbers, words, and dates and times as ISO 8601 writes them."""
+
+
+@final
+class MixedRows:
+    """What every column holds, and the words that were learned."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[Hashable, str] = {}
+        self.words: dict[Hashable, list[str | None]] = {}
+        """Of each column of words, those with a column of their own, in the order in which they were learned."""
+
+    def read(self, x: Any) -> Row:
+        """A row made clean; its new columns are decided. Refused in words, and then nothing is decided.
+
+        Parameters
+        ----------
+        x
+            Values by name: numbers, truths, texts, dates or times of Python; None, NaN and an empty text are missing.
+        """
+        if not isinstance(x, Mapping):
+            raise TypeError(f"x must hold values by name (a dictionary), got {shown(x)} ({type(x).__name__}).")
+        row: Row = {}
+        fresh: dict[Hashable, str] = {}
+        for name, value in x.items():
+            kind = self.kinds.get(name)
+            if kind == "number" and type(value) is float and -LARGEST <= value <= LARGEST:  # the usual case
+                row[name] = value
+            elif (plain := _plain(name, value)) is not None:
+                if kind is None:
+                    dump_names([name])  # refuses names that no checkpoint can hold
+                    kind = fresh[name] = _kind(plain)
+                row[name] = _of_kind(name, kind, plain)
+        self.kinds |= fresh
+        return row
+
+    def numbers(self, row: Row) -> dict[Hashable, float]:
+        """The numbers that a row becomes, by name; a word that was never learned has one, too, which nobody knows yet."""
+        found: dict[Hashable, float] = {}
+        for name, value in row.items():
+            if type(value) is float:
+                found[name] = value
+            elif (kind := self.kinds[name]) == "word":
+                known = self.words.get(name, [])
+                found |= dict.fromkeys([(name, word) for word in known], 0.0)
+                found[name, self._word(known, value)] = 1.0
+            else:
+                waves = _circles(value) if kind == "date" else _hour(time.fromisoformat(str(value)))
+                found |= {(name, part): wave for part, wave in zip(CIRCLES, waves, strict=False)}
+        return found
+
+    def learn(self, row: Row) -> None:
+        """Let the words of a row have columns of their own from now on."""
+        for name, value in row.items():
+            if type(value) is str and self.kinds[name] == "word":
+                known = self.words.setdefault(name, [])
+                if (word := self._word(known, value)) not in known:
+                    known.append(word)
+
+    @staticmethod
+    def _word(known: list[str | None], value: Any) -> str | None:
+        """The word, or what stands for it and others."""
+        return value if value in known or len(known) < MOST_WORDS else OTHERS
+
+    def state(self) -> State:
+        """All that the next row needs, as texts."""
+        return {
+            "kinds": json.dumps([json.loads(dump_names(self.kinds)), list(self.kinds.values())]),
+            "words": json.dumps([json.loads(dump_names(self.words)), list(self.words.values())]),
+        }
+
+    @classmethod
+    def of_state(cls, saved: Mapping[str, Any]) -> MixedRows:
+        """What was saved, checked."""
+        rows = cls()
+        rows.kinds = dict(zip(*_pairs("kinds", saved["kinds"]), strict=True))
+        rows.words = dict(zip(*_pairs("words", saved["words"]), strict=True))
+        if not set(rows.kinds.values()) <= set(KINDS):
+            raise ValueError(f"its columns are {shown(rows.kinds)}, and some hold what no column does.")
+        for name, words in rows.words.items():
+            own = [word for word in words if word is not OTHERS] if isinstance(words, list) else [OTHERS]
+            right = all(type(word) is str for word in own) and len(set(words)) == len(words) <= MOST_WORDS + 1
+            if not right or rows.kinds.get(name) != "word" or (OTHERS in words and words.index(OTHERS) != MOST_WORDS):
+                raise ValueError(f"the words of its column {shown(name)} are {shown(words)}.")
+        return rows
+
+
+def _pairs(what: str, text: Any) -> tuple[list[Hashable], list[Any]]:
+    names, values = json.loads(text)
+    plain = load_names(json.dumps(names))
+    if not isinstance(values, list) or len(set(plain)) != len(plain) or len(plain) != len(values):
+        raise ValueError(f"its {what} are {shown(text)}, and not one for each column.")
+    return plain, values
+
+
+def _plain(name: Hashable, value: Any) -> float | str | datetime | date | time | None:
+    """A value as a number, a text, a date or a time; None if it is missing."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return None if value.strip().lower() in NOTHING else value
+    if value is None or isinstance(value, date | time):  # a datetime is a date
+        return value
+    if isinstance(value, numbers.Real) and value != value:
+        return None
+    if not isinstance(value, numbers.Real):
+        raise TypeError(
+            f"x[{name!r}] must be a number, a text, a date or missing (None), got {shown(value)} ({type(value).__name__}). "
+            "Make several columns of it, or leave it out."
+        )
+    return number(f"x[{name!r}]", value)
+
+
+def _kind(value: Any) -> str:
+    """What a column holds whose first value this is; a text may be the writing of a number, a date or a time."""
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, time):
+        return "time"
+    if isinstance(value, date):
+        return "date"
+    for kind in ("number", "date", "time"):
+        try:
+            _READ[kind](value)
+        except ValueError:
+            continue
+        return kind
+    return "word"
+
+
+def _of_kind(name: Hashable, kind: str, value: Any) -> float | str:
+    """A value as its column keeps it; refused if the column holds something else."""
+    try:
+        kept: float | str = _READ[kind](value)
+    except (AttributeError, TypeError, ValueError):
+        held = KINDS[kind]
+        raise ValueError(
+            f"x[{name!r}] is {shown(value)}, and {name!r} held {held} so far. Send one of these, or None if it is missing; "
+            "what is of another kind needs a column of its own."
+        ) from None
+    return kept
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str) and "_" in value:  # Python would read 1_000
+        raise ValueError(value)
+    if isinstance(value, date | time):
+        raise TypeError(value)
+    found = float(value)
+    if not -LARGEST <= found <= LARGEST:
+        raise ValueError(value)
+    return found
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_WORD:
+        raise ValueError(value)
+    return value
+
+
+def _date(value: Any) -> str:
+    """A date, in UTC if it has a zone, as ISO 8601 writes it."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value.strip())
+    elif not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    return str((value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value).isoformat())
+
+
+def _time(value: Any) -> str:
+    if isinstance(value, str):
+        if ":" not in value:
+            raise ValueError(value)
+        value = time.fromisoformat(value.strip())
+    return str(value.replace(tzinfo=None).isoformat())
+
+
+_READ: dict[str, Any] = {"number": _number, "word": _word, "date": _date, "time": _time}
+"""A value as its column keeps it, by what that holds; raises TypeError, ValueError or AttributeError for anything else."""
+
+
+def _hour(moment: time | datetime) -> tuple[float, float]:
+    seconds = 3600.0 * moment.hour + 60.0 * moment.minute + moment.second + 1e-6 * moment.microsecond
+    return _wave(seconds / DAY)
+
+
+def _circles(value: Any) -> tuple[float, ...]:
+    """Sine and cosine of the hour of the day, the day of the week and the day of the year."""
+    moment = datetime.fromisoformat(value)
+    return (*_hour(moment), *_wave(moment.weekday() / WEEK), *_wave((moment.timetuple().tm_yday - 1) / YEAR))
+
+
+def _wave(turn: float) -> tuple[float, float]:
+    return math.sin(2.0 * math.pi * turn), math.cos(2.0 * math.pi * turn)

@@ -1,0 +1,53 @@
+"""The estimators that can learn late, by what they predict and by the kind that their files have."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from swordplay.base import arguments
+from swordplay.estimators.asked import Askable
+from swordplay.estimators.tuning import AUTO
+
+MODELS = {"regression": "NamedRegressor", "classification": "NamedClassifier"}
+"""Those that can be had by what they predict: they take rows by name, and need nothing but numpy and numba."""
+ROOMS = {
+    "NamedRegressor": "named_regression",
+    "NamedClassifier": "named_classes",
+    "SwordRegressor": "sklearn",
+    "SwordClassifier": "sklearn",
+    "SwordAggregator": "sklearn",
+    "river.SwordRegressor": "river",
+    "river.SwordClassifier": "river",
+}
+"""Where they are, by kind; imported when one is needed."""
+
+
+def estimator(kind: Any) -> Any:
+    """The class of a kind."""
+    if kind not in ROOMS:
+        raise ValueError(f"the estimator is {arguments.shown(kind)}, and should be one of {', '.join(ROOMS)}.")
+    return getattr(importlib.import_module(f"swordplay.estimators.{ROOMS[kind]}"), kind.rpartition(".")[2])
+
+
+def askable(model: Any) -> Askable:
+    """An estimator as it is asked; a new one for what it is to predict."""
+    if isinstance(model, str) and model in MODELS:
+        model = estimator(MODELS[model])()
+    asked = getattr(model, "askable", None)
+    if asked is None or isinstance(model, type):
+        raise TypeError(
+            f"model must be an estimator of swordplay.sklearn or swordplay.river, or {' or '.join(map(repr, MODELS))}, "
+            f"got {arguments.shown(model)} ({type(model).__name__})."
+        )
+    if getattr(model, "lags", 0) == AUTO or (getattr(model, "lags", 0) and getattr(model, "curves", None) is not None):
+        raise ValueError(
+            f"model has lags={model.lags!r} and curves={model.curves!r}: rows that wait keep first-order lags only. "
+            "Make it with lags=0, or with a number of lags and curves=None."
+        )
+    return asked()  # type: ignore[no-any-return]
+
+
+def lags(model: Any) -> int:
+    """How many of the last targets join the columns of an estimator."""
+    return int(getattr(model, "lags", 0))

@@ -1,0 +1,290 @@
+"""An estimator whose answers come late."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, final
+
+import numpy as np
+
+from swordplay.base import arguments, checkpoint, nested
+from swordplay.base.checkpoint import CheckpointError
+from swordplay.base.guard import Guarded
+from swordplay.base.state import ROWS, Range, require
+from swordplay.base.types import State
+from swordplay.estimators.bands import Bands
+from swordplay.intervals import SwordIntervals
+from swordplay.late import answers, kinds
+from swordplay.late.pending import Kept, Pending
+from swordplay.late.score import Score
+from swordplay.late.ticket import Ticket, TicketPending, TooManyPending, UnknownTicket, checked_id
+
+KIND = "LateModel"
+"""Of a checkpoint."""
+
+
+@final
+class LateModel(Guarded):
+    """Predict now, learn later: an estimator whose answers come after their rows, in any order or never.
+
+    :meth:`ask` predicts a row and keeps it, :meth:`tell` learns it when its answer is known. What was predicted is what is
+    judged; what is learned is the row as it was asked, with the last targets (``lags``) that were known then. Rows are learned
+    in the order in which their answers come, each as a round of its own, so the certificate of the estimator holds for that
+    sequence (docs/theory.md says what this means for the predictions that were given).
+
+    Parameters
+    ----------
+    model
+        An estimator of :mod:`swordplay.sklearn` (rows are arrays) or of :mod:`swordplay.river` (rows by name). Or
+        ``"regression"`` or ``"classification"`` for a new one that takes rows by name and needs neither package. It may have
+        learned before; from now on it is learned by :meth:`tell` only.
+    max_pending
+        How many tickets may be pending; an ask beyond is refused.
+    level
+        What share of the truths the intervals of a regression are to hold, in (0, 1); None for no intervals.
+
+    Attributes
+    ----------
+    model
+        The estimator.
+    score
+        How many tickets there were, had an answer and were given up, and what the predictions cost.
+
+    Examples
+    --------
+    >>> from swordplay.late import LateModel
+    >>> model = LateModel("classification")
+    >>> monday, tuesday = model.ask({"rain": 0.5}), model.ask({"rain": 7.0, "wind": "strong"})
+    >>> model.tell(tuesday, "late"), model.tell(monday, "on time")  # nothing was known: nothing to judge
+    (None, None)
+    >>> sorted(model.ask({"rain": 8.0, "wind": None}).probabilities)
+    ['late', 'on time']
+    """
+
+    def __init__(self, model: Any, *, max_pending: int = 100_000, level: float | None = 0.9) -> None:
+        self._asks = kinds.askable(model)
+        self.max_pending = arguments.whole("max_pending", max_pending)
+        self.level = None if level is None or self._asks.of_classes else float(np.atleast_1d(SwordIntervals(level).level)[0])
+        self._bands = Bands()
+        self._pending = Pending()
+        self._serial = 0
+        self.score = Score()
+
+    @property
+    def model(self) -> Any:
+        """The estimator."""
+        return self._asks.estimator
+
+    @property
+    def pending(self) -> Mapping[str, Ticket]:
+        """Tickets that wait for their answers, by id, in the order in which they were asked; a view that cannot be changed."""
+        return self._pending.view
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether labels are predicted; else numbers."""
+        return self._asks.of_classes
+
+    # ------------------------------------------------------------------ asking
+
+    def ask(self, x: Any, id: str | None = None) -> Ticket:
+        """Predict a row whose answer is not known yet.
+
+        Parameters
+        ----------
+        x
+            The row: values by name (numbers, truths, texts, dates; None if missing), or an array of numbers, as the estimator
+            takes them.
+        id
+            What to call it by when the answer is there; made up unless given.
+
+        Returns
+        -------
+        ticket
+            Prediction, interval or probabilities, and id. It is pending until it is told or dropped.
+        """
+        return self.ask_many([x], None if id is None else [id])[0]
+
+    def ask_many(self, rows: Sequence[Any], ids: Sequence[str] | None = None) -> list[Ticket]:
+        """Predict rows: the same as asking one after the other, several times faster; all of them or, on an error, none.
+
+        Parameters
+        ----------
+        rows, ids
+            As in :meth:`ask`; as many ids as rows.
+        """
+        xs = list(rows)
+        names = self._names(len(xs), ids)
+        if not xs:
+            return []
+        if len(self._pending) + len(xs) > self.max_pending:
+            raise TooManyPending(self.max_pending)
+        kept = self._asks.read(xs)
+        lags = tuple(team.recent.copy() for team in self._asks.teams if len(team.recent))
+        tickets = answers.said(self._asks, self._bands, self.level, names, kept)
+        for ticket, row in zip(tickets, kept, strict=True):
+            self._pending.put(Kept(ticket, row, lags))
+        self.score = self.score._replace(asked=self.score.asked + len(xs))
+        self._serial += len(xs) if ids is None else 0
+        return tickets
+
+    def _names(self, count: int, ids: Sequence[str] | None) -> list[str]:
+        if ids is None:
+            while any(str(self._serial + k + 1) in self._pending for k in range(count)):
+                self._serial += 1
+            return [str(self._serial + k + 1) for k in range(count)]
+        names = [checked_id(id) for id in ids]
+        if len(names) != count:
+            raise ValueError(f"ids must have one entry for each of the {count} rows, got {len(names)}.")
+        seen: set[str] = set()
+        for name in names:
+            if name in self._pending or name in seen:
+                raise TicketPending(name)
+            seen.add(name)
+        return names
+
+    # ------------------------------------------------------------------ telling
+
+    def tell(self, ticket: Ticket | str, y: Any) -> float | None:
+        """Learn the answer to a ticket; what was predicted is judged.
+
+        Parameters
+        ----------
+        ticket
+            A pending ticket, or its id.
+        y
+            The truth: a finite number, or a label.
+
+        Returns
+        -------
+        loss
+            The squared error of the prediction, or minus the logarithm of the probability of the true label; None where
+            nothing could be predicted yet.
+
+        Raises
+        ------
+        UnknownTicket
+            If no such ticket is pending: it was told or dropped, or never asked.
+        """
+        return self.tell_many([ticket], [y])[0]
+
+    def tell_many(self, tickets: Sequence[Ticket | str], ys: Sequence[Any]) -> list[float | None]:
+        """Learn answers in this order: the same as telling one after the other, several times faster.
+
+        All tickets and answers are looked at before the first one is learned.
+
+        Parameters
+        ----------
+        tickets, ys
+            As in :meth:`tell`; as many of each.
+        """
+        ids, given = [checked_id(one) for one in tickets], list(ys)
+        if len(ids) != len(given):
+            raise ValueError(f"ys must have one entry for each of the {len(ids)} tickets, got {len(given)}.")
+        seen: set[str] = set()
+        for id in ids:
+            if id not in self._pending or id in seen:
+                raise UnknownTicket(id)
+            seen.add(id)
+        truths = [self._asks.truth(y) for y in given]
+        if not self._asks.together:
+            return [loss for id, truth in zip(ids, truths, strict=True) for loss in self._learned([id], [truth])]
+        return self._learned(ids, truths) if ids else []
+
+    def _learned(self, ids: Sequence[str], truths: Sequence[Any]) -> list[float | None]:
+        kept = [self._pending[id] for id in ids]
+        answers.learn(self._asks, kept, truths)
+        answers.learn_intervals(self._asks, self._bands, self.level, kept, truths)
+        losses = []
+        for one, truth in zip(kept, truths, strict=True):
+            self.score, loss = self.score.judge(one.ticket, truth)
+            losses.append(loss)
+            self._pending.remove(one.ticket.id)
+        return losses
+
+    def drop(self, ticket: Ticket | str) -> None:
+        """Give a ticket up: its answer never comes, and nothing is learned of it.
+
+        Parameters
+        ----------
+        ticket
+            A pending ticket, or its id.
+        """
+        id = checked_id(ticket)
+        if id not in self._pending:
+            raise UnknownTicket(id)
+        self._pending.remove(id)
+        self.score = self.score._replace(dropped=self.score.dropped + 1)
+
+    # ------------------------------------------------------------------ telling about itself, saving
+
+    def summary(self) -> str:
+        """How many tickets there were and are, how good the predictions were that were given, and what the estimator says."""
+        lines = self.score.lines(self._asks.of_classes, self.level)
+        if self.score.told and (told := getattr(self.model, "summary", None)) is not None:
+            lines.append(told())
+        return "\n".join(lines)
+
+    def state(self) -> State:
+        """The estimator, the tickets that are pending and what was counted, as named arrays, numbers and texts."""
+        return {
+            "estimator": self.model.kind(),
+            "max_pending": self.max_pending,
+            "level": np.nan if self.level is None else self.level,
+            "serial": self._serial,
+            **nested.put("model", self.model.state()),
+            **nested.put("rows", self._asks.state()),
+            **nested.put("pending", self._pending.state(self._asks)),
+            **nested.put("score", self.score.state()),
+            **self._bands.state(),
+        }
+
+    @classmethod
+    def from_state(cls, saved: Mapping[str, Any]) -> Self:
+        """The model of a :meth:`state`; it goes on bit by bit.
+
+        Raises
+        ------
+        ValueError
+            If it is not a state that this class gave; says what does not fit.
+        """
+        try:
+            return cls._of_state(saved)
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise ValueError(f"the state is not one of a LateModel, or damaged: {error}") from error
+
+    @classmethod
+    def _of_state(cls, saved: Mapping[str, Any]) -> Self:
+        estimator = kinds.estimator(saved["estimator"]).from_state(nested.take("model", saved))
+        require("level", saved["level"], Range(0.0, 1.0, missing=True))
+        level = float(saved["level"])
+        model = cls(estimator, max_pending=saved["max_pending"], level=None if np.isnan(level) else level)
+        model._asks.load_state(nested.take("rows", saved))
+        model._bands = Bands.of_state(saved)
+        model._pending = Pending.of_state(nested.take("pending", saved), model._asks, kinds.lags(estimator))
+        model.score = Score.of_state(nested.take("score", saved))
+        require("serial", saved["serial"], ROWS)
+        model._serial = int(saved["serial"])
+        if not model.score.pending == len(model._pending) <= model.max_pending:
+            raise ValueError(f"{model.score.pending} tickets should be pending, and {len(model._pending)} are.")
+        return model
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint: estimator and pending tickets in one file, whole or not at all; no pickle."""
+        checkpoint.save(path, self.state(), kind=KIND)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The model that was saved; it goes on bit by bit.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is not exactly what :meth:`save` wrote.
+        """
+        saved = checkpoint.load(path, kind=KIND)
+        try:
+            return cls.from_state(saved)
+        except ValueError as error:
+            raise CheckpointError(f"the checkpoint {os.fspath(path)!r} cannot be used: {error}") from error

@@ -1,0 +1,133 @@
+"""Tickets that wait for their answers: what was said, the row as it was asked, and the last targets known then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from swordplay.base.arguments import shown
+from swordplay.base.state import DAMAGED, Range, require
+from swordplay.base.types import Matrix, State, Vector
+from swordplay.estimators.asked import Askable
+from swordplay.estimators.model import LARGEST
+from swordplay.late.ticket import Ticket, checked_id
+
+Lags = tuple[Vector, ...]
+"""The last targets of each team of heads, as they were when a row was asked."""
+
+
+class Kept(NamedTuple):
+    """What is needed when the answer comes."""
+
+    ticket: Ticket
+    row: Any
+    lags: Lags
+
+
+@final
+class Pending:
+    """All tickets that are pending, in the order in which they were asked."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Kept] = {}
+        self._tickets: dict[str, Ticket] = {}
+        self.view: Mapping[str, Ticket] = MappingProxyType(self._tickets)
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._kept
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getitem__(self, id: str) -> Kept:
+        return self._kept[id]
+
+    def put(self, kept: Kept) -> None:
+        """One more."""
+        self._kept[kept.ticket.id], self._tickets[kept.ticket.id] = kept, kept.ticket
+
+    def remove(self, id: str) -> None:
+        """One less."""
+        del self._kept[id], self._tickets[id]
+
+    def state(self, model: Askable) -> State:
+        """All of it, as arrays and texts."""
+        kept = list(self._kept.values())
+        tickets = [one.ticket for one in kept]
+        chances = [list((ticket.probabilities or {}).values()) for ticket in tickets]
+        lags = [np.concatenate(one.lags) if one.lags else np.empty(0) for one in kept]
+        return {
+            "ids": json.dumps([ticket.id for ticket in tickets]),
+            "rows": model.packed([one.row for one in kept]),
+            "said": numbers_or_nan([None if model.of_classes else ticket.prediction for ticket in tickets]),
+            "lower": numbers_or_nan([ticket.lower for ticket in tickets]),
+            "upper": numbers_or_nan([ticket.upper for ticket in tickets]),
+            "chances": np.array([chance for some in chances for chance in some], dtype=np.float64),
+            "known": np.array([len(some) for some in chances], dtype=np.int64),
+            "lags": np.concatenate([np.empty(0), *lags]),
+            "teams": np.array([len(one.lags) for one in kept], dtype=np.int64),
+        }
+
+    @classmethod
+    def of_state(cls, saved: Mapping[str, Any], model: Askable, lags: int) -> Pending:
+        """What was saved, checked.
+
+        Raises
+        ------
+        ValueError
+            Says what does not fit.
+        """
+        ids, rows = json.loads(saved["ids"]), model.unpacked(saved["rows"])
+        said, lower, upper = (np.array(saved[name], dtype=np.float64) for name in ("said", "lower", "upper"))
+        if type(ids) is not list or len(set(map(checked_id, ids))) != len(ids) or len(rows) != len(ids):
+            raise ValueError(f"its pending ids are {shown(ids)}, of {len(rows)} rows. {DAMAGED}")
+        for name, values in (("said", said), ("lower", lower), ("upper", upper)):
+            if values.shape != (len(ids),):
+                raise ValueError(f"pending.{name} must have shape ({len(ids)},), got {values.shape}. {DAMAGED}")
+        require("pending.said", said, Range(-2.0 * LARGEST, 2.0 * LARGEST, missing=True))
+        between = (lower <= np.clip(said, -LARGEST, LARGEST)) & (np.clip(said, -LARGEST, LARGEST) <= upper)
+        if not (between | (np.isnan(lower) & np.isnan(upper))).all():
+            raise ValueError(f"a pending interval does not hold its prediction. {DAMAGED}")
+        chances = parts("chances", saved["chances"], saved["known"], len(ids), 1, Range(0.0, 1.0))
+        recent = parts("lags", saved["lags"], saved["teams"], len(ids), lags, Range(-LARGEST, LARGEST, missing=True))
+        if not model.of_classes and any(map(len, chances)):
+            raise ValueError(f"pending.chances must be empty where numbers are predicted. {DAMAGED}")
+        labels, pending = model.labels, cls()
+        if max(map(len, chances), default=0) > len(labels):
+            raise ValueError(f"pending.known must not pass the {len(labels)} labels that are known. {DAMAGED}")
+        for k, id in enumerate(ids):
+            ends = (None, None) if np.isnan(lower[k]) else (float(lower[k]), float(upper[k]))
+            ticket = of_labels(id, labels, chances[k]) if model.of_classes else of_number(id, said[k], *ends)
+            pending.put(Kept(ticket, rows[k], tuple(recent[k].reshape(-1, lags)) if lags else ()))
+        return pending
+
+
+def of_number(id: str, said: float, lower: float | None = None, upper: float | None = None) -> Ticket:
+    """The ticket of a number; NaN where nothing is known."""
+    return Ticket(id, None) if said != said else Ticket(id, float(said), lower, upper)
+
+
+def of_labels(id: str, labels: Sequence[Any], chances: Vector) -> Ticket:
+    """The ticket of a label: the most probable one, the first of several."""
+    if not len(chances):
+        return Ticket(id, None)
+    return Ticket(id, labels[int(chances.argmax())], probabilities=dict(zip(labels, chances.tolist(), strict=False)))
+
+
+def numbers_or_nan(values: Sequence[float | None]) -> Vector:
+    """Numbers, NaN for None."""
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def parts(name: str, flat: Any, counts: Any, count: int, unit: int, allowed: Range) -> list[Matrix]:
+    """Pieces of an array that lie one behind the other, each of so many units, checked."""
+    numbers, sizes = np.array(flat, dtype=np.float64), np.array(counts)
+    require(f"pending.{name}", numbers, allowed)
+    require(f"pending.{name}, how many", sizes, Range(0, max(1, numbers.size), whole=True))
+    if numbers.ndim != 1 or sizes.shape != (count,) or unit * int(sizes.sum()) != numbers.size:
+        raise ValueError(f"pending.{name} must have as many numbers as its tickets, got {numbers.size}. {DAMAGED}")
+    return np.split(numbers, unit * np.cumsum(sizes.astype(np.int64))[:-1]) if count else []

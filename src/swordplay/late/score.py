@@ -1,0 +1,80 @@
+"""How many tickets there were, and how good the predictions on them were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay.base.state import ROWS, Range, require
+from swordplay.base.types import State
+from swordplay.late.ticket import Ticket
+
+
+class Score(NamedTuple):
+    """Counts and sums over all tickets of a model; replaced, never written into."""
+
+    asked: int = 0
+    told: int = 0
+    """Tickets that had an answer,"""
+    dropped: int = 0
+    """and those that were given up."""
+    judged: int = 0
+    """Answers to tickets with a prediction,"""
+    guarded: int = 0
+    """of these with an interval,"""
+    missed: int = 0
+    """and intervals that did not hold the truth."""
+    loss: float = 0.0
+    """Sum over the judged: squared errors, or minus the logarithms of the probabilities of the true labels."""
+    error: float = 0.0
+    """The same of squared errors, or of mistakes."""
+
+    @property
+    def pending(self) -> int:
+        """Tickets that wait."""
+        return self.asked - self.told - self.dropped
+
+    def judge(self, ticket: Ticket, truth: Any) -> tuple[Score, float | None]:
+        """The score after one answer more, and the loss of that prediction; None where there was none."""
+        loss = ticket.loss(truth, self.told)
+        now = self._replace(told=self.told + 1)
+        if loss is None:
+            return now, None
+        mistake = loss if ticket.probabilities is None else float(ticket.prediction != truth)
+        return now._replace(
+            judged=self.judged + 1,
+            guarded=self.guarded + (ticket.lower is not None),
+            missed=self.missed + ticket.missed(truth),
+            loss=self.loss + loss,
+            error=self.error + mistake,
+        ), loss
+
+    def lines(self, of_classes: bool, level: float | None) -> list[str]:
+        """What there is to say, for people."""
+        counts = f"{self.asked:,} asked, {self.told:,} told, {self.dropped:,} dropped, {self.pending:,} pending"
+        lines = [f"LateModel: {counts}"]
+        if self.judged:
+            rate = self.error / self.judged
+            said = f"share of mistakes {rate:.4g}" if of_classes else f"RMSE {rate**0.5:.6g}"
+            lines.append(f"  as asked    {said} over {self.judged:,} answer{'s' * (self.judged != 1)}")
+        if self.guarded and level is not None:
+            held = 1.0 - self.missed / self.guarded
+            lines.append(f"  intervals   {100 * held:.1f} % held the truth, of {100 * level:g} % wanted")
+        return lines
+
+    def state(self) -> State:
+        """All of it by name."""
+        return self._asdict()
+
+    @classmethod
+    def of_state(cls, saved: Mapping[str, Any]) -> Score:
+        """What was saved, checked."""
+        found = {name: type(usual)(saved[name]) for name, usual in cls()._asdict().items()}
+        for name, value in found.items():
+            require(f"score.{name}", saved[name], ROWS if type(value) is int else Range(0.0, np.inf))
+        score = cls(**found)
+        if not score.missed <= score.guarded <= score.judged <= score.told or score.pending < 0:
+            raise ValueError(f"its counts are {found}, and no tickets lead to these.")
+        return score

@@ -1,0 +1,85 @@
+"""A prediction that waits for its answer, and what can be wrong about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from swordplay.base.arguments import shown
+
+LONGEST_ID = 200
+"""Characters of an id."""
+SMALLEST_PROBABILITY = 1e-15
+"""Log losses stay finite."""
+
+
+class TicketError(ValueError):
+    """A ticket that cannot be asked, told or dropped; nothing has changed."""
+
+
+class UnknownTicket(TicketError):
+    """No such ticket is pending: it was told or dropped already, or never asked."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(
+            f"no ticket {shown(id)} is pending: it was told or dropped already, or never asked. Ask first; pending lists all."
+        )
+
+
+class TicketPending(TicketError):
+    """A ticket of this id is pending already."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"a ticket {shown(id)} is pending already. Tell or drop it first, or ask under another id.")
+
+
+class TooManyPending(TicketError):
+    """More tickets would be pending than there may be."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"{most:,} tickets are pending, and there may be no more (max_pending). Tell or drop some: drop those whose "
+            "answers will never come."
+        )
+
+
+class Ticket(NamedTuple):
+    """A prediction that was made, and stands."""
+
+    id: str
+    prediction: Any
+    """A number, or a label; None where nothing had been learned yet."""
+    lower: float | None = None
+    """Ends of the interval of a number, which may be infinite; None where there is none."""
+    upper: float | None = None
+    probabilities: Mapping[Any, float] | None = None
+    """Of all labels that were known; None for a number."""
+
+    def loss(self, truth: Any, told: int) -> float | None:
+        """What the prediction costs: the squared error, or minus the logarithm of the probability of the true label.
+
+        A label that was not known then counts as if it had had one chance in as many answers as were ``told``. None where
+        there is no prediction.
+        """
+        if self.prediction is None:
+            return None
+        if self.probabilities is None:
+            return float((self.prediction - truth) ** 2)
+        chance = self.probabilities.get(truth, 1.0 / (1.0 + told))
+        return -math.log(max(chance, SMALLEST_PROBABILITY))
+
+    def missed(self, truth: Any) -> bool:
+        """Whether the truth lies outside the interval."""
+        return self.lower is not None and self.upper is not None and not self.lower <= truth <= self.upper
+
+
+def checked_id(value: Any) -> str:
+    """An id that a checkpoint, an address and a log can hold."""
+    if isinstance(value, Ticket):
+        value = value.id
+    if type(value) is not str:
+        raise TypeError(f"id must be a text, got {shown(value)} ({type(value).__name__}). Give str(id).")
+    if not 1 <= len(value) <= LONGEST_ID or not value.isprintable():
+        raise ValueError(f"id must be a text of 1 to {LONGEST_ID} printable characters, got {shown(value)}.")
+    return value
