@@ -244,3 +244,17 @@ def test_shipped_streams_show_it():
     assert np.sqrt(np.mean(off[1:] ** 2)) <= 0.0145
     said = SwordClassifier(**AUTO).predict_then_learn(electricity.features, electricity.targets)
     assert np.mean(said != electricity.targets) <= 0.081
+
+
+def test_models_that_learn_late_do_without_lags_of_second_order():
+    from swordplay.late import LateModel
+
+    for settings in ({"lags": "auto", "curves": "auto"}, {"lags": 2, "curves": "auto"}, {"lags": "auto"}):
+        with pytest.raises(ValueError, match="first-order lags only"):
+            LateModel(SwordRegressor(**settings))
+    X, y, _ = table(60)
+    late, plain = LateModel(SwordRegressor(curves="auto"), level=None), SwordRegressor(curves="auto")
+    for row, target in zip(X, y, strict=True):
+        late.tell(late.ask(row), target)
+        plain.partial_fit(row[None], [target])
+    np.testing.assert_array_equal(late.model.predict(X[:1]), plain.predict(X[:1]))

@@ -16,8 +16,8 @@ from swordplay.estimators import class_files, probabilities
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import NOBODY, Heads
 from swordplay.estimators.model import LinearModel, loaded, widened
-from swordplay.estimators.scratch import Beside
-from swordplay.estimators.second_order import Plans, SecondOrder
+from swordplay.estimators.scratch import Beside, Plans
+from swordplay.estimators.second_order import SecondOrder
 
 
 @final

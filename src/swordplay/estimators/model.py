@@ -11,8 +11,8 @@ from swordplay.engine.driver import Engine
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.scaler import Locator, Scaler
-from swordplay.estimators.scratch import Beside
-from swordplay.estimators.second_order import WIDEST_SECOND_ORDER, Plans, SecondOrder
+from swordplay.estimators.scratch import Beside, Plans
+from swordplay.estimators.second_order import WIDEST_SECOND_ORDER, SecondOrder
 from swordplay.estimators.tuning import (
     AUTO,
     CURVATURES,

@@ -12,7 +12,8 @@ from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.asked_arrays import AskedByPlace
 from swordplay.estimators.bands import Bands
-from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play, real_targets, refuse_words
+from swordplay.estimators.chunks import in_chunks, play
+from swordplay.estimators.coat import Coat, loss_weights, real_targets, refuse_words
 from swordplay.intervals import SwordIntervals
 
 

@@ -14,10 +14,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.base.state import DAMAGED, Range, require
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.estimators.scratch import Beside, Scratch
-from swordplay.estimators.tuning import LARGEST
+from swordplay.estimators.second_order_state import check
 
 WIDEST_SECOND_ORDER = 64
 """Columns; a row costs their square. Wider tables do without second-order experts."""
@@ -58,6 +56,18 @@ def _uncompiled(function: Any) -> Any:
     from swordplay.base.compiling import uncompiled
 
     return uncompiled(function)
+
+
+class _Bench(NamedTuple):
+    """What one row needs; made once."""
+
+    row: Matrix
+    target: Vector
+    first: Vector
+    plan: Matrix
+    answer: Vector
+    learn: Any
+    ask: Any
 
 
 @final
@@ -212,15 +222,9 @@ class SecondOrder:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit."""
-        for name, part in self._parts().items():
-            found = np.array(saved[name], dtype=np.float64)
-            if found.shape != part.shape:
-                raise ValueError(f"state[{'second.' + name!r}] must have shape {part.shape}, got {found.shape}. {DAMAGED}")
-            require(f"second.{name}", found, ALLOWED.get(name.removeprefix("correcting_"), ANYTHING))
-            if name == "columns":
-                require("second.columns", found[_layout().COUNT], Range(0.0, _layout().WARM_UP, whole=True))
-                require("second.columns", found[_layout().SPREAD], Range(0.0, 2.0 * LARGEST))
-            part[...] = found
+        parts = self._parts()
+        for name, found in check(saved, parts).items():
+            parts[name][...] = found
         self._row = None
 
     def in_raw_units(self) -> RawUnits:
@@ -264,53 +268,6 @@ class SecondOrder:
         return (shares + beta[-1] * w, float(beta[-2])) if self.logistic else (shares, 0.0)
 
 
-class _Bench(NamedTuple):
-    """What one row needs; made once."""
-
-    row: Matrix
-    target: Vector
-    first: Vector
-    plan: Matrix
-    answer: Vector
-    learn: Any
-    ask: Any
-
-
-class Plans:
-    """Weights and thresholds of the losses of rows that heads learn, in their order."""
-
-    def __init__(self, beside: Beside | None) -> None:
-        self._beside, self._parts = beside, [np.empty((0, 2))]
-
-    def __call__(self, scratch: Scratch, targets: Vector) -> None:
-        """Take note of some rows."""
-        self._parts.append(scratch.rounds[:, 3:5].copy())
-        if self._beside is not None:
-            self._beside(scratch, targets)
-
-    @property
-    def plan(self) -> Matrix:
-        """Of all rows, shape ``(T, 2)``."""
-        return np.concatenate(self._parts)
-
-
 def writable(array: Any) -> Any:
     """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
     return np.require(array, dtype=np.float64, requirements=["C", "W"])
-
-
-VAST = 1e150
-ANYTHING = Range(-VAST, VAST)
-ALLOWED = {
-    "known": ANYTHING,
-    "ends": Range(-VAST, VAST),
-    "columns": Range(-LARGEST, 2.0 * LARGEST),
-    "behind": Range(0.0, 14.0),
-    "top_behind": Range(0.0, 14.0),
-    "sums": Range(0.0, np.inf),
-    "top_sums": Range(0.0, np.inf),
-    "variances": Range(0.0, 1.0),
-    "discounts": Range(0.5, 1.0),
-    "residuals": Range(0.0, VAST),
-}
-"""What a saved state may hold, by the name of its part; others are any numbers that are not vast."""

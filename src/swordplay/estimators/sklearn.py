@@ -14,7 +14,7 @@ from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
 from swordplay.estimators.block_solvers import LeastSquares
-from swordplay.estimators.coat import in_chunks
+from swordplay.estimators.chunks import in_chunks
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings

@@ -19,8 +19,9 @@ from swordplay.estimators.bands import Bands
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
 from swordplay.estimators.block_solvers import LogOdds
+from swordplay.estimators.chunks import in_chunks, play
 from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.coat import in_chunks, loss_weights, play
+from swordplay.estimators.coat import loss_weights
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import MEMORY, LinearModel, settings
