@@ -39,6 +39,9 @@ class OneModelPerClass:
         How many classes are known from the start.
     """
 
+    second: SecondOrder | None = None
+    """Second-order experts beside the only head of two classes; three or more do without."""
+
     def __init__(self, make: Callable[[], LinearModel], classes: int = 0) -> None:
         self._make = make
         self.teams: list[Heads] = []
@@ -58,8 +61,6 @@ class OneModelPerClass:
         """
         self._waiting: set[int] = set()
         """Classes for which a head stands together with others."""
-        self.second: SecondOrder | None = None
-        """Second-order experts beside the only head of two classes; three or more do without."""
         self._order: Any = None
         """The column of each score among those of all teams; None if they are in order."""
         self.grow(classes)

@@ -72,6 +72,11 @@ class Mixture:
         """Heads with last targets: none, as forecasts have no lags."""
         return []
 
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        """Take up a pickle; one of before there was a guard goes on with a fresh one."""
+        fresh = {"_range": np.zeros(3), "_guard": np.zeros(2 * (kept["forecasts"] + 1) + 1)}
+        vars(self).update(fresh | kept)
+
     @property
     def rounds(self) -> int:
         """How many rows were learned."""

@@ -89,6 +89,9 @@ class LinearModel:
         As in :class:`Heads`, of which there is one. With ``loss="logistic"`` targets are 0 and 1.
     """
 
+    second: SecondOrder | None = None
+    """Second-order experts beside the head; none where they are not wanted, and in models that were pickled before."""
+
     def __init__(self, dim: int, *, lags: int | str = 0, curves: str | None = None, **options: Any) -> None:
         self.heads = Heads(dim, lags=own_lags(lags), **options)
         self.heads.add()
