@@ -258,3 +258,22 @@ def test_models_that_learn_late_do_without_lags_of_second_order():
         late.tell(late.ask(row), target)
         plain.partial_fit(row[None], [target])
     np.testing.assert_array_equal(late.model.predict(X[:1]), plain.predict(X[:1]))
+
+
+@pytest.mark.parametrize("make", [SwordRegressor, SwordClassifier])
+def test_tables_with_words_grow_and_are_saved(make, tmp_path):
+    import pandas as pd
+
+    X, y, labels = table(120)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(town=np.where(np.arange(120) < 60, "Bern", "Ulm"))
+    target = y if make is SwordRegressor else labels.astype(int)
+    whole, parts = make(encode=True, **AUTO), make(encode=True, **AUTO)
+    whole.predict_then_learn(frame, target)
+    for first in range(0, 120, 40):
+        parts.predict_then_learn(frame[first : first + 40], target[first : first + 40])
+    one, other = whole.model_.state(), parts.model_.state()
+    assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one)
+    whole.save(tmp_path / "file")
+    later = make.load(tmp_path / "file")
+    np.testing.assert_array_equal(later.predict(frame), whole.predict(frame))
+    assert whole.coef_.shape[-1] == len(whole.coef_names_) == 6

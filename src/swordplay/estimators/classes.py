@@ -202,9 +202,10 @@ class OneModelPerClass:
             plans = Plans(beside)
             told = [first.learn(rows[part], places[part], share, plans if self._curved else beside)]
             if self._curved:
-                self.second = widened(self.second, rows.shape[1])
+                self.second = widened(self.second, first.dim)
             if self.second is not None and self.classes == 2:
-                told = [self.second.learn(rows[part], places[part], share, told[0][:, 0], plans.plan)[:, None]]
+                known = rows[part, : self.second.dim]
+                told = [self.second.learn(known, places[part], share, told[0][:, 0], plans.plan)[:, None]]
             answers.append(self._put(told + [team.learn(rows[part], places[part], share) for team in others]))
         self.counts = self.counts + seen
         return answers[0] if len(answers) == 1 else np.concatenate([np.empty((0, len(self.team))), *answers])

@@ -169,8 +169,11 @@ class LinearModel:
             return self.heads.learn(rows, targets, weights, beside)[:, 0]
         plans = Plans(beside)
         first = self.heads.learn(rows, targets, weights, plans)[:, 0]
-        self.second = widened(self.second, rows.shape[1])
-        return first if self.second is None else self.second.learn(rows, targets, weights, first, plans.plan)
+        self.second = widened(self.second, self.heads.dim)
+        if self.second is None:
+            return first
+        # A table that grows is as wide as its widest row; columns of zeros leave no trace before they join.
+        return self.second.learn(rows[:, : self.second.dim], targets, weights, first, plans.plan)
 
     def learn_row(self, row: Vector, target: float) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`, several times faster."""

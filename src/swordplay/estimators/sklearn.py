@@ -105,12 +105,14 @@ class SwordRegressor(Explained, Regression):
     @property
     def coef_(self) -> Vector:
         """Change of the prediction with each raw column, shape ``(d,)``."""
-        return self._in_raw_units()[0][-len(self.coef_names_) :]
+        coefficients = self._in_raw_units()[0]
+        return coefficients[len(coefficients) - self.model_.heads.dim :]
 
     @property
     def lag_coef_(self) -> Vector:
         """Change of the prediction with each lag, shape ``(lags,)``; 0 in a block, whose targets are not known."""
-        return self._in_raw_units()[0][: -len(self.coef_names_)]
+        coefficients = self._in_raw_units()[0]
+        return coefficients[: len(coefficients) - self.model_.heads.dim]
 
     @property
     def intercept_(self) -> float:

@@ -154,7 +154,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         if self._block is not None:
             return self._block.in_raw_units()
         coefficients, intercepts = raw_units.of_classes(model)
-        return coefficients[:, -len(self.coef_names_) :], intercepts
+        return coefficients[:, coefficients.shape[1] - model.teams[0].dim :], intercepts
 
     def _gain(self) -> float:
         return float(self.model_.gain)
