@@ -21,28 +21,28 @@ demo: $(VENV)/.with-cli ## track and compare a real stream, replay the paper; th
 	@mkdir -p out
 	$(VENV)/bin/swordplay demo --report out/report.html $(if $(ROUNDS),--rounds $(ROUNDS))
 
-test: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the tests (minutes)
+test: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the tests (minutes)
 	$(RUN) pytest -n 2 --dist loadgroup -m "not deep"
 
-test-deep: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the long campaigns (much longer)
+test-deep: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the long campaigns (much longer)
 	HYPOTHESIS_PROFILE=deep $(RUN) pytest -n 2 --dist loadgroup -m deep
 
 test-lowest: ## run the tests with the lowest versions that pyproject.toml allows, in an environment of their own
 	$(PYTHON) -m venv .venv-lowest
 	$(PYTHON) tests/lowest.py > .venv-lowest/wanted.txt
-	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/wanted.txt --editable '.[sklearn,river,cli,sweep,spark,test]'
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/wanted.txt --editable '.[sklearn,river,cli,serve,sweep,spark,test]'
 	.venv-lowest/bin/python -m pytest -n 2 -m "not deep" -W ignore::DeprecationWarning # of old packages about newer ones
 
 bench: $(VENV)/.with-bench ## time the library beside its peers
 	$(RUN) benchmarks
 
-lint: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test $(VENV)/.with-lint ## ruff, mypy --strict and the import contract
+lint: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test $(VENV)/.with-lint ## ruff, mypy --strict and the import contract
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
 	$(VENV)/bin/lint-imports
 
-docs: $(VENV)/.with-cli $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-sklearn $(VENV)/.with-river $(VENV)/.with-docs ## build the site into out/site; a link or a name that leads nowhere is an error
+docs: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-sklearn $(VENV)/.with-river $(VENV)/.with-docs ## build the site into out/site; a link or a name that leads nowhere is an error
 	$(RUN) sphinx --fail-on-warning --keep-going --fresh-env --quiet --doctree-dir out/doctrees docs out/site
 
 figure: $(VENV)/.with-cli ## redraw the figure of the README

@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("sklearn", "river", "cli", "sweep", "spark", "test")
+EXTRAS = ("sklearn", "river", "cli", "serve", "sweep", "spark", "test")
 
 
 def lowest(project: dict) -> dict[str, str]:

@@ -48,7 +48,7 @@ def test_a_kernel_depends_on_every_file_that_its_own_imports(file):
 
 def test_the_kernels_are_where_they_were_looked_for():
     names = {str(file.relative_to(PACKAGE)) for file in WITH_KERNELS}
-    assert {"engine/rounds.py", "engine/ladder.py", "spark/kernel.py", "data/tables/quotes.py"} <= names
+    assert {"engine/rounds.py", "engine/ladder.py", "keyed/kernel.py", "data/tables/quotes.py"} <= names
     assert "theory/regret/hindsight/chain_kernels.py" in names
     for file in set(FILES) - {PACKAGE / "base" / "compiling.py"}:
         assert "numba.njit" not in file.read_text(encoding="utf-8"), f"{file} compiles by itself"

@@ -1,8 +1,12 @@
 """Every example runs as a stranger would run it, and its answer is the one that its first lines promise."""
 
+import json
 import re
+import signal
 import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -117,3 +121,26 @@ def test_intervals_around_any_forecaster_says_so(tmp_path):
     assert shares == pytest.approx([90.0] * 3, abs=2.0)  # however unsure the world is
     assert widths[1] > 3.0 * max(widths[0], widths[2])
     assert numbers(worst)[1] <= 0.04
+
+
+def test_serve_electricity_says_so(tmp_path):
+    script = [sys.executable, "-W", "error", str(EXAMPLES / "serve_electricity.py"), "--port", "0", "--tick", "0.002"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(script, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as process:
+        address = process.stdout.readline().split("http://")[1].split()[0]
+        assert "price-up predicts yes-no" in process.stdout.readline()
+        told = 0
+        while told < 150:
+            with urllib.request.urlopen(f"http://{address}/models/price-up") as answer:
+                told = json.load(answer)["tells"]
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)  # Ctrl-C
+        said, complaints = process.communicate(timeout=LONGEST)
+    assert (process.returncode, complaints) == (0, "")
+    stopping, figures, stopped = said.splitlines()
+    assert (stopping, stopped) == ("Stopping.", "Everything has stopped.")
+    rows, pending, right = numbers(figures)
+    assert rows >= 150
+    assert pending < 150
+    assert right > 55.0  # prices that rise often go on rising
+    assert list(tmp_path.iterdir()) == []

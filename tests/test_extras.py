@@ -18,7 +18,7 @@ def packages(requirements):
     return sorted(re.match(r"[\w-]+", requirement).group() for requirement in requirements)
 
 
-@pytest.mark.parametrize("extra", ["sklearn", "river", "cli", "sweep", "spark"])
+@pytest.mark.parametrize("extra", ["sklearn", "river", "cli", "serve", "sweep", "spark"])
 def test_the_command_names_all_that_the_extra_needs(extra):
     command, *wanted = re.findall(r"'[^']+'|pip install", extras.installation(extra))
     assert command == "pip install"

@@ -94,10 +94,8 @@ class Counted:
     def __init__(self, file):
         self.file = file
 
-    def __repr__(self):
-        return "Counted()"
-
     def __call__(self, ledger, learner, stream):
+        time.sleep(float(os.environ.get("PAUSE_OF_GAMES", "0")))
         with open(self.file, "a") as log:
             log.write("game\n")
         return {}
@@ -149,16 +147,12 @@ def test_a_line_cut_short_is_played_again_and_a_foreign_one_is_refused(tmp_path)
 
 
 PROGRAM = """
-import sys, time
+import pathlib, sys
 import test_sweep
 from test_sweep import LEARNERS, STREAMS, Counted
 
-class Slow(Counted):
-    def __call__(self, *game):
-        time.sleep(0.2)
-        return super().__call__(*game)
-
-test_sweep.sweep(LEARNERS, STREAMS, range(50), measure=Slow(sys.argv[1]), file=sys.argv[2], jobs=int(sys.argv[3]))
+measure = Counted(pathlib.Path(sys.argv[1]))
+test_sweep.sweep(LEARNERS, STREAMS, range(50), measure=measure, file=sys.argv[2], jobs=int(sys.argv[3]))
 """
 
 
@@ -166,7 +160,10 @@ test_sweep.sweep(LEARNERS, STREAMS, range(50), measure=Slow(sys.argv[1]), file=s
 def test_a_sweep_that_was_killed_goes_on(tmp_path, jobs):
     book, counted = tmp_path / "book.jsonl", Counted(tmp_path / "log")
     program = [sys.executable, "-c", PROGRAM, str(counted.file), str(book), str(jobs)]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "PAUSE_OF_GAMES": "0.2",
+    }
     victim = subprocess.Popen(program, env=environment, start_new_session=True)
     deadline = time.monotonic() + PATIENCE
     while not book.exists() or book.read_text().count("\n") < 3:

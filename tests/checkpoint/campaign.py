@@ -265,7 +265,7 @@ def job_kind() -> Kind:
 
 
 def spark_kind(loss: str, classes: int, single: bool) -> Kind:
-    from swordplay.spark.group import HEADER
+    from swordplay.keyed.group import HEADER
     from swordplay.spark.plan import Plan
 
     plan = Plan(("a", "b", "c"), loss, classes, 2, 4, layout="packed", single=single)

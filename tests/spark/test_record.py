@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from swordplay.base import checkpoint
 from swordplay.estimators.model import LinearModel
-from swordplay.spark.group import HEADER, join, split
+from swordplay.keyed.group import HEADER
+from swordplay.keyed.key_text import join, split
+from swordplay.keyed.record import Form
 from swordplay.spark.plan import Plan
-from swordplay.spark.record import Form
 from tolerances import PACKED_SINGLE
 
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
@@ -73,7 +74,7 @@ UNCOMPILED = """
 import numba, numpy as np
 from spark.test_record import World, plan
 from swordplay.estimators.model import LinearModel
-from swordplay.spark.kernel import play_keys
+from swordplay.keyed.kernel import play_keys
 assert numba.config.DISABLE_JIT and not hasattr(play_keys, "signatures")
 world, group = World("squared", seed=4), plan(4, lags=2).group()
 group.admit(world.names)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from swordplay.base import checkpoint
-from swordplay.spark.record import Form, Young
+from swordplay.keyed.record import Form, Young
 
 GOLDEN = Path(__file__).parent / "golden"
 """Two keys after 25 and 15 rows, of numbers with one lag and of two classes."""

@@ -11,6 +11,7 @@ pytest.importorskip("pyspark")
 from pyspark.errors import StreamingQueryException
 
 from spark import local
+from spark.test_bands import around
 from spark.test_rows import bad_rows
 from spark.worlds import FEATURES, alone, matched, world, write
 from swordplay.estimators.classes import OneModelPerClass
@@ -48,6 +49,8 @@ def test_a_stream_says_what_each_key_says_alone(spark, swordplay_spark, rows, tm
     assert found["error"].isna().all()
     assert np.abs(found["prediction"] - alone(frame)).max() <= TWIN
     assert np.array_equal(found["y"], frame["y"])
+    answers = found.rename(columns={"at": "order", "y": "target"})
+    np.testing.assert_array_equal(answers[["lower", "upper"]], around(answers))
 
 
 def test_a_table_says_the_same(spark, swordplay_spark, rows):
@@ -60,6 +63,8 @@ def test_a_table_says_the_same(spark, swordplay_spark, rows):
     found = matched(answers, frame)
     assert found["error"].isna().all()
     assert np.abs(found["prediction"] - alone(frame, lags=2)).max() <= TWIN
+    answers = found.rename(columns={"at": "order", "y": "target"})
+    np.testing.assert_array_equal(answers[["lower", "upper"]], around(answers))
 
 
 def test_single_precision_is_near(spark, swordplay_spark, tmp_path):
@@ -152,6 +157,8 @@ REFUSED = [
     ({"classes": ["a"], "target": "key", "key": "n"}, ValueError, "two or more different"),
     ({"classes": ["a", "b"]}, TypeError, "column of double"),
     ({"lags": -1}, ValueError, "lags must be at least 0"),
+    ({"level": 1.5}, ValueError, "level must lie between 0 and 1, got 1.5"),
+    ({"level": "high"}, TypeError, "level must be a real number"),
 ]
 REFUSED_IN_STREAMS = [
     ({"buckets": 0}, ValueError, "buckets must be at least 1"),

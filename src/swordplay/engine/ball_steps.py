@@ -67,7 +67,8 @@ def shrink_base(n: int, radius: float, scale: Vector, unscale: Vector, at_base: 
     """Project on the ball whoever left it: a scaling."""
     limit = radius * radius
     for i in range(n):
-        shrink = radius / math.sqrt(max(base_norm[i], limit))  # exactly 1 inside the ball
+        # Whoever is inside stays: where the radius is 0 or its square underflows, a quotient would be no number.
+        shrink = radius / math.sqrt(base_norm[i]) if base_norm[i] > limit else 1.0
         scale[i] *= shrink
         unscale[i] = 1.0 / scale[i]
         at_base[i] *= shrink
@@ -182,7 +183,7 @@ def shrink_ahead(
     for i in range(n):
         stride = gamma[i]
         reached = base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm
-        shrink = radius / math.sqrt(max(reached, limit)) if stride != 0.0 else 1.0  # exactly 1 inside the ball
+        shrink = radius / math.sqrt(reached) if reached > limit and stride != 0.0 else 1.0
         gone, back = shrink * stride, shrink - 1.0
         alpha[i] = shrink
         gamma[i] = gone

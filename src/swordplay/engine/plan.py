@@ -2,7 +2,7 @@
 
 Every row goes through four steps, each told from the past only: the last targets are put in front of its columns, the columns
 are scaled, the target's usual place is found, and weight, threshold and radius of its round follow from both. Whole tables,
-single rows, many classes (``learn_rows``) and many keys (``spark.kernel``) all go this way.
+single rows, many classes (``learn_rows``) and many keys (``keyed.kernel``) all go this way.
 """
 
 from __future__ import annotations

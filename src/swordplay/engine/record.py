@@ -1,9 +1,10 @@
-"""A learner on a ball as a row of numbers, for many learners in one table: only what predictions need.
+"""A learner on a ball as a row of numbers, for many learners in one table: what predictions need and, if wanted, certificates.
 
-The certificate's sums stay behind, and so does what only pools that grow, adaptive steps or a schedule of one's own need: the
-learners of a table are of one make, with constant steps, and every round has its schedule. A record has two blocks: the
-numbers of the round, in the order of ``ROUND``, and behind what the owner of the record puts in between, the last features,
-the experts' numbers in the order of ``EXPERTS``, N of each, and their coordinates, ``(d, N)``.
+What only pools that grow, adaptive steps or a schedule of one's own need stays behind: the learners of a table are of one make,
+with constant steps, and every round has its schedule. A record has two blocks: the numbers of the round, in the order of
+``ROUND``, and behind what the owner of the record puts in between, the last features, the experts' numbers in the order of
+``EXPERTS``, N of each, and their coordinates, ``(d, N)``. Where certificates are wanted, the radius of the last round and the
+sums of ``PROVEN``, N of each, come last.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from swordplay.base.compiling import part
 from swordplay.base.types import Vector
 from swordplay.engine.layout import (
     ADAPTIVE,
+    CONFIG,
     EXPERT,
     GROWING,
     LIVE,
@@ -24,6 +26,7 @@ from swordplay.engine.layout import (
     SHOWN,
     VECTOR,
     Arrays,
+    fields,
     kept_names,
 )
 from swordplay.engine.memory import Memory
@@ -32,6 +35,7 @@ from swordplay.engine.sanity import SIGNED, SLACK, expert_range, round_range
 
 __all__ = [
     "EXPERTS",
+    "PROVEN",
     "ROUND",
     "SIGNED",
     "SLACK",
@@ -42,17 +46,24 @@ __all__ = [
     "play_planned",
     "read",
     "read_experts",
+    "read_proof",
     "read_round",
     "round_range",
     "write",
     "write_experts",
+    "write_proof",
     "write_round",
 ]
 
 LEFT_OUT = (PROOF, ADAPTIVE, GROWING, SCHEDULED, SHOWN)
 ROUND, EXPERTS = kept_names(LIVE, without=LEFT_OUT), kept_names(EXPERT, without=LEFT_OUT)
+RECIPROCALS = ("inverse", "growth", "largest")
+"""Of the certificate's sums, those that are 1 / step from the first round on where steps are constant."""
+PROVEN = tuple(name for name in kept_names(EXPERT) if fields(EXPERT)[name].when == PROOF and name not in RECIPROCALS)
 _ROUND_PLACES = tuple(LIVE._fields.index(name) for name in ROUND)
 _EXPERT_PLACES = tuple(EXPERT._fields.index(name) for name in EXPERTS)
+_RECIPROCAL_PLACES = tuple(EXPERT._fields.index(name) for name in RECIPROCALS)
+_PROVEN_PLACES = tuple(EXPERT._fields.index(name) for name in PROVEN)
 
 
 class Blocks(NamedTuple):
@@ -62,6 +73,7 @@ class Blocks(NamedTuple):
     last: Vector
     experts: Vector
     points: Vector
+    proof: Vector
 
 
 def blocks_of(memory: Memory) -> Blocks:
@@ -72,6 +84,7 @@ def blocks_of(memory: Memory) -> Blocks:
         memory.vectors[VECTOR.last].copy(),
         memory.numbers[list(_EXPERT_PLACES), :n].ravel(),
         np.ascontiguousarray(memory.coords[:, :n]).ravel(),
+        np.append(memory.config[CONFIG.size], memory.numbers[list(_PROVEN_PLACES), :n]),
     )
 
 
@@ -140,4 +153,30 @@ def write_experts(record: Vector, at: int, me: Arrays) -> int:
         at = write(record, at, me.numbers[place], experts)
     for j in range(me.coords.shape[0]):
         at = write(record, at, me.coords[j], experts)
+    return at
+
+
+@part
+def read_proof(record: Vector, at: int, me: Arrays) -> int:
+    """The certificate's sums into the arrays."""
+    experts, columns = int(me.live[LIVE.experts]), me.numbers.shape[1]
+    me.config[CONFIG.size] = record[at]
+    at += 1
+    for place in _PROVEN_PLACES:
+        at = read(record, at, me.numbers[place], experts)
+        for i in range(experts, columns):
+            me.numbers[place, i] = me.numbers[place, experts - 1]
+    for place in _RECIPROCAL_PLACES:
+        for i in range(columns):
+            me.numbers[place, i] = 1.0 / me.numbers[EXPERT.step, i] if me.live[LIVE.rounds] > 0.0 else 0.0
+    return at
+
+
+@part
+def write_proof(record: Vector, at: int, me: Arrays) -> int:
+    """The certificate's sums into a record."""
+    record[at] = me.config[CONFIG.size]
+    at += 1
+    for place in _PROVEN_PLACES:
+        at = write(record, at, me.numbers[place], int(me.live[LIVE.experts]))
     return at

@@ -13,7 +13,7 @@ WHOLE = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
 NUMBERS = (*WHOLE, types.FloatType, types.DoubleType, types.DecimalType, types.BooleanType)
 KEYS = (*WHOLE, types.StringType, types.BooleanType, types.DateType)
 ORDERS = (*WHOLE, types.TimestampType, types.DateType)
-ADDED = ("prediction", "probabilities", "error")
+ADDED = ("prediction", "lower", "upper", "probabilities", "error")
 LABELS = (*WHOLE, types.StringType, types.BooleanType)
 
 
@@ -65,12 +65,13 @@ class Columns:
         numbers = [_column(name).cast("double").alias(f"x{j}") for j, name in enumerate(self.features)]
         return [_column(self.key).cast("string").alias("key"), self._as_whole(), *numbers, self._as_number()]
 
-    def outwards(self) -> list[Column]:
+    def outwards(self, *, intervals: bool) -> list[Column]:
         """Columns of ``Plan.answers`` under their own names and types."""
         key = _column("key").cast(self.types[self.key]).alias(self.key)
         rest = [self._from_whole(), self._label("target").alias(self.target), self._label("prediction").alias("prediction")]
+        ends = [_column("lower"), _column("upper")] if intervals else []
         shares = [] if self.classes is None else [_column("probabilities")]
-        return [key, *rest, *shares, _column("error")]
+        return [key, *rest, *ends, *shares, _column("error")]
 
     def _as_whole(self) -> Column:
         column, kind = _column(self.order), self.types[self.order]

@@ -6,13 +6,15 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from swordplay.estimators.model import LossName
-from swordplay.spark.group import Group
-from swordplay.spark.record import Form
+from swordplay.keyed.bands import BandForm
+from swordplay.keyed.group import Group
+from swordplay.keyed.record import Form
+from swordplay.spark.bucket import Bucket
 
 Layout = Literal["packed", "map"]
 
@@ -30,34 +32,53 @@ class Plan:
     layout: Layout
     single: bool
     """Whether states are kept in single precision."""
+    frozen: tuple[tuple[str, str], ...] = ()
+    """What must be the same whenever a checkpoint is taken up again, by name, in words (see ``settings``)."""
+    level: float | None = None
+    """Of a regression: what share of the truths its intervals are to hold; None for no intervals."""
 
     @property
     def models(self) -> int:
         """Models of each key: two classes share one."""
         return self.classes if self.classes > 2 else 1
 
-    def group(self) -> Group:
+    def group(self) -> Bucket:
         """A bucket without keys."""
         form = _form(len(self.features), self.loss, self.lags)
-        essence = json.dumps([self.features, self.loss, self.classes, self.lags, self.buckets, len(form.fresh)])
-        return Group(form, self.models, hashlib.sha256(essence.encode()).digest()[:8])
+        essence = [self.features, self.loss, self.classes, self.lags, self.buckets, len(form.fresh)]
+        group = Group(form, self.models, _digest([*essence, *self.frozen]), earlier=_digest(essence))
+        return Bucket(group, _bands(self.level))
 
     @property
     def schema(self) -> pa.Schema:
-        """Rows on their way: the key as text, the order as a whole number, the target as a number or place of a class."""
+        """Rows on their way: the key as text, the order as a whole number, the target as a number or place of a class.
+
+        Keys are text of any size: a ``pa.string()`` holds 2 GiB at the most, and rows beyond would be another chunk.
+        """
         numbers = [(f"x{j}", pa.float64()) for j in range(len(self.features))]
-        return pa.schema([("key", pa.string()), ("order", pa.int64()), *numbers, ("target", pa.float64())])
+        return pa.schema([("key", pa.large_string()), ("order", pa.int64()), *numbers, ("target", pa.float64())])
 
     @property
     def answers(self) -> pa.Schema:
         """Rows with their predictions; a class is told by its place."""
         number = pa.float64()
         shares = [("probabilities", pa.list_(number))] if self.classes else []
+        ends = [] if self.level is None else [("lower", number), ("upper", number)]
         told = [("key", pa.string()), ("order", pa.int64()), ("target", number), ("prediction", number)]
-        return pa.schema([*told, *shares, ("error", pa.string())])
+        return pa.schema([*told, *ends, *shares, ("error", pa.string())])
+
+
+def _digest(essence: list[Any]) -> bytes:
+    return hashlib.sha256(json.dumps(essence).encode()).digest()[:8]
 
 
 @lru_cache(maxsize=4)
 def _form(dim: int, loss: LossName, lags: int) -> Form:
     """Made once in a process and not once for each bucket."""
     return Form(dim, loss, lags)
+
+
+@lru_cache(maxsize=4)
+def _bands(level: float | None) -> BandForm | None:
+    """Likewise."""
+    return None if level is None else BandForm(level)

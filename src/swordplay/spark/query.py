@@ -11,8 +11,10 @@ from pyspark.sql import functions
 from swordplay.base import arguments, extras
 from swordplay.base.options import completed, spelled_out
 from swordplay.estimators.model import LossName, regression_loss
+from swordplay.intervals import SwordIntervals
 from swordplay.spark.columns import Columns, labels
 from swordplay.spark.plan import Layout, Plan
+from swordplay.spark.settings import frozen
 from swordplay.spark.stages import PACKETS, TRACKERS, packets, walk
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -29,11 +31,14 @@ class TableOptions(TypedDict, total=False):
         All labels of a classification. ``prediction`` is then the likeliest label, and ``probabilities`` an array.
     lags
         How many of the last targets of the key join the columns.
+    level
+        What share of the truths the intervals of numbers are to hold, ``lower`` and ``upper``; None for no intervals.
     """
 
     loss: LossName
     classes: Sequence[Any] | None
     lags: int
+    level: float | None
 
 
 class StreamOptions(TableOptions, total=False):
@@ -45,6 +50,8 @@ class StreamOptions(TableOptions, total=False):
         All labels of a classification. ``prediction`` is then the likeliest label, and ``probabilities`` an array.
     lags
         How many of the last targets of the key join the columns.
+    level
+        What share of the truths the intervals of numbers are to hold, ``lower`` and ``upper``; None for no intervals.
     buckets
         Groups of keys that Python is called for. Part of the checkpoint: never to be changed. At least the cores of the
         cluster, and some hundred keys in each.
@@ -61,7 +68,7 @@ class StreamOptions(TableOptions, total=False):
     precision: str
 
 
-USUAL_OF_TABLES: TableOptions = {"loss": "squared", "classes": None, "lags": 0}
+USUAL_OF_TABLES: TableOptions = {"loss": "squared", "classes": None, "lags": 0, "level": 0.9}
 USUAL: StreamOptions = {**USUAL_OF_TABLES, "buckets": 64, "layout": "packed", "precision": "float64"}
 """What holds unless something is said."""
 
@@ -94,7 +101,8 @@ def track_stream(
 
     Returns
     -------
-    A streaming frame with the columns key, order, target, ``prediction`` and ``error``. A row that cannot be learned has a
+    A streaming frame with the columns key, order, target, ``prediction``, ``lower`` and ``upper`` (of numbers; null where the
+    interval has no ends, as in the first five rows of a key) and ``error``. A row that cannot be learned has a
     reason in ``error``, no prediction, and has left no trace in its key's learner.
     """
     asked = completed("track_stream", options, USUAL)
@@ -112,7 +120,7 @@ def track_stream(
         outputMode="Append",
         timeMode="None",
     )
-    return answers.select(*columns.outwards())
+    return answers.select(*columns.outwards(intervals=plan.level is not None))
 
 
 @spelled_out(TableOptions, USUAL_OF_TABLES)
@@ -142,7 +150,7 @@ def track_table(df: Any, *, key: str, features: Sequence[str], target: str, orde
     plan = _plan(columns, {**asked, "buckets": 1, "layout": "packed", "precision": "float64"})
     names = plan.schema.names
     rows = df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*names)
-    return rows.mapInArrow(walk(plan), _answers(plan)).select(*columns.outwards())
+    return rows.mapInArrow(walk(plan), _answers(plan)).select(*columns.outwards(intervals=plan.level is not None))
 
 
 def _plan(columns: Columns, asked: StreamOptions) -> Plan:
@@ -155,21 +163,30 @@ def _plan(columns: Columns, asked: StreamOptions) -> Plan:
     if arguments.whole("buckets", buckets) > MOST_BUCKETS:
         raise ValueError(f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each are a good number.")
     checked = regression_loss(asked["loss"])
+    lags, loss = arguments.whole("lags", asked["lags"], least=0), "logistic" if columns.classes else checked
     return Plan(
         features=columns.features,
-        loss="logistic" if columns.classes else checked,
+        loss=loss,
         classes=len(columns.classes or ()),
-        lags=arguments.whole("lags", asked["lags"], least=0),
+        lags=lags,
         buckets=buckets,
         layout=layout,
         single=precision == "float32",
+        frozen=frozen(columns, loss, lags, buckets, layout),
+        level=None if columns.classes else _level(asked["level"]),
     )
+
+
+def _level(level: Any) -> float | None:
+    """A share between 0 and 1, or None."""
+    return None if level is None else SwordIntervals((level,)).levels[0]
 
 
 def _answers(plan: Plan) -> str:
     """``Plan.answers`` in Spark's words."""
     shares = "probabilities array<double>, " if plan.classes else ""
-    return f"key string, order long, target double, prediction double, {shares}error string"
+    ends = "" if plan.level is None else "lower double, upper double, "
+    return f"key string, order long, target double, prediction double, {ends}{shares}error string"
 
 
 def _require_state_store(session: Any) -> None:

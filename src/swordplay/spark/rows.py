@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from swordplay.base.types import Matrix, Vector
 from swordplay.estimators import probabilities
 from swordplay.estimators.model import LARGEST
-from swordplay.spark.group import Group
+from swordplay.spark.bucket import Bucket
 from swordplay.spark.plan import Plan
 
 NO_KEY = "key is null"
@@ -56,7 +56,7 @@ def judge(batch: pa.RecordBatch, plan: Plan) -> Judged:
     return Judged(encoded.dictionary.to_pylist(), codes, _whole(batch.column("order")), rows, targets, errors)
 
 
-def track(batch: pa.RecordBatch, plan: Plan, group: Group, known: Callable[[list[str]], None]) -> tuple[pa.RecordBatch, Any]:
+def track(batch: pa.RecordBatch, plan: Plan, group: Bucket, known: Callable[[list[str]], None]) -> tuple[pa.RecordBatch, Any]:
     """Predict and learn the rows of a bucket.
 
     Parameters
@@ -82,7 +82,8 @@ def track(batch: pa.RecordBatch, plan: Plan, group: Group, known: Callable[[list
     judged.errors[turn[late | repeated]] = LATE
     turn = turn[~(late | repeated)]
     scores = group.play(numbers[turn], judged.orders[turn], judged.rows[turn], judged.targets[turn])
-    return _answers(batch, plan, judged, turn, scores), np.unique(numbers[turn])
+    bounds = group.intervals(numbers[turn], scores[:, 0], judged.targets[turn])
+    return _answers(batch, plan, judged, turn, scores, bounds), np.unique(numbers[turn])
 
 
 def in_order(numbers: Any, judged: Judged) -> Any:
@@ -97,7 +98,7 @@ def in_order(numbers: Any, judged: Judged) -> Any:
     return turn
 
 
-def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, scores: Matrix) -> pa.RecordBatch:
+def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, scores: Matrix, bounds: Matrix) -> pa.RecordBatch:
     refused = np.ones(len(batch), dtype=bool)
     refused[turn] = False
     predictions = np.zeros(len(batch))
@@ -112,8 +113,11 @@ def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, score
     else:
         predictions[turn] = scores[:, 0]
         parts.append(pa.array(predictions, mask=refused))
+        ends = np.full((len(batch), 2), np.inf)
+        ends[turn] = bounds
+        parts += [] if plan.level is None else [pa.array(end, mask=~np.isfinite(end)) for end in ends.T.copy()]
     parts.append(pa.array(judged.errors, type=pa.string()))
-    return pa.RecordBatch.from_arrays(parts, schema=plan.answers)
+    return pa.RecordBatch.from_arrays(parts, schema=plan.answers.set(0, batch.schema.field("key")))
 
 
 def _not_moderate(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -11,13 +12,23 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from swordplay.spark.group import FORMAT, Group, join, split
+from swordplay.keyed.group import FORMAT
+from swordplay.keyed.key_text import join, split
+from swordplay.spark import settings
+from swordplay.spark.bucket import WITH_BANDS, Bucket
 from swordplay.spark.plan import Plan
 from swordplay.spark.rows import track
 
 PACKETS = "bucket int, rows binary"
 PACKED_NUMBERS = 1 << 22
 """Numbers that a task gathers before it sends them on: 32 MB."""
+PACKED_BYTES = 1 << 26
+"""Bytes that a task gathers before it sends them on: with long keys these are fewer rows."""
+LARGEST_FRAME = 1 << 30
+"""Bytes of answers that are handed to Spark at once, which keeps text in columns of 2 GiB at the most."""
+SETTINGS = -1
+"""A bucket without keys, in which the settings of the query are kept. Every task that has rows sends it a packet, so that it
+is asked in every micro-batch: one that was started with other settings fails before it has changed anything."""
 
 
 def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -32,7 +43,7 @@ def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Reco
         most = PACKED_NUMBERS // len(plan.schema.names)
         for batch in batches:
             waiting.append(batch)
-            if sum(map(len, waiting)) >= most:
+            if sum(map(len, waiting)) >= most or sum(one.nbytes for one in waiting) >= PACKED_BYTES:
                 yield _by_bucket(waiting, plan)
                 waiting = []
         if sum(map(len, waiting)):
@@ -42,15 +53,22 @@ def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Reco
 
 
 def _by_bucket(batches: list[pa.RecordBatch], plan: Plan) -> pa.RecordBatch:
-    whole = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    whole = pa.Table.from_batches(batches)
     buckets = whole.column("bucket").to_numpy()
     turn = np.argsort(buckets, kind="stable")
-    rows = whole.select(plan.schema.names).take(pa.array(turn))
+    rows = together(whole.select(plan.schema.names), plan).take(pa.array(turn))
     edges = [0, *(np.flatnonzero(np.diff(buckets[turn])) + 1).tolist(), len(turn)]
     contents = [rows.slice(a, b - a).serialize().to_pybytes() for a, b in pairwise(edges)]
+    numbers = [*buckets[turn[edges[:-1]]].tolist(), SETTINGS]
     return pa.RecordBatch.from_arrays(
-        [pa.array(buckets[turn[edges[:-1]]], type=pa.int32()), pa.array(contents, type=pa.binary())], ["bucket", "rows"]
+        [pa.array(numbers, type=pa.int32()), pa.array([*contents, b""], type=pa.binary())], ["bucket", "rows"]
     )
+
+
+def together(rows: pa.Table, plan: Plan) -> pa.RecordBatch:
+    """All rows in one batch, however much text their keys are."""
+    [batch] = rows.cast(plan.schema).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], plan.schema)]
+    return batch
 
 
 class Tracker(StatefulProcessor, ABC):
@@ -65,22 +83,36 @@ class Tracker(StatefulProcessor, ABC):
         self._map = handle.getMapState("map", "key string", "fmt int, blob binary")
 
     @abstractmethod
-    def load(self, group: Group, keys: list[str]) -> None:
+    def load(self, group: Bucket, keys: list[str]) -> None:
         """Bring keys that were seen before into a group."""
 
     @abstractmethod
-    def save(self, group: Group, numbers: Any) -> None:
+    def save(self, group: Bucket, numbers: Any) -> None:
         """Keep the state of a group in which these keys have learned."""
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """Predictions for the rows of one bucket and one micro-batch."""
+        packets = [packet for frame in rows for packet in frame["rows"]]
+        if key[0] == SETTINGS:
+            self._require_settings()
+            return
         schema, group = self._plan.schema, self._plan.group()
-        parts = [pa.ipc.read_record_batch(pa.py_buffer(packet), schema) for frame in rows for packet in frame["rows"]]
-        batch = pa.Table.from_batches(parts, schema).combine_chunks().to_batches()[0]
+        parts = [pa.ipc.read_record_batch(pa.py_buffer(packet), schema) for packet in packets]
+        batch = together(pa.Table.from_batches(parts, schema), self._plan)
         answers, learned = track(batch, self._plan, group, lambda keys: self.load(group, keys))
         if len(learned):
             self.save(group, learned)
-        yield _frame(answers)
+        size = max(1, len(answers) * LARGEST_FRAME // max(1, answers.nbytes))
+        for first in range(0, len(answers), size):
+            yield _frame(answers.slice(first, size))
+
+    def _require_settings(self) -> None:
+        """Refuse to go on with other settings; those of a first start are kept, and so are those of an earlier version's."""
+        mine = dict(self._plan.frozen)
+        if (saved := self._packed.get()) is None:
+            self._packed.update((FORMAT, b"", json.dumps(mine).encode()))
+            return
+        settings.require_same(json.loads(bytes(saved[2])), mine)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -89,37 +121,38 @@ class Tracker(StatefulProcessor, ABC):
 class Packed(Tracker):
     """All keys of a bucket in one value: the cheapest where most of them have rows in a micro-batch."""
 
-    def load(self, group: Group, keys: list[str]) -> None:
+    def load(self, group: Bucket, keys: list[str]) -> None:
         """All keys, whichever are asked for: they are saved together."""
         if (saved := self._packed.get()) is not None:
             version, ids, blob = saved
             _require(version)
-            group.loads([(split(bytes(ids)), bytes(blob))])
+            group.loads([(split(bytes(ids)), bytes(blob))], version)
         elif self._map.exists():
             raise ValueError(OTHER_LAYOUT.format("map"))
 
-    def save(self, group: Group, numbers: Any) -> None:
+    def save(self, group: Bucket, numbers: Any) -> None:
         """All keys."""
-        self._packed.update((FORMAT, join(list(group.places)), group.dumps(single=self._plan.single)))
+        self._packed.update((group.format, join(list(group.places)), group.dumps(single=self._plan.single)))
 
 
 class Mapped(Tracker):
     """A value for each key: the cheapest where few keys of a bucket have rows in a micro-batch."""
 
-    def load(self, group: Group, keys: list[str]) -> None:
+    def load(self, group: Bucket, keys: list[str]) -> None:
         """Those that are asked for."""
         found = [(key, saved) for key in keys if (saved := self._map.getValue((key,))) is not None]
         for _, (version, _) in found:
             _require(version)
         if len(found) < len(keys) and self._packed.exists():
             raise ValueError(OTHER_LAYOUT.format("packed"))
-        group.loads([([key], bytes(blob)) for key, (_, blob) in found])
+        for format in (FORMAT, WITH_BANDS):
+            group.loads([([key], bytes(blob)) for key, (version, blob) in found if version == format], format)
 
-    def save(self, group: Group, numbers: Any) -> None:
+    def save(self, group: Bucket, numbers: Any) -> None:
         """Those that have learned."""
         names = list(group.places)
         for number in numbers.tolist():
-            self._map.updateValue((names[number],), (FORMAT, group.dumps([number], single=self._plan.single)))
+            self._map.updateValue((names[number],), (group.format, group.dumps([number], single=self._plan.single)))
 
 
 OTHER_LAYOUT = (
@@ -155,8 +188,9 @@ def _frame(batch: pa.RecordBatch) -> Any:
 
 
 def _require(version: int) -> None:
-    if version != FORMAT:
+    if version not in (FORMAT, WITH_BANDS):
         raise ValueError(
-            f"the state in this checkpointLocation has format {version}, and this version of swordplay reads {FORMAT}. "
+            f"the state in this checkpointLocation has format {version}, and this version of swordplay reads {FORMAT} and "
+            f"{WITH_BANDS}. "
             "Go on with the version that wrote it, or give the query a new checkpointLocation."
         )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
-import re
-import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
@@ -16,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from swordplay.base import arguments, extras
+from swordplay.theory.fingerprints import fingerprint
 from swordplay.theory.game import play
 from swordplay.theory.regret import Ledger, path_length
 
@@ -26,8 +24,6 @@ MakeStream = Callable[..., Any]
 Measure = Callable[[Ledger, Any, Any], Mapping[str, Any]]
 """More columns, from a ledger, its learner and its stream."""
 Row = dict[str, Any]
-
-ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class Cell(NamedTuple):
@@ -67,7 +63,7 @@ def sweep(
         How many games at once; unless given, what ``joblib.parallel_config`` says (also of threads, processes, clusters), or 1.
     file
         Where finished games are noted, a line of JSON each. A sweep that was killed goes on from there; games that changed
-        their name or their code are played again.
+        their name, their code or what they were made with are played again (see ``fingerprints``).
     progress
         Whether to show a bar, where standard error is a terminal and rich is installed.
 
@@ -89,7 +85,7 @@ def sweep(
     [('Sword', 0, 200), ('Sword', 1, 200)]
     """
     cells = _cells(learners, streams, seeds)
-    keys = [_key(cell, learners[cell.learner], streams[cell.stream], measure, engine) for cell in cells]
+    keys = _keys(cells, learners, streams, measure, engine) if file is not None else [str(cell) for cell in cells]
     with _notebook(file) as (known, note), _bar(progress, len(cells)) as advance:
         left = [k for k, key in enumerate(keys) if key not in known]
         advance(len(cells) - len(left))
@@ -221,31 +217,12 @@ def _require_makers(name: str, makers: Any) -> None:
         raise TypeError(f"{name} must be a dictionary of functions by name, got {arguments.shown(makers)}.")
 
 
-def _key(cell: Cell, *makers: Any) -> str:
-    """A name for a game that stays the same as long as its code does."""
-    text = json.dumps([*cell, *map(_described, makers)])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _described(maker: Any) -> str:
-    """What a function is made of: name, code, and the values it was made with. Not its module: a script has two names."""
-    if isinstance(maker, functools.partial):
-        return f"{_described(maker.func)}{_values(maker.args)}{_values(sorted(maker.keywords.items()))}"
-    if isinstance(maker, types.FunctionType):
-        enclosed = [cell.cell_contents for cell in maker.__closure__ or ()]
-        defaults = [maker.__defaults__, sorted((maker.__kwdefaults__ or {}).items())]
-        return f"{maker.__qualname__}:{_code(maker.__code__)}{_values(enclosed)}{_values(defaults)}"
-    if isinstance(maker, type):
-        return maker.__qualname__
-    return ADDRESS.sub("", repr(maker))
-
-
-def _values(values: Iterable[Any]) -> str:
-    return "(" + ", ".join(_described(value) for value in values) + ")"
-
-
-def _code(code: types.CodeType) -> str:
-    """A digest of bytecode, names and constants, those of functions inside it too."""
-    constants = [_code(one) if isinstance(one, types.CodeType) else repr(one) for one in code.co_consts]
-    text = repr((code.co_code, code.co_names, constants))
-    return hashlib.sha256(text.encode()).hexdigest()
+def _keys(
+    cells: Sequence[Cell], learners: Mapping[str, Any], streams: Mapping[str, Any], measure: Any, engine: str
+) -> list[str]:
+    """A name for every game that stays the same as long as its code and all that it was made with do."""
+    players = {name: fingerprint(f"learner {name!r}", make) for name, make in learners.items()}
+    worlds = {name: fingerprint(f"stream {name!r}", make) for name, make in streams.items()}
+    rest = [fingerprint("measure", measure), engine]
+    texts = (json.dumps([*cell, players[cell.learner], worlds[cell.stream], *rest]) for cell in cells)
+    return [hashlib.sha256(text.encode()).hexdigest()[:32] for text in texts]

@@ -29,6 +29,7 @@ class Entry(NamedTuple):
 COMMANDS = {
     "track": Entry("swordplay.application.cli.track", "track_command", "Predict each row of a table before learning from it."),
     "compare": Entry("swordplay.application.cli.compare", "compare_command", "Let all learners of the package play a table."),
+    "serve": Entry("swordplay.application.cli.serve", "serve_command", "Predict over HTTP now, learn when the answers come."),
     "sample": Entry("swordplay.application.cli.sample", "sample_command", "Write a real table to try the command on."),
     "demo": Entry(
         "swordplay.application.cli.demo", "demo_command", "Track, compare and reproduce on a stream that comes along."

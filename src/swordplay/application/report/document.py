@@ -29,13 +29,24 @@ def write(page: Page, path: str | os.PathLike[str]) -> None:
     write_whole(path, render(page).encode("utf-8"))
 
 
-def render(page: Page) -> str:
-    """The page as HTML: equal pages give equal text."""
+def render(page: Page, own: str = "", policy: str = POLICY) -> str:
+    """The page as HTML: equal pages give equal text.
+
+    Parameters
+    ----------
+    page
+        What is on it.
+    own
+        A script of its own, after those of the charts.
+    policy
+        What a browser may load; the scripts are added.
+    """
     drawer = Drawer()
     body = "\n".join(drawer.section(section) for section in page.sections)
-    scripts = [vega.script(), _resource("page.js")] if drawer.charts else []
+    scripts = [vega.script(), resource("page.js")] if drawer.charts else []
+    scripts += [own] if own else []
     # Vega compiles its expressions, which a browser calls evaluation.
-    policy = POLICY + (f"; script-src 'unsafe-eval' {' '.join(map(_fingerprint, scripts))}" if scripts else "")
+    policy += f"; script-src 'unsafe-eval' {' '.join(map(_fingerprint, scripts))}" if scripts else ""
     title = escaped(page.title, 200)
     return "\n".join(
         [
@@ -43,7 +54,7 @@ def render(page: Page) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
-            f"<title>{title}</title>\n<style>\n{_resource('page.css')}</style>\n</head>\n<body>",
+            f"<title>{title}</title>\n<style>\n{resource('page.css')}</style>\n</head>\n<body>",
             f'<header>\n<h1><bdi>{title}</bdi></h1>\n<p class="facts">{escaped(page.facts, 400)}</p>\n</header>',
             f"<main>\n{body}\n</main>\n<footer><p>{escaped(page.footer, 400)}</p></footer>",
             *(f"<script>{script}</script>" for script in scripts),
@@ -56,5 +67,6 @@ def _fingerprint(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode('ascii')}'"
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """A file of this room."""
     return resources.files("swordplay.application.report").joinpath(name).read_text(encoding="utf-8")

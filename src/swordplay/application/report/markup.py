@@ -9,7 +9,7 @@ from typing import Any
 
 from swordplay.application.report import vega, words
 from swordplay.application.report.charts import Chart
-from swordplay.application.report.page import Answer, Block, Counts, Pair, Scores, Section, Table, Text, Verbatim
+from swordplay.application.report.page import Answer, Block, Counts, Pair, Scores, Section, Slot, Table, Text, Verbatim
 
 
 class Drawer:
@@ -40,6 +40,8 @@ class Drawer:
             case Verbatim(caption, text):
                 clean = html.escape(words.UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text))
                 return f"<figure><figcaption>{escaped(caption)}</figcaption>\n<pre>{clean}</pre></figure>"
+            case Slot(name, text):
+                return f'<div id="{escaped(name)}"><p>{escaped(text)}</p></div>'
             case Pair(charts):
                 return "\n".join(['<div class="pair">', *map(self.chart, charts), "</div>"])
             case Chart():

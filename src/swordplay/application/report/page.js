@@ -32,6 +32,7 @@
     constructor(figure) {
       const about = JSON.parse(figure.querySelector("script").textContent);
       this.figure = figure;
+      figure.chart = this;
       this.spec = about.spec;
       this.readout = about.readout;
       this.plot = figure.querySelector(".plot");
@@ -70,6 +71,16 @@
       this.plot.addEventListener("blur", () => this.leave());
       this.plot.addEventListener("keydown", (event) => this.key(event));
       this.all.addEventListener("click", () => this.zoom(this.whole));
+    }
+
+    // Other rows for the same picture, on a live page; who has zoomed stays where he is.
+    feed(rows, span, reach) {
+      const all = this.view.signal("span") === this.whole;
+      this.whole = span;
+      this.view.data("table", rows).signal("reach", reach);
+      if (all) this.view.signal("span", span);
+      this.view.run();
+      this.rows = this.view.data("table");
     }
 
     resize() {

@@ -77,13 +77,20 @@ class Verbatim(NamedTuple):
     text: str
 
 
+class Slot(NamedTuple):
+    """A place that a script of the page fills and fills again, and what stands there until then."""
+
+    name: str
+    text: str
+
+
 class Pair(NamedTuple):
     """Charts side by side where there is room."""
 
     charts: tuple[Chart, ...]
 
 
-Block = Text | Answer | Scores | Counts | Table | Verbatim | Pair | Chart
+Block = Text | Answer | Scores | Counts | Table | Verbatim | Slot | Pair | Chart
 
 
 class Section(NamedTuple):

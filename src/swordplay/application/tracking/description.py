@@ -50,7 +50,8 @@ def _columns(tracker: Mapping[str, Any]) -> Facts:
 
 
 def _of_keys(tracker: Mapping[str, Any], options: Mapping[str, Any]) -> Facts:
-    return {"keys": f"{len(json.loads(tracker['keys'])):,} of {', '.join(options['--key'])}, a model each"}
+    keys = json.loads(tracker.get("bulk.keys", tracker["keys"]))
+    return {"keys": f"{len(keys):,} of {', '.join(options['--key'])}, a model each"}
 
 
 def _of_series(tracker: Mapping[str, Any]) -> Facts:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 import pyarrow as pa
 
+from swordplay.application.tracking.bulk import BulkTracker
 from swordplay.application.tracking.early import Early
 from swordplay.application.tracking.keyed import KeyedTracker
 from swordplay.application.tracking.sanity import READ_AS, SUM, all_of, type_of
@@ -71,7 +72,7 @@ def require_early(early: Early | None, position: Position, tracker: AnyTracker, 
 
 def watched(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
     """Columns that are looked at whether they are used or not, and what they may be."""
-    if isinstance(tracker, KeyedTracker):
+    if isinstance(tracker, KeyedTracker | BulkTracker):
         clocks, fields, series = dict.fromkeys(tracker.clocks), tracker.fields, None
     else:
         clocks, fields, series = dict.fromkeys(tracker.order.clocks), tracker.predictions.carried, tracker.order.series

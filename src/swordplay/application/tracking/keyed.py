@@ -20,7 +20,7 @@ from swordplay.application.tracking.packing import pack, unpack
 from swordplay.application.tracking.predictions import Predictions
 from swordplay.application.tracking.settings import Settings
 from swordplay.application.tracking.steps import Steps, moves
-from swordplay.application.tracking.story import Task
+from swordplay.application.tracking.story import Intervals, Task
 from swordplay.application.tracking.task import Recognised, recognise
 from swordplay.application.tracking.tracker import Tracked, Tracker
 from swordplay.base import nested
@@ -228,6 +228,10 @@ class KeyedTracker:
     def errors(self) -> tuple[dict[str, float], float]:
         """RMSE or share of mistakes over all keys; there is no single best step size."""
         return keyed_story.errors(self), math.nan
+
+    def intervals(self) -> Intervals | None:
+        """How the intervals of all keys did together; None where there are none."""
+        return keyed_story.intervals(self)
 
     def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> KeyedStory:
         """All that a report needs (see ``Tracker.story``)."""

@@ -16,6 +16,7 @@ from swordplay.application.tracking.telling import common, intervals_of
 from swordplay.data.encoding.plans import Plan
 
 if TYPE_CHECKING:
+    from swordplay.application.tracking.bulk import BulkTracker
     from swordplay.application.tracking.keyed import KeyedTracker
 
 NOTES = {
@@ -110,18 +111,18 @@ def intervals(tracker: KeyedTracker) -> Intervals | None:
     return intervals_of(tracker.settings.level, rows, dict(zip(FIGURES, sums, strict=True)))
 
 
-def story(tracker: KeyedTracker, source: str, refused: int, seconds: float) -> KeyedStory:
+def story(tracker: KeyedTracker | BulkTracker, source: str, refused: int, seconds: float) -> KeyedStory:
     """All that a report needs (see ``Tracker.story``)."""
     facts = common(tracker, source, refused, seconds)
-    found, regression = lines(tracker), tracker.task == "regression"
+    found, regression = tracker.lines(), tracker.task == "regression"
     judged = [line for line in found if line.rows >= FEWEST_ROWS]
     ranked = sorted(judged, key=lambda line: line.ratio if regression else line.errors[LEARNER])
     best = ranked[: min(NAMED, (len(ranked) + 1) // 2)]
     return KeyedStory(
         **facts,
         rows=sum(line.rows for line in found),
-        errors=errors(tracker),
-        intervals=intervals(tracker),
+        errors=tracker.errors()[0],
+        intervals=tracker.intervals(),
         columns=tuple(_column(one) for one in tracker.plans),
         key=tracker.settings.key,
         keys=len(tracker.trackers),

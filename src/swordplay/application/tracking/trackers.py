@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from swordplay.application.tracking.bulk import BulkTracker, fits
 from swordplay.application.tracking.keyed import KeyedTracker
 from swordplay.application.tracking.settings import Settings
 from swordplay.application.tracking.tracker import Tracker
 
-AnyTracker = Tracker | KeyedTracker
+AnyTracker = Tracker | KeyedTracker | BulkTracker
 
 
 def begin(settings: Settings, head: Any) -> AnyTracker:
     """A tracker of a table that begins with these rows, a pyarrow record batch."""
-    return KeyedTracker.begin(settings, head) if settings.key else Tracker.begin(settings, head)
+    if not settings.key:
+        return Tracker.begin(settings, head)
+    keyed = KeyedTracker.begin(settings, head)
+    return BulkTracker(keyed) if fits(keyed) else keyed
 
 
 def resumed(saved: Mapping[str, Any]) -> AnyTracker:
     """The tracker that was saved, bit by bit."""
+    if "bulk.keys" in saved:
+        return BulkTracker.resumed(saved)
     return KeyedTracker.resumed(saved) if "keys" in saved else Tracker.resumed(saved)

@@ -11,21 +11,25 @@ from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.plan import PLACE as LOCATED
 from swordplay.engine.plan import SETTING, Followed, Planned, prepare
+from swordplay.engine.preview import decide_aside, product
 from swordplay.engine.record import (
     Arrays,
     play_planned,
     read,
     read_experts,
+    read_proof,
     read_round,
     write,
     write_experts,
+    write_proof,
     write_round,
 )
+from swordplay.engine.scaling import scale_row
 
 PLACE = 4
 """Numbers that say where the target lies: centre, spread, largest spread, count."""
 
-__all__ = ["PLACE", "SETTING", "play_keys"]
+__all__ = ["PLACE", "SETTING", "ask_keys", "play_keys"]
 
 
 @part
@@ -36,7 +40,9 @@ def unpack(record: Vector, me: Arrays, scaler: Matrix, place: Vector, recent: Ve
     at = read(record, at, place, PLACE)
     for j in range(3):
         at = read(record, at, scaler[j], scaler.shape[1])
-    read_experts(record, at, me)
+    at = read_experts(record, at, me)
+    if at < len(record):
+        read_proof(record, at, me)
 
 
 @part
@@ -47,7 +53,9 @@ def pack(record: Vector, me: Arrays, scaler: Matrix, place: Vector, recent: Vect
     at = write(record, at, place, PLACE)
     for j in range(3):
         at = write(record, at, scaler[j], scaler.shape[1])
-    write_experts(record, at, me)
+    at = write_experts(record, at, me)
+    if at < len(record):
+        write_proof(record, at, me)
 
 
 @kernel
@@ -98,3 +106,38 @@ def play_keys(
                 predictions[t] += rounds[t, 0]
         pack(record, me, scaler, place, recent)
     return len(who)
+
+
+@kernel
+def ask_keys(
+    records: Matrix,
+    who: Any,
+    edges: Any,
+    raw: Matrix,
+    setting: Vector,
+    coords: Matrix,
+    numbers: Matrix,
+    vectors: Matrix,
+    live: Vector,
+    config: Vector,
+    scaler: Matrix,
+    place: Vector,
+    recent: Vector,
+    share: Vector,
+    decision: Vector,
+    scaled: Vector,
+    predictions: Vector,
+) -> None:
+    """Rows ``edges[k]`` to ``edges[k + 1]`` are predicted by the key of record ``who[k]``; nothing is learned."""
+    logistic, clip = setting[SETTING.logistic] == 1.0, setting[SETTING.clip]
+    me, lags = Arrays(coords, numbers, vectors, live, config), len(recent)
+    for k in range(len(who)):
+        unpack(records[who[k]], me, scaler, place, recent)
+        decide_aside(coords, numbers, vectors, live, share, decision)
+        for t in range(edges[k], edges[k + 1]):
+            for j in range(lags):
+                raw[t, j] = recent[j]
+            scale_row(raw[t], scaler[0], scaler[1], clip, scaled)
+            predictions[t] = product(scaled, decision)
+            if not logistic:
+                predictions[t] += place[0]

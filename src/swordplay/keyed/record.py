@@ -2,12 +2,13 @@
 
 In this order: the meta's sums (11 numbers), the last targets where there are lags, the target's place (4), centre, spread
 and count of each column (3 d), the last scaled row (w = d + 1), nine numbers of each of the N experts, and the experts'
-points (w N). With d = 10 columns and N = 28 experts these are 616 numbers. A young key, with fewer than 32 rows or with a
-column that is mostly one value, also keeps its first rows, because medians are taken of them.
+points (w N). With d = 10 columns and N = 28 experts these are 616 numbers; certificates need 85 more. A young key, with fewer
+than 32 rows or with a column that is mostly one value, also keeps its first rows, because medians are taken of them.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from swordplay.engine.record import EXPERTS, ROUND, SIGNED, SLACK, blocks_of, ex
 from swordplay.engine.scaling import SETTLED, WARM_UP
 from swordplay.estimators.model import CURVATURES, LARGEST, REACH, SMALLEST_NORM, THRESHOLDS, LinearModel, LossName
 from swordplay.estimators.scaler import FARTHEST, RANGES
-from swordplay.spark import kernel
+from swordplay.keyed import kernel
 
 SINGLE_SPREADS = (1e-15, 1e15)
 """Spreads of the target whose squares, and sums of millions of them, are numbers of single precision too."""
@@ -45,33 +46,44 @@ class Form:
         ``"squared"``, ``"huber"`` or ``"logistic"`` (targets 0 and 1).
     lags
         How many of the last targets join the columns.
+    proof
+        Whether records hold what certificates need.
+    start
+        A model of the same kind that every key begins as; a fresh one unless given.
     """
 
-    def __init__(self, dim: int, loss: LossName, lags: int = 0) -> None:
-        self.dim, self.loss, self.lags = dim, loss, lags
+    def __init__(
+        self, dim: int, loss: LossName, lags: int = 0, *, proof: bool = False, start: LinearModel | None = None
+    ) -> None:
+        self.dim, self.loss, self.lags, self.proof = dim, loss, lags, proof
         model = LinearModel(dim, loss=loss, lags=lags)
-        columns, target = model.columns.state(), model.target.state()
         self._memory = model.engine.memory
+        self._steps = model.engine.step_sizes.copy()
+        begin = start or model
+        columns, target = begin.columns.state(), begin.target.state()
+        self._first = None if start is None else Young(columns["first"][None], target["first"][None])
         self._scaler = np.stack([columns["centers"], columns["spreads"], columns["counts"]])
         self._place = np.concatenate([target["centers"], target["spreads"], target["counts"]])
-        self._recent = model.recent
+        self._recent = begin.recent.copy()
         self._setting = np.zeros(len(SETTING))
         self._setting[SETTING.logistic] = loss == "logistic"
         self._setting[SETTING.curvature], self._setting[SETTING.threshold] = CURVATURES[loss], THRESHOLDS[loss]
         self._setting[SETTING.reach], self._setting[SETTING.smallest_norm] = REACH, SMALLEST_NORM
         self._setting[SETTING.radius] = model.radius
         self._setting[SETTING.clip], self._setting[SETTING.clip_target] = model.columns.clip, model.target.clip
-        blocks = blocks_of(self._memory)
+        blocks = blocks_of(begin.engine.memory)
         experts, self.width = self._memory.experts, len(blocks.last)
         around = (self._recent, self._place, self._scaler.ravel())
-        parts = (blocks.round, *around, blocks.last, blocks.experts, blocks.points)
+        parts = (blocks.round, *around, blocks.last, blocks.experts, blocks.points, blocks.proof[: None if proof else 0])
         self.fresh: Vector = np.concatenate(parts)
         """The record of a key that has learned nothing."""
         ends = np.cumsum([len(part) for part in parts])
+        names = ("round", "recent", "place", "scaler", "last", "experts", "points", "proof")
+        self._parts = {name: slice(a, b) for name, a, b in zip(names, [0, *ends[:-1]], ends, strict=True)}
         self._place_count = int(ends[2]) - 1
         self._counts, self._last = slice(ends[3] - dim - lags, ends[3]), slice(ends[3], ends[4])
         self._numbers = {name: slice(ends[4] + k * experts, ends[4] + (k + 1) * experts) for k, name in enumerate(EXPERTS)}
-        self._coords = slice(ends[5], ends[6])
+        self._coords, self._proof = slice(ends[5], ends[6]), slice(ends[6], ends[7])
         meta = [(name, k, round_range(name)) for k, name in enumerate(ROUND)]
         columns_ = [slice(ends[3] - (3 - k) * (dim + lags), ends[3] - (2 - k) * (dim + lags)) for k in range(3)]
         self._ranges: list[tuple[str, Any, Range]] = [
@@ -84,6 +96,7 @@ class Form:
             ("last row", self._last, SIGNED),
             *((f"experts.{name}", where, expert_range(name)) for name, where in self._numbers.items()),
             ("points", self._coords, SIGNED),
+            ("certificate", self._proof, SIGNED),
         ]
         """What a saved record may hold, and where it stands."""
         self.head = int(ends[3])
@@ -93,8 +106,14 @@ class Form:
         self.tail = len(self._tail)
         """Numbers of a settled record that may be in single precision."""
 
+    def parts(self, record: Vector) -> dict[str, Vector]:
+        """The parts of one record by name."""
+        return {name: record[where].copy() for name, where in self._parts.items()}
+
     def young(self, count: int) -> Young:
         """Room for the first rows of so many keys."""
+        if self._first is not None:
+            return Young(*(np.repeat(first, count, axis=0) for first in self._first))
         # Different values, as those of a grown key may be: a young one writes them before it reads them.
         values = np.arange(float(WARM_UP))[:, None]
         return Young(*(np.tile(values, (count, 1, columns)) for columns in (self.dim + self.lags, 1)))
@@ -131,15 +150,20 @@ class Form:
             require(name, far, Range(0.0, FARTHEST))
         require("sum of the weights", records[:, self._numbers["weight"]].sum(axis=1), Range(1.0 - SLACK, 1.0 + SLACK))
 
-    def are_young(self, records: Matrix, young: Young) -> Any:
-        """Which of these keys still need their first rows, shape ``(K,)``.
+    def most_seen(self, records: Matrix) -> Any:
+        """How many of its first rows each key has, by the column that has most; shape ``(K,)``."""
+        counts = np.concatenate([records[:, self._counts], records[:, self._place_count, None]], axis=1)
+        return np.minimum(counts.max(axis=1), WARM_UP).astype(np.int64)
+
+    def are_young(self, records: Matrix, young: Young, who: Any, slots: Any) -> Any:
+        """Which of some keys still need their first rows, shape ``(M,)``; ``who`` and ``slots`` as in :meth:`play`.
 
         A column that is mostly one value, such as an indicator, may need them for ever; it is known by its middle values.
         """
         middle = slice(WARM_UP // 2 - 1, WARM_UP // 2 + 1)
-        still = [(np.diff(first[:, middle], axis=1) == 0.0).any(axis=(1, 2)) for first in young]
-        needed = (records[:, self._counts].min(axis=1) < WARM_UP) | still[0]
-        return needed if self.loss == "logistic" else needed | (records[:, self._place_count] < WARM_UP) | still[1]
+        still = [(np.diff(first[:, middle][slots], axis=1) == 0.0).any(axis=(1, 2)) for first in young]
+        needed = (records[:, self._counts][who].min(axis=1) < WARM_UP) | still[0]
+        return needed if self.loss == "logistic" else needed | (records[:, self._place_count][who] < WARM_UP) | still[1]
 
     def play(self, records: Matrix, young: Young, who: Any, slots: Any, edges: Any, rows: Matrix, targets: Vector) -> Vector:
         """Scores of rows, each made before its own target is learned.
@@ -179,6 +203,27 @@ class Form:
         if played < len(who):
             raise ValueError(f"a row of key number {who[played]} would overflow. Leave out rows of such numbers.")
         return scores
+
+    def weights(self, records: Matrix) -> tuple[Matrix, Vector]:
+        """The weights of the experts in each record, and the experts' step sizes."""
+        return records[:, self._numbers["weight"]], self._steps
+
+    def ask(self, records: Matrix, who: Any, edges: Any, rows: Matrix) -> Vector:
+        """Scores of rows by what each key knows now, run by run as in :meth:`play`; nothing is learned."""
+        raw, scores = np.empty((len(rows), self.dim + self.lags)), np.empty(len(rows))
+        raw[:, self.lags :] = rows
+        memory = self._memory
+        kept = (self._setting, *memory.arrays, self._scaler, self._place, self._recent)
+        scratch = (np.empty(memory.arrays[1].shape[1]), np.empty(self.width), np.empty(self.width))
+        kernel.ask_keys(records, who, edges, raw, *kept, *scratch, scores)
+        return scores
+
+    def twin(self) -> Form:
+        """The same form with arrays of its own to play in, for another thread."""
+        other = copy.copy(self)
+        other._memory = LinearModel(self.dim, loss=self.loss, lags=self.lags).engine.memory
+        other._scaler, other._place, other._recent = self._scaler.copy(), self._place.copy(), self._recent.copy()
+        return other
 
     def settle(self, records: Matrix) -> tuple[Matrix, Any]:
         """Records with nothing pending: their heads, and their tails in single precision.

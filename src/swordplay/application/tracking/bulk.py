@@ -1,0 +1,252 @@
+"""Many series in one table of numbers: all learners lie in one array, and one compiled call plays the rows of all of them.
+
+The numbers are those of ``KeyedTracker``, which has a whole tracker for every key, a hundred times slower and larger: where a
+table has words or classes, or where intervals are asked for, each key needs one.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any, Self, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from swordplay.application.tracking import keyed_story
+from swordplay.application.tracking.bulk_state import read, written
+from swordplay.application.tracking.keyed import KeyedTracker
+from swordplay.application.tracking.keyed_story import Key, KeyedStory, KeyLine
+from swordplay.application.tracking.order import Remark
+from swordplay.application.tracking.story import Task
+from swordplay.application.tracking.tracker import Tracked
+from swordplay.application.tracking.values import ValueContestants
+from swordplay.base.types import State, Vector
+from swordplay.data.encoding.categories import codes_of
+from swordplay.data.encoding.encoder import Encoder
+from swordplay.data.encoding.plans import EMPTY
+from swordplay.data.tables import Refusal
+from swordplay.keyed.crew import Crew
+from swordplay.keyed.group import Group
+from swordplay.keyed.growing import Growing
+from swordplay.keyed.record import Form
+
+KINDS = ("number", "truth", "left out")
+"""What columns may be."""
+THREADS = 2
+"""Others read ahead and write behind."""
+
+
+def fits(keyed: KeyedTracker) -> bool:
+    """Whether the keys of a table can be tracked in bulk: a regression on numbers, whose order no dates tell."""
+    columns = all(one.kind in KINDS and one.why != EMPTY for one in keyed.plans)
+    return columns and not keyed.recognised.of_classes and keyed.settings.level is None and not keyed.clocks
+
+
+@final
+class BulkTracker:
+    """Learners and baselines of many keys, with the interface of one tracker.
+
+    Parameters
+    ----------
+    like
+        A tracker of the same table that has learned nothing: what was decided by the first rows.
+    """
+
+    def __init__(self, like: KeyedTracker) -> None:
+        self.like = like
+        self.settings, self.recognised, self.kind, self.plans = like.settings, like.recognised, like.kind, like.plans
+        self.fields, self.clocks, self.predictions = like.fields, like.clocks, like.predictions
+        self.encoder = Encoder(like.plans, 0, False)
+        """One for all keys: numbers need no categories of their own. Columns that appear late do not join."""
+        self.late: list[str] = []
+        """Those that have appeared."""
+        form = Form(self.encoder.width, like.settings.loss, like.settings.lags)
+        self.group, self._crew = Group(form, 1), Crew(form, min(THREADS, len(os.sched_getaffinity(0))))
+        self.last_targets, self.totals = Growing(np.empty(0)), Growing(np.empty(0))
+        self.counts, self.sums = Growing(np.empty(0, dtype=np.int64)), Growing(np.empty((0, 3)))
+        self.rows = self.unlabelled = self.refused = self.last = 0
+        self.numbering: NDArray[np.int64] | None = None
+
+    @property
+    def schema(self) -> Any:
+        """The pyarrow schema of the predictions: the key comes behind the number of the row."""
+        return self.like.schema
+
+    @property
+    def task(self) -> Task:
+        """Always a regression."""
+        return self.recognised.task
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was learned."""
+        return bool(self.counts.all.any())
+
+    @property
+    def effective_step_size(self) -> float:
+        """Geometric mean over all keys; NaN before the first row."""
+        weights, steps = self.group.weights()
+        used = weights[self.counts.all > 0]
+        return float(np.exp((used @ np.log(steps)).mean())) if len(used) else math.nan
+
+    def strange(self, batch: Any) -> dict[int, str]:
+        """Which rows of a batch cannot be used, whatever their key, and why."""
+        return self.like.strange(batch)
+
+    def usable(self, batch: Any, numbers: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64], tuple[Refusal, ...]]:
+        """The rows that can be used, whatever their key, and refusals of the others, by their numbers in the input."""
+        self.like.numbering = self.numbering
+        return self.like.usable(batch, numbers)
+
+    def track(self, batch: Any, numbers: NDArray[np.int64]) -> Tracked:
+        """Predict and learn rows, those of each key in their order (see ``Tracker.track``)."""
+        last = int(numbers[-1]) if len(numbers) else self.last
+        batch, numbers, refusals = self.usable(batch, numbers)
+        column = batch.column(self.settings.target)
+        targets = np.ascontiguousarray(self.like.blank.contestants.targets(column))
+        rows = self.encoder.encode(batch, np.empty((len(batch), 0))).rows
+        said, known, scored = self._play(self._numbers(batch), rows, targets)
+        errors = np.where(scored, (said - targets) ** 2, 0.0)
+        running = self.predictions.running(errors, scored)
+        columns = [
+            pa.array(numbers if self.numbering is None else self.numbering[numbers - 1]),
+            *(batch.column(field.name).cast(field.type) for field in self.fields),
+            *(_masked(values, there) for values, there in ((said, known), (targets, ~np.isnan(targets)), (errors, scored))),
+            running,
+        ]
+        self.rows, self.refused, self.last = self.rows + len(batch), self.refused + len(refusals), last
+        self.unlabelled += column.null_count
+        return Tracked(pa.record_batch(columns, schema=self.schema), refusals, self._appeared(batch, columns[0]))
+
+    def _appeared(self, batch: Any, rows: Any) -> tuple[str, ...]:
+        """What to say of columns that were not there before."""
+        known = {self.settings.target, *self.late, *(one.name for one in self.plans)}
+        found = [name for name in batch.schema.names if name not in known and batch.column(name).null_count < len(batch)]
+        self.late += found
+        first = {name: rows[int(batch.column(name).is_valid().to_numpy(zero_copy_only=False).argmax())] for name in found}
+        return tuple(
+            f"Column {name!r} appears at row {row.as_py():,}, too late to join: it is left out." for name, row in first.items()
+        )
+
+    def _numbers(self, batch: Any) -> Any:
+        """The number of each row's key; those that are new join."""
+        coded = [codes_of(batch.column(name)) for name in self.settings.key]
+        whole, keys = coded[0]
+        if len(coded) > 1 or (whole < 0).any():
+            whole, keys = _combined(coded)
+        numbers = self.group.admit(keys)
+        new = len(self.group.places) - len(self.counts)
+        for each in (self.last_targets, self.totals, self.counts, self.sums):
+            each.join(np.zeros((new, *each.all.shape[1:])))
+        return numbers[whole]
+
+    def _play(self, numbers: Any, rows: Any, targets: Vector) -> tuple[Vector, Any, Any]:
+        """Predictions, and which rows have one and which of these are judged.
+
+        Rows without a target are predicted by what their key knows by then: it takes turns where they come in between.
+        """
+        said, known, scored = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
+        by_key = np.argsort(numbers, kind="stable")
+        learned = ~np.isnan(targets)
+        for turn, learn in _turns(numbers, by_key, learned):
+            who = numbers[turn]
+            if not learn:
+                known[turn] = self.counts.all[who] > 0
+                said[turn] = self.group.ask(who, rows[turn])[:, 0]
+                continue
+            said[turn] = self.group.play(who, np.zeros(len(turn), dtype=np.int64), rows[turn], targets[turn], self._crew)[:, 0]
+            seen = np.empty(len(turn), dtype=bool)
+            from swordplay.application.tracking.bulk_kernel import judge  # numba is imported with the first row
+
+            kept = (self.last_targets.all, self.totals.all, self.counts.all, self.sums.all)
+            judge(who, said[turn], targets[turn], *kept, seen)
+            known[turn] = scored[turn] = seen
+        return said, known, scored
+
+    # ------------------------------------------------------------------ what there is to tell
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """Nothing: there are no dates that could tell the order of the rows."""
+        return ()
+
+    @property
+    def trackers(self) -> list[Key]:
+        """All keys in the order in which they appeared. One column alone is kept without the tuple around it: it takes less."""
+        return list(self.group.places) if len(self.settings.key) > 1 else [(value,) for value in self.group.places]
+
+    def lines(self) -> list[KeyLine]:
+        """How every key went that has a prediction."""
+        rows = (self.counts.all - 1).tolist()
+        roots = np.sqrt(self.sums.all / np.maximum(self.counts.all - 1, 1)[:, None]).tolist()
+        names = ValueContestants.names
+        return [
+            KeyLine(key, rows[k], dict(zip(names, roots[k], strict=True))) for k, key in enumerate(self.trackers) if rows[k] > 0
+        ]
+
+    def errors(self) -> tuple[dict[str, float], float]:
+        """RMSE over all keys; there is no single best step size."""
+        rows = int(np.maximum(self.counts.all - 1, 0).sum())
+        if not rows:
+            return {}, math.nan
+        sums = [math.fsum(each) for each in self.sums.all.T.tolist()]
+        return {name: math.sqrt(each / rows) for name, each in zip(ValueContestants.names, sums, strict=True)}, math.nan
+
+    def intervals(self) -> None:
+        """None: where they are asked for, every key has a tracker of its own."""
+
+    def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> KeyedStory:
+        """All that a report needs (see ``Tracker.story``)."""
+        return keyed_story.story(self, source, refused, seconds)
+
+    # ------------------------------------------------------------------ crash-safe
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        return written(self)
+
+    @classmethod
+    def resumed(cls, saved: Mapping[str, Any]) -> Self:
+        """The tracker that was saved, bit by bit."""
+        tracker = cls(KeyedTracker.resumed({name: value for name, value in saved.items() if not name.startswith("bulk.")}))
+        read(tracker, saved)
+        return tracker
+
+
+def _turns(numbers: Any, by_key: Any, learned: Any) -> Any:
+    """Rows key by key, in turns in which each key's next ones all have a target, or none has."""
+    if learned.all():
+        yield by_key, True
+        return
+    keys, has = numbers[by_key], learned[by_key]
+    changes = np.concatenate([[True], (np.diff(keys) != 0) | (np.diff(has.astype(np.int8)) != 0)])
+    starts = np.concatenate([[True], np.diff(keys) != 0])
+    place = np.cumsum(changes)
+    place -= np.maximum.accumulate(np.where(starts, place, 0))
+    for wave in range(int(place.max(initial=-1)) + 1):
+        for learn in (False, True):
+            turn = by_key[(place == wave) & (has == learn)]
+            if len(turn):
+                yield turn, learn
+
+
+def _combined(coded: list[tuple[Any, list[Any]]]) -> tuple[Any, list[Any]]:
+    """The place of each row's key among the different ones, which come in the order in which they appear; and these.
+
+    A key of one column is its value, one of several a tuple; None stands for a value that is missing.
+    """
+    whole = np.zeros(len(coded[0][0]), np.int64)
+    for codes, values in coded:
+        whole = np.unique(whole * (len(values) + 1) + codes + 1, return_inverse=True)[1]
+    _, first, whole = np.unique(whole, return_index=True, return_inverse=True)
+    turn = np.argsort(first)
+    rank = np.empty(len(turn), np.int64)
+    rank[turn] = np.arange(len(turn))
+    keys = [[None if codes[k] < 0 else values[codes[k]] for codes, values in coded] for k in first[turn].tolist()]
+    return rank[whole], [tuple(key) if len(key) > 1 else key[0] for key in keys]
+
+
+def _masked(values: Vector, there: Any) -> Any:
+    return pa.array(values, mask=None if there.all() else ~there)

@@ -1,0 +1,72 @@
+"""The saved state of a run over many keys in bulk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swordplay.application.tracking import sanity
+from swordplay.base import nested
+from swordplay.base.state import ROWS, Range, require
+from swordplay.base.types import State
+from swordplay.data.encoding.sanity import refuse
+from swordplay.estimators.model import LARGEST
+
+if TYPE_CHECKING:
+    from swordplay.application.tracking.bulk import BulkTracker
+
+COUNTS = ("rows", "unlabelled", "refused", "last")
+MOST_KEYS = 1 << 31
+SUMS = Range(0.0, np.inf)
+
+
+def written(tracker: BulkTracker) -> State:
+    """All that the next row needs."""
+    like = tracker.like.state() | nested.put("encoder", tracker.encoder.state())
+    return {
+        **like,
+        **{name: getattr(tracker, name) for name in COUNTS},
+        **nested.put(
+            "bulk",
+            {
+                "keys": json.dumps(tracker.trackers),
+                "late": json.dumps(tracker.late),
+                "group": np.frombuffer(tracker.group.dumps(), dtype=np.uint8),
+                "last": tracker.last_targets.all.copy(),
+                "totals": tracker.totals.all.copy(),
+                "counts": tracker.counts.all.copy(),
+                "sums": tracker.sums.all.copy(),
+            },
+        ),
+    }
+
+
+def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
+    """Go on from a saved state.
+
+    Raises
+    ------
+    ValueError
+        If it is not one that such a run leads to.
+    """
+    bulk = nested.take("bulk", saved)
+    keys = sanity.require_keys(json.loads(bulk["keys"]), tracker.settings.key, MOST_KEYS)
+    names = keys if len(tracker.settings.key) > 1 else [value for (value,) in keys]
+    tracker.group.loads([(names, np.asarray(bulk["group"], dtype=np.uint8).tobytes())])
+    held = {"last": tracker.last_targets, "totals": tracker.totals, "counts": tracker.counts, "sums": tracker.sums}
+    ranges = {"last": Range(-LARGEST, LARGEST), "totals": Range(-np.inf, np.inf), "counts": ROWS, "sums": SUMS}
+    for name, room in held.items():
+        values = np.asarray(bulk[name])
+        if values.shape != (len(keys), *room.all.shape[1:]) or np.isnan(values).any():
+            raise refuse(f"the {name} of the keys have shape {values.shape}")
+        require(name, values, ranges[name])
+        room.join(values)
+    for name in COUNTS:
+        require(name, saved[name], ROWS)
+        setattr(tracker, name, int(saved[name]))
+    tracker.late = [str(name) for name in json.loads(bulk["late"])]
+    encoder = nested.take("encoder", saved)
+    tracker.encoder.missing, tracker.encoder.seen = json.loads(encoder["missing"]), int(encoder["rows"])

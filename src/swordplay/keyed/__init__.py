@@ -1,0 +1,11 @@
+"""A learner for every key of a table with many: learned in bulk, kept in a folder, opened one by one.
+
+Needs pyarrow: the extra ``cli``.
+"""
+
+from swordplay.base.extras import needing
+
+with needing("swordplay.keyed", "cli", "pyarrow"):
+    from swordplay.keyed.keyed import Keyed
+
+__all__ = ["Keyed"]

@@ -1,0 +1,56 @@
+"""Intervals of many keys, one after the other, in one compiled call: unpack a key's record, play its rows, pack it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from swordplay.base.compiling import kernel
+from swordplay.base.types import Matrix, Vector
+from swordplay.intervals.layout import BOTH
+from swordplay.intervals.rounds import play
+
+
+@kernel
+def play_bands(
+    records: Matrix,
+    who: Any,
+    edges: Any,
+    kept: Any,
+    copies: Any,
+    flat: Vector,
+    alphas: Vector,
+    live: Vector,
+    places: Any,
+    spreads: Any,
+    losses: Any,
+    radii: Matrix,
+    debts: Matrix,
+    balances: Vector,
+    column_centers: Vector,
+    column_spreads: Vector,
+    column_counts: Vector,
+    column_first: Matrix,
+    columns: Matrix,
+    predictions: Vector,
+    targets: Vector,
+    row: Vector,
+    answers: Any,
+    bounds: Any,
+) -> None:
+    """Rows ``edges[k]`` to ``edges[k + 1]`` belong to the key of record ``who[k]``; ``bounds`` has shape ``(T, 1, 2)``.
+
+    The arrays from ``live`` to ``column_first`` are views of ``flat``, into which records are copied.
+    """
+    for k in range(len(who)):
+        a, b = edges[k], edges[k + 1]
+        record = records[who[k]]
+        for i in range(len(kept)):
+            flat[kept[i]] = record[1 + i]
+        for i in range(copies.shape[1]):
+            flat[copies[0, i]] = flat[copies[1, i]]
+        play(
+            BOTH, alphas, live, places, spreads, losses, radii, debts, balances, column_centers, column_spreads, column_counts,
+            column_first, columns[a:b], predictions[a:b], targets[a:b], row, answers, bounds[a:b],
+        )  # fmt: skip
+        for i in range(len(kept)):
+            record[1 + i] = flat[kept[i]]

@@ -1,0 +1,100 @@
+"""The intervals of one key as a row of numbers, and many keys in one compiled call.
+
+They are those of :class:`swordplay.intervals.SwordIntervals` around the key's predictions, without columns: the forecasts and
+truths tell most of it, and the record stays a third of the learner's. Without columns the experts that look at all of them are
+those that look at the columns made of residuals, and the ones that look at the 1 alone have one coefficient: neither is kept
+twice. The first number of a record is its level: under another one the intervals of a key begin anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from swordplay.base.arguments import LARGEST
+from swordplay.base.state import Range, require
+from swordplay.base.types import Array, Matrix, Vector
+from swordplay.intervals import layout
+from swordplay.intervals.memory import LIVE_RANGES, RANGES, Memory
+
+ALL, OWN, ONE = 2, 1, 0
+"""Kinds of experts of the shape: without columns, all are the own ones."""
+
+
+class BandForm:
+    """How intervals of one level are laid out in a record, and the arrays to play them in.
+
+    Parameters
+    ----------
+    level
+        What share of the truths the intervals are to hold.
+    """
+
+    def __init__(self, level: float) -> None:
+        self.level = level
+        self._alphas = np.array([1.0 - level])
+        fresh = Memory.fresh(1, 0)
+        self._flat = np.concatenate([array.ravel() for array in fresh])
+        ends = np.cumsum([array.size for array in fresh])
+        parts = [self._flat[end - array.size : end].reshape(array.shape) for array, end in zip(fresh, ends, strict=True)]
+        self._memory = Memory(*parts)  # views: a record that is copied into the flat array is in all of them
+        places = np.arange(len(self._flat))
+        where: list[Any] = [places[e - array.size : e].reshape(array.shape) for array, e in zip(fresh, ends, strict=True)]
+        shaped = Memory(*where)
+        twins = [(every[ALL], every[OWN]) for every in (shaped.location, shaped.spread, *shaped.losses)]
+        self._copies = np.stack([np.concatenate([side.ravel() for side in sides]) for sides in zip(*twins, strict=True)])
+        """Where numbers stand that are not kept, and where the same ones stand that are."""
+        unused = [every[ONE, 1:].ravel() for every in (shaped.location, shaped.spread)]  # always 0
+        self._kept = np.setdiff1d(places, np.concatenate([self._copies[0], *unused]))
+        self.fresh: Vector = np.concatenate([[level], self._flat[self._kept]])
+        """The record of a key that has learned nothing."""
+        self._named = {name: 1 + np.flatnonzero(np.isin(self._kept, place)) for name, place in shaped._asdict().items()}
+        self._row, self._answers = np.empty(layout.OWN), np.empty((3, layout.SETS, layout.STEPS))
+
+    def play(self, records: Matrix, who: Any, edges: Any, predictions: Vector, targets: Vector) -> Array:
+        """Intervals of rows, each said before its own target is learned, shape ``(T, 2)``.
+
+        Parameters
+        ----------
+        records
+            Of all keys; those of the keys that play are replaced.
+        who, edges
+            Where the key of each run of rows has its record, and where the runs begin and the last one ends.
+        predictions, targets
+            Moderate numbers, shape ``(T,)``.
+        """
+        from swordplay.keyed.band_kernel import play_bands  # numba is imported with the first row
+
+        bounds = np.empty((len(targets), 1, 2))
+        said = np.clip(predictions, -LARGEST, LARGEST)
+        packed = self._kept, self._copies, self._flat, self._alphas, *self._memory
+        rows = np.empty((len(targets), 0)), said, targets
+        play_bands(records, who, edges, *packed, *rows, self._row, self._answers, bounds)
+        return bounds[:, 0]
+
+    def of_level(self, records: Matrix) -> Matrix:
+        """Records as they were saved; those of another level begin anew."""
+        return np.where(records[:, :1] == self.level, records, self.fresh)
+
+    def require_sane(self, records: Matrix) -> None:
+        """Refuse records with numbers that no rows lead to.
+
+        Raises
+        ------
+        ValueError
+            Names what is wrong.
+        """
+        from swordplay.engine.scaling import SETTLED  # numba is imported with the first row
+
+        require("level of intervals", records[:, 0], Range(0.0, 1.0))
+        for name, allowed in RANGES.items():
+            require(f"intervals: {name}", records[:, self._named[name]], allowed)
+        live, first = records[:, self._named["live"]], records[:, self._named["first"]]
+        for name, where, allowed in LIVE_RANGES:
+            require(f"intervals: {name}", live[:, where], allowed)
+        require("intervals: first", np.where(first == SETTLED, 0.0, first), Range(-LARGEST, LARGEST))
+
+
+NUMBERS_OF_BANDS = len(BandForm(0.5).fresh)
+"""In the record of a key's intervals, at any level."""

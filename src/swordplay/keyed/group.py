@@ -1,0 +1,299 @@
+"""Keys: who they are, how far each has come, and their learners."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay.base.types import Matrix, Vector
+from swordplay.keyed.crew import Crew
+from swordplay.keyed.growing import Growing
+from swordplay.keyed.record import Form, Young
+
+FORMAT = 1
+"""Version of what :meth:`Group.dumps` writes."""
+HEADER = struct.Struct("<8sIIB")
+"""Fingerprint of the settings, keys, young keys, and whether records are settled and in single precision."""
+TIDY_FROM = 1000
+"""First rows of keys that have grown are given up when there are so many twice, and then whenever they have doubled."""
+NEVER = np.iinfo(np.int64).min
+"""The order before all orders."""
+
+
+class Piece(NamedTuple):
+    """Keys with all that is known of them."""
+
+    keys: Sequence[Any]
+    orders: Any
+    """The last order that each has learned, shape ``(K,)``."""
+    young: Any
+    """Which of them have first rows, shape ``(K,)``."""
+    records: list[Matrix]
+    """Of each model, shape ``(K, numbers)``."""
+    firsts: list[Young]
+    """Of each model, the first rows of those that are young."""
+
+
+class Turn(NamedTuple):
+    """One model of many keys and the rows that they are to learn (see ``Form.play``)."""
+
+    records: Matrix
+    young: Young
+    who: Any
+    slots: Any
+    edges: Any
+    rows: Matrix
+    targets: Vector
+    scores: Any
+    """Written."""
+
+    def play(self, form: Form, a: int, b: int) -> None:
+        """Let the keys of runs a to b learn."""
+        of, edges = slice(self.edges[a], self.edges[b]), self.edges[a : b + 1] - self.edges[a]
+        who, slots = self.who[a:b], self.slots[a:b]
+        self.scores[of] = form.play(self.records, self.young, who, slots, edges, self.rows[of], self.targets[of])
+
+
+class Group:
+    """Some keys, each with one model or one for each class.
+
+    Parameters
+    ----------
+    form
+        Of the models' records.
+    models
+        How many models each key has.
+    fingerprint
+        Eight bytes that stand for the settings: a state that was saved with others is refused.
+    earlier
+        Another fingerprint that states may have: that of earlier versions, which knew less of the settings.
+    """
+
+    def __init__(self, form: Form, models: int, fingerprint: bytes = bytes(8), earlier: bytes = bytes(8)) -> None:
+        self.form, self._models, self._fingerprint, self._earlier = form, range(models), fingerprint, earlier
+        self.places: dict[Any, int] = {}
+        """Number of each key."""
+        self._orders = Growing(np.empty(0, dtype=np.int64))
+        self._records = [Growing(np.empty((0, len(form.fresh)))) for _ in self._models]
+        self._young = [[Growing(first) for first in form.young(1)] for _ in self._models]
+        self._slots = Growing(np.empty(0, dtype=np.int64))
+        """Where the first rows of each key are; grown keys, which never look there, share place 0."""
+        self._grown_before = 0
+        """Keys with first rows when those of grown keys were given up the last time."""
+
+    @property
+    def orders(self) -> Any:
+        """The last order that each key has learned."""
+        return self._orders.all
+
+    def admit(self, keys: Sequence[Any]) -> Any:
+        """The number of each of these different keys; those that are new join."""
+        found = list(map(self.places.get, keys))
+        if None in found:
+            new = [key for key, number in zip(keys, found, strict=True) if number is None]
+            count = len(new)
+            records = [np.tile(self.form.fresh, (count, 1)) for _ in self._models]
+            firsts = [self.form.young(count) for _ in self._models]
+            self._join([Piece(new, np.full(count, NEVER), np.ones(count, dtype=bool), records, firsts)])
+            found = list(map(self.places.get, keys))
+        return np.array(found, dtype=np.int64)
+
+    def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector, crew: Crew | None = None) -> Matrix:
+        """Scores of rows that come key by key and in order, shape ``(T, models)``; each is made before it is learned.
+
+        Parameters
+        ----------
+        numbers
+            Of each row's key, rows of one key together, shape ``(T,)``.
+        orders
+            Of each row, increasing within a key.
+        rows, targets
+            Finite; for classes the targets are their places.
+        crew
+            Threads that share the keys among them; none unless given. The numbers are the same.
+        """
+        scores = np.empty((len(numbers), len(self._models)))
+        if not len(numbers):
+            return scores
+        who, edges = runs(numbers)
+        for k in self._models:
+            wanted = targets if len(self._models) == 1 else (targets == k).astype(np.float64)
+            turn = Turn(self._records[k].all, self._first(k), who, self._slots.all[who], edges, rows, wanted, scores[:, k])
+            (turn.play(self.form, 0, len(who)) if crew is None else crew.share(turn.play, edges))
+        self._orders.all[who] = orders[edges[1:] - 1]
+        return scores
+
+    def ask(self, numbers: Any, rows: Matrix) -> Matrix:
+        """Scores of rows that come key by key, by what each key knows now; nothing is learned. Number -1 is a new key's."""
+        scores = np.empty((len(numbers), len(self._models)))
+        if not len(numbers):
+            return scores
+        who, edges = runs(numbers)
+        known = int(np.searchsorted(who, 0)) if who[0] < 0 else 0  # -1 comes first, if at all
+        for k in self._models:
+            if known:
+                scores[: edges[known], k] = self.form.ask(
+                    self.form.fresh[None], np.zeros(1, dtype=np.int64), edges[:2], rows[: edges[1]]
+                )
+            rest = slice(edges[known], None)
+            scores[rest, k] = self.form.ask(self._records[k].all, who[known:], edges[known:] - edges[known], rows[rest])
+        return scores
+
+    def record(self, number: int) -> list[tuple[Vector, Young]]:
+        """What each model of a key knows: its record, and its first rows."""
+        slot = int(self._slots.all[number])
+        return [
+            (records.all[number], Young(*(first[slot] for first in self._first(k)))) for k, records in enumerate(self._records)
+        ]
+
+    def _first(self, k: int) -> Young:
+        """The first rows that one of the models of each key keeps."""
+        return Young(*(first.all for first in self._young[k]))
+
+    def weights(self) -> tuple[Matrix, Vector]:
+        """The weights of the experts of each key's first model, shape ``(K, N)``, and the experts' step sizes."""
+        return self.form.weights(self._records[0].all)
+
+    @property
+    def models(self) -> int:
+        """Models of each key."""
+        return len(self._models)
+
+    def first_rows(self, numbers: Any) -> Any:
+        """Of some keys, one more than the first rows that each has; 0 for those that need them no more; shape ``(K,)``."""
+        held, young = np.zeros(len(numbers), dtype=np.int64), np.flatnonzero(self._slots.all[numbers])
+        young = young[self._still_young(numbers[young])]
+        held[young] = 1 + self.form.most_seen(self._records[0].all[numbers[young]])
+        return held
+
+    def join(self, piece: Piece) -> None:
+        """Let keys join with what is known of them."""
+        self._join([piece])
+
+    def keep(self, which: Any) -> None:
+        """Let some keys stay, given by their numbers in increasing order, and forget the others."""
+        names = list(self.places)
+        self.places = {names[number]: place for place, number in enumerate(which.tolist())}
+        for each in (self._orders, self._slots, *self._records):
+            each.keep(which)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Give up the first rows of keys that need them no more."""
+        slots = self._slots.all
+        young = np.flatnonzero(slots)
+        still = self._still_young(young)
+        kept = np.append(0, slots[young[still]])
+        for each in self._young:
+            for first in each:
+                first.keep(kept)
+        slots[young] = 0
+        slots[young[still]] = np.arange(1, len(kept))
+
+    def _still_young(self, numbers: Any) -> Any:
+        """Which of some keys that had first rows need them still, shape ``(K,)``."""
+        still = np.zeros(len(numbers), dtype=bool)
+        slots = self._slots.all[numbers]
+        for k, records in enumerate(self._records):
+            still |= self.form.are_young(records.all, self._first(k), numbers, slots)
+        return still
+
+    def dumps(self, numbers: Any = slice(None), *, single: bool = False) -> bytes:
+        """The state of some keys, or of all, in their order.
+
+        Parameters
+        ----------
+        single
+            Whether to write single precision, at less than half the size; if one of the keys does not fit, all stay doubles.
+        """
+        some = np.arange(len(self.orders))[numbers]
+        records, orders, slots = [every.all[some] for every in self._records], self.orders[some], self._slots.all[some]
+        young = slots > 0
+        young[young] = self._still_young(some[young])
+        kept = [first.all[slots[young]] for every in self._young for first in every]
+        settled = [self.form.settle(some) for some in records] if single else []
+        single = single and all(self.form.fits_single(*halves) for halves in settled)
+        header = HEADER.pack(self._fingerprint, len(orders), int(young.sum()), single)
+        numbered = [half for halves in settled for half in halves] if single else records
+        return b"".join([header, *(part.tobytes() for part in (orders, young, *numbered, *kept))])
+
+    def loads(self, saved: Iterable[tuple[Sequence[Any], bytes]]) -> None:
+        """Let keys join with the states that they were saved with: keys, and the bytes that ``dumps`` wrote for them.
+
+        Raises
+        ------
+        ValueError
+            If a state was saved with other settings, or is damaged.
+        """
+        self._join([self._read(keys, data) for keys, data in saved])
+
+    def _read(self, keys: Sequence[Any], data: bytes) -> Piece:
+        if len(data) < HEADER.size:
+            raise _damaged(len(data), len(keys))
+        fingerprint, count, early, single = HEADER.unpack_from(data)
+        if fingerprint not in (self._fingerprint, self._earlier):
+            raise ValueError(
+                "the state in this checkpointLocation was saved with other settings. Start the query with the key, features, "
+                "target, order, loss, classes, lags and buckets of its first start, or give it a new checkpointLocation."
+            )
+        form, reader = self.form, _Reader(data, len(keys))
+        orders, young = reader.take(np.int64, (count,)), reader.take(np.bool_, (count,))
+        records = [
+            form.unsettle(reader.take(np.float64, (count, form.head)), reader.take(np.float32, (count, form.tail)))
+            if single
+            else reader.take(np.float64, (count, len(form.fresh)))
+            for _ in self._models
+        ]
+        shapes = [(early, *room.shape[1:]) for room in form.young(0)]
+        firsts = [Young(*(reader.take(np.float64, shape) for shape in shapes)) for _ in self._models]
+        if reader.position != len(data) or count != len(keys) or young.sum() != early:
+            raise _damaged(len(data), len(keys))
+        for some, first in zip(records, firsts, strict=True):
+            form.require_sane(some, young, first)
+        return Piece(keys, orders, young, records, firsts)
+
+    def _join(self, pieces: list[Piece]) -> None:
+        """Let keys join, behind those that are there."""
+        for piece in pieces:
+            first = len(self.places)
+            self.places.update(zip(piece.keys, range(first, first + len(piece.keys)), strict=True))
+        young = np.concatenate([np.empty(0, dtype=bool), *(piece.young for piece in pieces)])
+        if len(self._young[0][0]) + young.sum() > 2 * TIDY_FROM + 2 * self._grown_before:
+            self._tidy()
+            self._grown_before = len(self._young[0][0])
+        room = len(self._young[0][0]) - 1
+        self._slots.join(np.where(young, room + np.cumsum(young), 0))
+        for piece in pieces:
+            self._orders.join(piece.orders)
+            for k in self._models:
+                self._records[k].join(piece.records[k])
+                for mine, theirs in zip(self._young[k], piece.firsts[k], strict=True):
+                    mine.join(theirs)
+
+
+def runs(numbers: Any) -> tuple[Any, Any]:
+    """The number of each run of equal ones, and where the runs begin and the last one ends."""
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [len(numbers)]])
+    return numbers[edges[:-1]], edges
+
+
+class _Reader:
+    """Arrays out of bytes, one behind the other."""
+
+    def __init__(self, data: bytes, keys: int) -> None:
+        self.data, self.keys, self.position = data, keys, HEADER.size
+
+    def take(self, dtype: Any, shape: tuple[int, ...]) -> Any:
+        count = int(np.prod(shape))
+        if self.position + count * np.dtype(dtype).itemsize > len(self.data):
+            raise _damaged(len(self.data), self.keys)
+        array = np.frombuffer(self.data, dtype, count, self.position)
+        self.position += array.nbytes
+        return array.reshape(shape)
+
+
+def _damaged(size: int, keys: int) -> ValueError:
+    return ValueError(f"a state of {size} bytes for {keys} key(s) is damaged. Go back to an earlier checkpoint.")

@@ -1,0 +1,126 @@
+"""What comes in: keys, rows, targets and labels, checked before anything is learned."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from swordplay.base import arguments
+from swordplay.base.arguments import shown
+from swordplay.base.types import Matrix, Vector
+from swordplay.estimators.model import LARGEST
+from swordplay.keyed.folder import Key
+
+KINDS = {"text": (pa.types.is_string, pa.types.is_large_string), "whole numbers": (pa.types.is_integer,)}
+"""What keys may be."""
+
+
+class Rows(NamedTuple):
+    """Rows of many keys."""
+
+    keys: list[Key]
+    """The different keys, in the order in which they appear."""
+    kind: str
+    """What they are."""
+    codes: Any
+    """Place of each row's key among these, shape ``(T,)``."""
+    numbers: Matrix
+    names: tuple[str, ...] | None
+    """Of the columns, where they have names."""
+
+
+def checked(keys: Any, X: Any, width: int | None, names: tuple[str, ...] | None, kind: str) -> Rows:
+    """Rows that fit those that came before.
+
+    Parameters
+    ----------
+    keys, X
+        As they were given.
+    width, names, kind
+        Of the rows before: None, None and "" if there were none.
+    """
+    columns = getattr(X, "columns", None)
+    told = None if columns is None else tuple(map(str, columns))
+    if names is not None and told is not None and told != names:
+        raise ValueError(
+            f"X must have the columns {shown(list(names))}, got {shown(list(told))}. Give the same, in this order."
+        )
+    numbers = moderate("X", X, 2)
+    if numbers.shape[1] != (width or numbers.shape[1]) or not numbers.shape[1]:
+        raise ValueError(
+            f"X must have {width or 'one or more'} column(s), got {numbers.shape[1]}. Give the same columns in all calls."
+        )
+    found, codes, now = _encoded(keys)
+    if len(codes) != len(numbers):
+        raise ValueError(f"keys must be one for each row, got {len(codes)} for {len(numbers)} rows.")
+    if kind and now and now != kind:
+        raise TypeError(f"keys must be {kind}, as before, got {now}. Convert them first.")
+    return Rows(found, now or kind, codes, numbers, names or told)
+
+
+def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
+    """Different keys, the place of each row's among them, and what they are."""
+    try:
+        column = keys if isinstance(keys, pa.Array) else pa.array(keys)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise TypeError(f"keys must be all text or all whole numbers, got {shown(keys)} ({error}).") from error
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.null_count:
+        raise ValueError(f"keys must not be missing, got {column.null_count} that are, the first in row {_first_null(column)}.")
+    kind = next((name for name, tests in KINDS.items() if any(test(column.type) for test in tests)), "")
+    if not kind and len(column):
+        raise TypeError(f"keys must be text or whole numbers, got {column.type} such as {shown(column[0].as_py())}.")
+    encoded = column.dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), kind
+
+
+def _first_null(column: Any) -> int:
+    return int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+
+
+def moderate(name: str, values: Any, ndim: int) -> Any:
+    """Doubles of which none is missing, infinite or huge."""
+    array = np.ascontiguousarray(arguments.array(name, values, ndim), dtype=np.float64)
+    if array.size and not np.abs(array).max() <= LARGEST:
+        worst = array.flat[np.abs(array).argmax()]
+        raise ValueError(f"{name} must not pass {LARGEST:g} in magnitude, got {worst:g}. Drop or repair that entry.")
+    return array
+
+
+def targets(y: Any, count: int) -> Vector:
+    """Targets of a regression."""
+    values = moderate("y", y, 1)
+    _require_length(values, count)
+    return np.asarray(values)
+
+
+def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
+    """All classes, those of these rows if None are given, and the place of each label among them."""
+    values = np.asarray(y)
+    _require_length(values, count)
+    known = np.unique(values) if classes is None else classes
+    require_classes(known)
+    places = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    strange = known[places] != values
+    if np.any(strange):
+        raise ValueError(
+            f"y holds the label {shown(values[strange].tolist()[0])}, which is none of the classes {shown(known.tolist())}. "
+            "Give all labels that may come as classes=[...]."
+        )
+    return known, places.astype(np.float64)
+
+
+def require_classes(classes: Any) -> None:
+    """Refuse fewer than two."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"classes must be two or more labels, got {shown(classes.tolist())}. Give all that may come as classes=[...]."
+        )
+
+
+def _require_length(values: Any, count: int) -> None:
+    if values.shape != (count,):
+        raise ValueError(f"y must have shape ({count},), got {values.shape}. Give one target for each row.")

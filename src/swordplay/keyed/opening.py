@@ -1,0 +1,134 @@
+"""One key out of many as an ordinary estimator, and an estimator as what every key begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from swordplay.base import nested
+from swordplay.base.arguments import shown
+from swordplay.base.types import State, Vector
+from swordplay.engine.record import EXPERTS, PROVEN, RECIPROCALS, ROUND
+from swordplay.engine.scaling import SETTLED, WARM_UP
+from swordplay.estimators.model import LinearModel
+from swordplay.estimators.scaler import FARTHEST
+from swordplay.keyed.record import Form, Young
+
+SCHEDULED = ("threshold", "size", "diameter")
+"""Settings of an engine that every round brings along."""
+
+
+def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
+    """The model whose record this is: it goes on bit by bit, with the same coefficients and the same certificate."""
+    model = LinearModel(form.dim, loss=form.loss, lags=form.lags)
+    state, parts = nested.split(model.state()), form.parts(record)
+    engine, columns = dict(state["engine"]), form.dim + form.lags
+    experts = dict(zip(engine["expert_names"].split(), np.array(engine["experts"]), strict=True))
+    numbers = dict(zip(engine["round_names"].split(), np.array(engine["round"]), strict=True))
+    settings = dict(zip(engine["setting_names"].split(), np.array(engine["settings"]), strict=True))
+    count = len(experts["weight"])
+    numbers |= dict(zip(ROUND, parts["round"], strict=True))
+    experts |= dict(zip(EXPERTS, parts["experts"].reshape(-1, count), strict=True))
+    if form.proof:
+        experts |= dict(zip(PROVEN, parts["proof"][1:].reshape(-1, count), strict=True))
+        settings |= {"size": parts["proof"][0], "diameter": settings["diameter_per_size"] * parts["proof"][0]}
+    if numbers["rounds"] > 0:
+        experts |= dict.fromkeys(RECIPROCALS, 1.0 / experts["step"])
+    engine |= {
+        "experts": np.stack(list(experts.values())),
+        "round": np.array(list(numbers.values())),
+        "settings": np.array(list(settings.values())),
+        "last": parts["last"],
+        "points": parts["points"].reshape(-1, count),
+    }
+    centers, spreads, counts = parts["scaler"].reshape(3, columns)
+    place = parts["place"]
+    scaler = {"centers": centers, "spreads": spreads, "counts": counts, "first": _settled(first.rows, counts)}
+    target = {"centers": place[:1], "spreads": place[1:3], "counts": place[3:], "first": _settled(first.targets, place[3:])}
+    flat: State = nested.put("columns", scaler) | {"recent": parts["recent"]} | nested.put("engine", engine)
+    model.load_state(flat if form.loss == "logistic" else flat | nested.put("target", target))
+    return model
+
+
+def _settled(first: Any, counts: Vector) -> Any:
+    """First values as a model keeps them: 0 beyond the last one, and a mark where they were given up.
+
+    Those that were given up are replaced by the farthest that there may be: how far points may lie is judged by them.
+    """
+    values = np.where(np.arange(WARM_UP)[:, None] < counts, first, 0.0)
+    middle = values[WARM_UP // 2 - 1 : WARM_UP // 2 + 1]
+    done = (counts >= WARM_UP) & ((values[WARM_UP // 2] == SETTLED) | (middle[0] != middle[1]))
+    values[:, done] = np.linspace(-FARTHEST, FARTHEST, WARM_UP)[:, None]
+    values[WARM_UP // 2, done] = SETTLED
+    return values
+
+
+def regressor(form: Form, record: tuple[Vector, Young], names: Sequence[str] | None) -> Any:
+    """A ``SwordRegressor`` that has learned the rows of a key."""
+    from swordplay.estimators.sklearn import SwordRegressor
+
+    estimator = SwordRegressor(loss=form.loss, lags=form.lags)
+    return _dressed(estimator, model_of(form, *record).state(), form, names)
+
+
+def classifier(
+    form: Form, records: Sequence[tuple[Vector, Young]], names: Sequence[str] | None, classes: Any, counts: Any
+) -> Any:
+    """A ``SwordClassifier`` that has learned the rows of a key; ``counts`` of each class."""
+    from swordplay.estimators.sklearn import SwordClassifier
+
+    state: State = {"counts": np.asarray(counts, dtype=np.float64)}
+    for number, record in enumerate(records):
+        state |= nested.put(str(number), model_of(form, *record).state())
+    estimator = SwordClassifier(lags=form.lags)
+    estimator._classes = np.asarray(classes)
+    return _dressed(estimator, state, form, names)
+
+
+def _dressed(estimator: Any, state: State, form: Form, names: Sequence[str] | None) -> Any:
+    from swordplay.estimators.label_arrays import dump
+
+    around: State = {"columns": form.dim}
+    if names is not None:
+        import json
+
+        around["names"] = json.dumps(list(names))
+    if form.loss == "logistic":
+        around["classes"] = dump(estimator._classes)
+    estimator._resume(around | {f"model.{name}": value for name, value in state.items()}).load_state(state)
+    return estimator
+
+
+def require_start(start: Any, lags: int, loss: str) -> LinearModel:
+    """The model of an estimator that every key may begin as.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none, has learned nothing, or has other settings than the keys.
+    """
+    from swordplay.estimators.sklearn import SwordRegressor
+
+    if not isinstance(start, SwordRegressor):
+        raise TypeError(f"start must be a SwordRegressor that has learned, got {shown(start)} ({type(start).__name__}).")
+    usual = SwordRegressor(loss=loss, lags=lags)
+    for name, value in usual.get_params().items():
+        if getattr(start, name) != value:
+            raise ValueError(
+                f"start must be a SwordRegressor with {name}={value!r}, as the keys have it, got {shown(getattr(start, name))}."
+            )
+    model: LinearModel = start.model_
+    fresh = LinearModel(model.heads.dim, loss=loss, lags=lags)
+    mine, theirs = (_make(one) for one in (fresh, model))
+    if mine != theirs:
+        raise ValueError("start was trained by an earlier version whose learners were made differently. Train it again.")
+    return model
+
+
+def _make(model: LinearModel) -> dict[str, float]:
+    """Settings of an engine that tell one make from another."""
+    state = model.engine.compact_state()
+    every = dict(zip(state["setting_names"].split(), state["settings"].tolist(), strict=True))
+    return {name: value for name, value in every.items() if name not in SCHEDULED}

@@ -1,0 +1,69 @@
+"""The state of one key as bytes: its records, and of its first rows as many as it has."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from swordplay.engine.scaling import WARM_UP
+from swordplay.keyed.folder import Key, Row
+from swordplay.keyed.group import Group, Piece
+from swordplay.keyed.record import Young
+
+START = struct.Struct("<B")
+"""0 for a key that needs its first rows no more, else one more than it has."""
+
+
+def packed(group: Group, numbers: Any, tallies: Any) -> Iterator[Row]:
+    """The states of some keys, given by their numbers.
+
+    Parameters
+    ----------
+    tallies
+        Rows learned of each class, shape ``(K, classes)``, for all keys.
+    """
+    names, held = list(group.places), group.first_rows(numbers)
+    for number, count in zip(numbers.tolist(), held.tolist(), strict=True):
+        parts = [START.pack(count)]
+        for record, first in group.record(number):
+            parts.append(record.tobytes())
+            if count:
+                parts += [first.rows[: count - 1].tobytes(), first.targets[: count - 1].tobytes()]
+        yield Row(names[number], int(group.orders[number]), b"".join([*parts, tallies[number].tobytes()]))
+
+
+def unpacked(group: Group, rows: Sequence[Row], classes: int) -> tuple[Piece, Any]:
+    """Keys with all that is known of them, and their tallies.
+
+    Raises
+    ------
+    ValueError
+        If a state is not one of such keys.
+    """
+    form, models = group.form, group.models
+    width, count = len(form.fresh), len(rows)
+    records, firsts = [np.empty((count, width)) for _ in range(models)], [form.young(count) for _ in range(models)]
+    young, tallies = np.zeros(count, dtype=bool), np.zeros((count, classes), dtype=np.int64)
+    shapes = [(room.shape[2]) for room in firsts[0]]
+    for place, row in enumerate(rows):
+        (held,) = START.unpack_from(row.state)
+        kept = max(held - 1, 0)
+        if held > WARM_UP + 1 or len(row.state) != START.size + 8 * (models * (width + kept * sum(shapes)) + classes):
+            raise ValueError(f"the state of key {row.key!r} has {len(row.state)} bytes, which is not what such a key has.")
+        numbers, at = np.frombuffer(row.state, np.float64, models * (width + kept * sum(shapes)), START.size), 0
+        young[place] = held > 0
+        for k in range(models):
+            records[k][place] = numbers[at : at + width]
+            at += width
+            for room, columns in zip(firsts[k], shapes, strict=True):
+                room[place, :kept] = numbers[at : at + kept * columns].reshape(kept, columns)
+                at += kept * columns
+        tallies[place] = np.frombuffer(row.state, np.int64, classes, START.size + 8 * at)
+    firsts = [Young(*(first[young] for first in every)) for every in firsts]
+    for some, first in zip(records, firsts, strict=True):
+        form.require_sane(some, young, first)
+    names: list[Key] = [row.key for row in rows]
+    return Piece(names, np.array([row.seen for row in rows], dtype=np.int64), young, records, firsts), tallies

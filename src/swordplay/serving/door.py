@@ -1,0 +1,172 @@
+"""The door: requests that change something come in here, and everything else goes on to the pages.
+
+Kept thin, as every row passes: a look at the address and the head, the body, the scribe, the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, NamedTuple, final
+
+from swordplay.serving import replies
+from swordplay.serving.limits import Limits
+from swordplay.serving.log import Event
+from swordplay.serving.metrics import Counts
+from swordplay.serving.models import failed
+from swordplay.serving.refusals import Refusal
+from swordplay.serving.requests import DEFAULT, model_name, read
+from swordplay.serving.scribe import Done, Scribe
+from swordplay.serving.tokens import Gate
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+ACTIONS = {"ask": "POST", "tell": "POST", "drop": "POST"}
+"""What may be done with a model, and how."""
+JSON = (b"content-type", b"application/json")
+
+
+class Gone(Exception):
+    """The client went away before its request was there."""
+
+
+class Head(NamedTuple):
+    """What is looked at of the head of a request."""
+
+    host: bytes = b""
+    origin: bytes = b""
+    authorization: bytes = b""
+    content_type: bytes = b""
+    content_length: bytes = b""
+
+
+FIELDS = {name.replace("_", "-").encode(): name for name in Head._fields}
+
+
+@final
+class Door:
+    """The application that uvicorn runs.
+
+    Parameters
+    ----------
+    scribe
+        Who writes down and answers.
+    pages
+        The application that answers whatever changes nothing.
+    gate
+        Who may come in.
+    limits
+        How much may come in.
+    target
+        What a model predicts that is made by its first use.
+    """
+
+    def __init__(self, scribe: Scribe, pages: App, gate: Gate, limits: Limits, target: str) -> None:
+        self.scribe, self.pages, self.gate, self.limits, self.target = scribe, pages, gate, limits, target
+        self.counts: Counts = scribe.counts
+        self._held = 0  # bytes of requests that are under way
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            return
+        begun, action, number = time.monotonic(), "", b""
+        try:
+            head = Head(**{FIELDS[name]: value for name, value in scope["headers"] if name in FIELDS})
+            self.gate.require_host(head.host)
+            found = _route(scope["path"], scope["method"])
+            if found is not None:
+                action, model = found
+                self.gate.require_token(head.authorization, head.origin, head.host)
+                done = await self._change(action, model_name(model), head, receive)
+                status, body, number = 200, done.body, b"%d" % done.number
+        except Refusal as refusal:
+            status, body = refusal.status, replies.body(refusal.body())
+        except Gone:
+            return
+        except Exception as error:
+            status, body = 500, replies.body(failed(error).body())
+        else:
+            if found is None:
+                return await self.pages(scope, receive, send)
+        self.counts.answered(action, status, time.monotonic() - begun)
+        await _answer(send, status, body, number)
+
+    async def _change(self, action: str, model: str, head: Head, receive: Receive) -> Done:
+        # Without a length it may become as long as is allowed.
+        held = int(head.content_length) if head.content_length.isdigit() else self.limits.body
+        if held > self.limits.body:
+            raise Refusal(413, f"a request has at most {self.limits.body:,} bytes, got {held:,}. Send several.")
+        if self._held + held > self.limits.waiting:
+            raise Refusal(503, "too much is under way. Send it again in a moment.")
+        self._held += held
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                body = await self._body(receive)
+            event = Event(action, model, self.target, body, b"ndjson" in head.content_type or b"jsonl" in head.content_type)
+            return await self.scribe.submit(event, read(event, self.limits))
+        except TimeoutError:
+            raise Refusal(408, f"the request was not there after {self.limits.seconds:g} seconds. Send it faster.") from None
+        finally:
+            self._held -= held
+
+    async def _body(self, receive: Receive) -> bytes:
+        """All of a body."""
+        message = await receive()
+        if message["type"] == "http.request" and not message.get("more_body"):
+            return bytes(message["body"])  # the usual case
+        parts, size = [], 0
+        while message["type"] == "http.request":
+            parts.append(message["body"])
+            size += len(message["body"])
+            if size > self.limits.body:
+                raise Refusal(413, f"a request has at most {self.limits.body:,} bytes. Send several.")
+            if not message.get("more_body"):
+                return b"".join(parts)
+            message = await receive()
+        raise Gone
+
+
+def _route(path: str, method: str) -> tuple[str, str] | None:
+    """Action and model of an address where something is changed; None for a page.
+
+    Raises
+    ------
+    Refusal
+        405, if that is not done this way.
+    """
+    first, slash, last = path[1:].rpartition("/")
+    if not slash:
+        action, model = last, DEFAULT
+    elif first.startswith("models/"):
+        action, model = last, first[7:]
+    elif first == "models":
+        if method in ("PUT", "POST"):
+            return "declare", last
+        return None
+    else:
+        return None
+    wanted = ACTIONS.get(action)
+    if wanted is None:
+        return None
+    if method != wanted:
+        raise Refusal(405, f"/{action} is asked by {wanted}, not by {method}.")
+    return action, model
+
+
+async def _answer(send: Send, status: int, body: bytes, number: bytes) -> None:
+    headers = [JSON, (b"content-length", b"%d" % len(body))]
+    if number:
+        headers.append((b"swordplay-event", number))
+    if status in (408, 413):  # the rest of the request is not waited for
+        headers.append((b"connection", b"close"))
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if status == 503:
+        headers.append((b"retry-after", b"1"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

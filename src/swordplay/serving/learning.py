@@ -1,0 +1,73 @@
+"""What learns in a server, by what it predicts: the one place that knows which estimator that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from swordplay.base.arguments import LARGEST, shown
+from swordplay.late import LateModel, Ticket
+from swordplay.serving.refusals import Refusal
+
+__all__ = ["LateModel", "Ticket", "error", "make", "step_size", "target"]
+
+
+NO_LIMIT = 2**31
+"""Tickets that a model takes: the server has its own limit."""
+TASKS = {"number": "regression", "yes-no": "classification", "classes": "classification"}
+"""What a model learns, by what it predicts."""
+
+
+def make(kind: str) -> LateModel:
+    """A model that has learned nothing."""
+    return LateModel(TASKS[kind], max_pending=NO_LIMIT)
+
+
+def target(kind: str, raw: Any, place: int) -> Any:
+    """An answer as the model takes it.
+
+    Raises
+    ------
+    Refusal
+        400, if it is not of that kind.
+    """
+    if kind == "number" and type(raw) in NUMBERS:
+        if -LARGEST <= raw <= LARGEST:
+            return float(raw)
+        raise Refusal(400, f"y must be finite and not pass {LARGEST:g} in magnitude, got {shown(raw)}.", row=place)
+    if kind == "yes-no" and (type(raw) is bool or (type(raw) in (int, float) and raw in (0, 1))):
+        return bool(raw)
+    if kind == "classes" and type(raw) in (str, int, bool):
+        return raw
+    raise Refusal(400, f"y must be {WORDS[kind]}, got {shown(raw)}.", row=place)
+
+
+NUMBERS = frozenset({int, float})
+WORDS = {"number": "a number", "yes-no": "true or false", "classes": "a text, a whole number, true or false"}
+"""What is told to a model, by what it predicts."""
+
+
+def error(ticket: Ticket, y: Any) -> float:
+    """How far off a prediction was: the distance of numbers, 1 for a wrong class; where there was none, all of it."""
+    if ticket.probabilities is None and type(y) is float:
+        return float(abs((ticket.prediction or 0.0) - y))
+    return float(ticket.prediction != y)
+
+
+def step_size(late: LateModel) -> float | None:
+    """How fast it learns now: the effective step size, of several heads their mean; None before anything was learned."""
+    try:
+        steps = late.model.effective_step_size_
+    except AttributeError:
+        return None
+    return float(np.mean(steps))
+
+
+def warm(kinds: set[str]) -> None:
+    """Compile, or load, what models of these kinds are made of, so that no client has to wait for it."""
+    for kind in sorted(kinds):
+        late, y = make(kind), {"number": 1.0, "yes-no": True, "classes": "a"}[kind]
+        for count in (1, 2):
+            tickets = late.ask_many([{"x": float(k)} for k in range(count)])
+            late.tell_many(tickets, [y] * count)

@@ -1,0 +1,227 @@
+"""All models of a server: what each event does to them, and the answer that it gets.
+
+The same events in the same order lead to the same models and the same answers, bit by bit: nothing here looks at a clock, at
+chance, or at anything but the events.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+
+from swordplay.base import nested
+from swordplay.base.arguments import shown
+from swordplay.base.checkpoint import CheckpointError
+from swordplay.base.types import State
+from swordplay.serving import replies
+from swordplay.serving.learning import LateModel
+from swordplay.serving.limits import Bounds
+from swordplay.serving.log import Event
+from swordplay.serving.refusals import Refusal
+from swordplay.serving.requests import Change, Declaration, Wanted
+from swordplay.serving.series import Memory, Plan, Series, Told
+from swordplay.serving.watch import Watch
+
+logger = logging.getLogger("swordplay.serve")
+
+
+def failed(error: BaseException) -> Refusal:
+    """A refusal for something that should not happen. What went wrong is logged, without any data."""
+    trace, where = error.__traceback__, "?"
+    while trace is not None:
+        where, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
+    logger.error("%s in %s", type(error).__name__, where)
+    return Refusal(500, f"the server failed on it ({type(error).__name__}), which it should not: please report it.")
+
+
+@final
+class Models:
+    """Models by name, series of them by key.
+
+    Parameters
+    ----------
+    bounds
+        How much of it there may be.
+    """
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.kinds: dict[str, str] = {}
+        """What each model predicts, by its name."""
+        self.series: dict[tuple[str, str], Series] = {}
+        """By model and key; in the order in which they were first used."""
+        self.memory: Memory = Memory()
+
+    def perform(self, number: int, event: Event, wanted: Change) -> bytes:
+        """Do what an event wants; the answer as JSON.
+
+        Parameters
+        ----------
+        number
+            Of the event.
+        event, wanted
+            As it was sent, and as it was read.
+
+        Raises
+        ------
+        Refusal
+            Nothing is changed then.
+        """
+        try:
+            match wanted:
+                case Bounds():
+                    self.bounds = wanted
+                    self._forget()
+                    return b"{}"
+                case Declaration(kind):
+                    return self._declare(event.model, kind)
+                case Wanted():
+                    return self._of_rows(number, event, wanted)
+        except Refusal:
+            raise
+        except MemoryError:  # another time it may go well: not ours to answer
+            raise
+        except (TypeError, ValueError) as error:
+            raise Refusal(400, str(error)) from error
+        except Exception as error:
+            raise failed(error) from error
+
+    def of(self, name: str) -> list[tuple[str, Series]]:
+        """Keys and series of a model.
+
+        Raises
+        ------
+        Refusal
+            404, if there is no such model.
+        """
+        if name not in self.kinds:
+            raise Refusal(404, f"there is no model {shown(name)}. It is made when it is declared or first asked.")
+        return [(key, series) for (model, key), series in self.series.items() if model == name]
+
+    # ------------------------------------------------------------------ events
+
+    def _declare(self, name: str, kind: str) -> bytes:
+        known = self.kinds.get(name)
+        if known not in (None, kind):
+            raise Refusal(409, f"the model {shown(name)} predicts {known} already, and not {kind}. Choose another name.")
+        if known is None:
+            self._require_room(name)
+        self.kinds[name] = kind
+        return replies.body({"model": name, "target": kind})
+
+    def _of_rows(self, number: int, event: Event, wanted: Wanted) -> bytes:
+        done = self._ask(number, event, wanted) if event.action == "ask" else self._answer(event, wanted)
+        self._forget()
+        if len(wanted.parts) == 1:
+            return replies.listed(done[0], wanted.many)
+        rows = [""] * wanted.rows
+        for part, answers in zip(wanted.parts, done, strict=True):
+            for place, answer in zip(part.places, answers, strict=True):
+                rows[place] = answer
+        return replies.listed(rows, wanted.many)
+
+    def _ask(self, number: int, event: Event, wanted: Wanted) -> list[list[str]]:
+        kind = self.kinds.get(event.model, event.target)
+        if event.model not in self.kinds:
+            self._require_room(event.model)
+        news = [part.key for part in wanted.parts if (event.model, part.key) not in self.series]
+        if len(self.series) + len(news) > self.bounds.series:
+            raise Refusal(
+                429, f"a server has at most {self.bounds.series:,} series (models and their keys). Start another one."
+            )
+        fresh = {key: Series(kind, len(self.series) + k, self.memory) for k, key in enumerate(news)}
+        plans: list[tuple[Series, Plan]] = []
+        for part in wanted.parts:
+            series = fresh.get(part.key) or self.series[event.model, part.key]
+            plans.append((series, series.check_ask(part, number, self.bounds.pending)))
+        done: list[list[str]] = []
+        try:
+            for series, plan in plans:
+                done.append(series.ask(plan))
+        except BaseException:
+            for series, plan in plans[: len(done)]:
+                series.take_back(plan)
+            raise
+        self.kinds[event.model] = kind
+        self.series |= {(event.model, key): series for key, series in fresh.items()}
+        return done
+
+    def _answer(self, event: Event, wanted: Wanted) -> list[list[str]]:
+        """Answers, or tickets to drop: all is checked, then all is done."""
+        found = dict(self.of(event.model))
+        for part in wanted.parts:
+            if part.key not in found:
+                raise Refusal(
+                    404, f"the model {shown(event.model)} has no key {shown(part.key)}. Ask first.", row=part.places[0]
+                )
+        if event.action == "tell":
+            tells = [(found[part.key], found[part.key].check_tell(part)) for part in wanted.parts]
+            return [series.tell(plan) for series, plan in tells]
+        drops = [(found[part.key], found[part.key].check_drop(part)) for part in wanted.parts]
+        return [series.drop(plan) for series, plan in drops]
+
+    def _require_room(self, name: str) -> None:
+        if len(self.kinds) >= self.bounds.models:
+            raise Refusal(429, f"a server has at most {self.bounds.models:,} models, and {shown(name)} would be one more.")
+
+    def _forget(self) -> None:
+        """Forget the oldest answered tickets beyond the limit."""
+        while len(self.memory) > self.bounds.remembered:
+            self.memory.popitem(last=False)
+
+    # ------------------------------------------------------------------ saving
+
+    def state(self) -> State:
+        """All that the next event needs."""
+        names = [[model, key] for model, key in self.series]
+        about = {"bounds": self.bounds, "kinds": self.kinds, "series": names}
+        memory = [[*key, *told.saved()] for key, told in self.memory.items()]
+        state: State = {"about": _packed(about), "memory": _packed(memory)}
+        for place, series in enumerate(self.series.values()):
+            state |= nested.put(f"late.{place}", series.late.state())
+            state[f"rows.{place}"] = _packed(series.rows)
+            state[f"watch.{place}"] = _packed(series.watch.dumps())
+        return state
+
+    @classmethod
+    def of_state(cls, saved: Mapping[str, Any]) -> Models:
+        """The models that were saved.
+
+        Raises
+        ------
+        CheckpointError
+            If it is not what :meth:`state` returns.
+        """
+        try:
+            return cls._of_state(nested.split(saved))
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+            raise CheckpointError(f"the checkpoint of the server does not fit this version: {error}") from error
+
+    @classmethod
+    def _of_state(cls, parts: dict[str, Any]) -> Models:
+        about = _unpacked(parts["about"])
+        models = cls(Bounds(*about["bounds"]))
+        models.kinds = dict(about["kinds"])
+        for series_place, name, *told in _unpacked(parts["memory"]):
+            models.memory[series_place, name] = Told.of_saved(name, *told)
+        states = nested.split(nested.part("late", parts)) if about["series"] else {}
+        for place, (model, key) in enumerate(about["series"]):
+            kind = models.kinds[model]
+            series = Series(kind, place, models.memory, LateModel.from_state(states[str(place)]))
+            series.rows = _unpacked(parts["rows"][str(place)])
+            series.watch = Watch.loads(_unpacked(parts["watch"][str(place)]))
+            models.series[model, key] = series
+        return models
+
+
+def _packed(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A value as bytes of JSON, which a checkpoint holds as an array."""
+    return np.frombuffer(json.dumps(value, separators=(",", ":")).encode("ascii"), dtype=np.uint8)
+
+
+def _unpacked(array: Any) -> Any:
+    return json.loads(bytes(np.asarray(array, dtype=np.uint8)))

@@ -1,0 +1,208 @@
+"""What clients ask for: rows to predict, answers to learn, tickets to drop, models to declare.
+
+All of it is checked before any of it is done: a request is accepted whole or not at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from swordplay.base.arguments import shown
+from swordplay.serving.bodies import parsed
+from swordplay.serving.limits import LONGEST_MODEL, LONGEST_NAME, Bounds, Limits
+from swordplay.serving.log import Event
+from swordplay.serving.refusals import Refusal
+
+MODEL = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_MODEL}}}")
+"""Names of models: neither a slash nor a dot, as they stand in addresses."""
+DEFAULT = "default"
+"""The model of ``/ask`` and ``/tell``."""
+KINDS = ("number", "yes-no", "classes")
+"""What a model predicts."""
+OURS = "#"
+"""What ids begin with that the server gives."""
+VALUES = frozenset({float, int, str, bool, type(None)})
+"""Types of values in rows; null is missing."""
+LABELS = frozenset({float, int, str, bool})
+"""Types of answers."""
+ASKED, TOLD, DROPPED = frozenset({"x", "id", "key"}), frozenset({"id", "y", "key"}), frozenset({"id", "key"})
+"""Fields of a row of each action."""
+ASK = 'Send {"x": {"column": value, ...}, "id": "...", "key": "..."} (id and key if you like), or a list of such.'
+TELL = 'Send {"id": "...", "y": value, "key": "..."} (key as when it was asked), or a list of such.'
+DROP = 'Send {"id": "...", "key": "..."} (key as when it was asked), or a list of such.'
+
+
+class Ask(NamedTuple):
+    """Rows of one series to predict."""
+
+    key: str
+    places: list[int]
+    """Where each row stands in the request."""
+    ids: list[str | None]
+    rows: list[dict[str, Any]]
+
+
+class Tell(NamedTuple):
+    """Answers for tickets of one series."""
+
+    key: str
+    places: list[int]
+    ids: list[str]
+    values: list[Any]
+
+
+class Drop(NamedTuple):
+    """Tickets of one series that will not be answered."""
+
+    key: str
+    places: list[int]
+    ids: list[str]
+
+
+class Declaration(NamedTuple):
+    """What a model predicts, said before its first row."""
+
+    kind: str
+
+
+Part = Ask | Tell | Drop
+
+
+class Wanted(NamedTuple):
+    """A request: its parts, a series each, and whether the answer is a list."""
+
+    parts: list[Any]
+    rows: int
+    """How many it has."""
+    many: bool
+
+
+Change = Wanted | Declaration | Bounds
+"""What an event may want."""
+
+
+def model_name(text: str) -> str:
+    """A name of a model, or a refusal."""
+    if not MODEL.fullmatch(text):
+        raise Refusal(
+            400, f"a model is named by 1 to {LONGEST_MODEL} of the letters A-Z a-z 0-9 _ -, got {shown(text)}. Rename it."
+        )
+    return text
+
+
+def read(event: Event, limits: Limits) -> Change:
+    """What an event wants.
+
+    Raises
+    ------
+    Refusal
+        If it cannot be read, or is too much for one request.
+    """
+    value = parsed(event.body, event.lines)
+    if event.action == "declare":
+        return _declaration(value)
+    if event.action == "bounds":  # the server itself, when it is started with other limits
+        return Bounds(**value)
+    many = isinstance(value, list)
+    items = value if many else [value]
+    if len(items) > limits.rows:
+        raise Refusal(413, f"a request has at most {limits.rows:,} rows, got {len(items):,}. Send several.")
+    reader, words = READERS[event.action]
+    parts: dict[str, Any] = {}
+    for place, item in enumerate(items):
+        if type(item) is not dict:
+            raise Refusal(400, f"got {shown(item)}. {words}", row=place)
+        try:
+            reader(parts, place, item, limits)
+        except Refusal as refusal:
+            refusal.where.setdefault("row", place)
+            raise
+    return Wanted(list(parts.values()), len(items), many)
+
+
+def _ask(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limits) -> None:
+    _only(item, ASKED, ASK)
+    row, name, key = item.get("x"), item.get("id"), _key(item)
+    if type(row) is not dict:
+        raise Refusal(400, f"x must be an object of columns and their values, got {shown(row)}. {ASK}")
+    if name is not None and _text("id", name).startswith(OURS):
+        raise Refusal(400, f"ids that begin with {OURS} are given by the server, got {shown(name)}. Choose another one.")
+    part = parts.get(key)
+    if part is None:
+        part = parts[key] = Ask(key, [], [], [])
+    if not part.rows or part.rows[-1].keys() != row.keys():
+        _check_columns(row, limits)
+    if not VALUES.issuperset(map(type, row.values())):
+        _refuse_value(row)
+    part.places.append(place)
+    part.ids.append(name)
+    part.rows.append(row)
+
+
+def _tell(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limits) -> None:
+    _only(item, TOLD, TELL)
+    name, value = _text("id", item.get("id")), item.get("y")
+    if type(value) not in LABELS:
+        raise Refusal(400, f"y must be a number, a truth value or a text, got {shown(value)}. {TELL}")
+    if type(value) is str:
+        _text("y", value)
+    key = _key(item)
+    part = parts.get(key) or parts.setdefault(key, Tell(key, [], [], []))
+    part.places.append(place)
+    part.ids.append(name)
+    part.values.append(value)
+
+
+def _drop(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limits) -> None:
+    _only(item, DROPPED, DROP)
+    key = _key(item)
+    part = parts.get(key) or parts.setdefault(key, Drop(key, [], []))
+    part.places.append(place)
+    part.ids.append(_text("id", item.get("id")))
+
+
+READERS: dict[str, tuple[Callable[[dict[str, Any], int, dict[str, Any], Limits], None], str]] = {
+    "ask": (_ask, ASK),
+    "tell": (_tell, TELL),
+    "drop": (_drop, DROP),
+}
+"""What reads one row of each action, and what to send."""
+
+
+def _declaration(value: Any) -> Declaration:
+    words = 'Send {"target": "number"}, {"target": "yes-no"} or {"target": "classes"}.'
+    if type(value) is not dict or value.keys() != {"target"} or value["target"] not in KINDS:
+        raise Refusal(400, f"a model is declared by what it predicts, got {shown(value)}. {words}")
+    return Declaration(value["target"])
+
+
+def _key(item: dict[str, Any]) -> str:
+    key = item.get("key", "")
+    return _text("key", key) if key != "" else ""
+
+
+def _text(what: str, value: Any) -> str:
+    """A short text without control characters."""
+    if type(value) is not str or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
+        raise Refusal(400, f"{what} must be a text of 1 to {LONGEST_NAME} printable letters, got {shown(value)}.")
+    return value
+
+
+def _only(item: dict[str, Any], names: frozenset[str], words: str) -> None:
+    if not item.keys() <= names:
+        raise Refusal(400, f"there is no field {shown(min(item.keys() - names))}. {words}")
+
+
+def _check_columns(row: dict[str, Any], limits: Limits) -> None:
+    if len(row) > limits.columns:
+        raise Refusal(413, f"a row has at most {limits.columns:,} columns, got {len(row):,}.")
+    for column in row:
+        _text("a column's name", column)
+
+
+def _refuse_value(row: dict[str, Any]) -> None:
+    for column, value in row.items():
+        if type(value) not in VALUES:
+            raise Refusal(400, f"x[{shown(column)}] must be a number, a text, true, false or null, got {shown(value)}.")

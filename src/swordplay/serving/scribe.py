@@ -1,0 +1,163 @@
+"""The scribe writes events down, many at a time, and lets the models have them only then.
+
+While one group is on its way to the disk the next one gathers: the more there is to do, the larger the groups. Everything but
+the disk happens in one thread, that of the event loop, in the order of the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, final
+
+from swordplay.serving.keeper import Keeper
+from swordplay.serving.log import Event
+from swordplay.serving.metrics import Counts
+from swordplay.serving.models import failed
+from swordplay.serving.refusals import Refusal
+from swordplay.serving.requests import Change
+
+logger = logging.getLogger("swordplay.serve")
+
+LARGEST_GROUP = 1_000
+"""Events that are written together at the most."""
+
+
+class Done(NamedTuple):
+    """What a client is told: the number of its event in the log, and the answer as JSON."""
+
+    number: int
+    body: bytes
+
+
+class _Waiting(NamedTuple):
+    event: Event
+    wanted: Change
+    future: asyncio.Future[Done]
+
+
+@final
+class Scribe:
+    """Takes requests one by one and answers each when it is on the disk and done.
+
+    Parameters
+    ----------
+    keeper
+        The log, the models and their checkpoints.
+    counts
+        What is counted for ``/metrics``.
+    """
+
+    def __init__(self, keeper: Keeper, counts: Counts) -> None:
+        self.keeper, self.counts = keeper, counts
+        self._waiting: list[_Waiting] = []
+        self._task: asyncio.Task[None] | None = None
+        self._saving: asyncio.Task[None] | None = None
+        self._disk, self._files = ThreadPoolExecutor(1, "swordplay-log"), ThreadPoolExecutor(1, "swordplay-checkpoint")
+        self._closed = False
+
+    async def submit(self, event: Event, wanted: Change) -> Done:
+        """The answer to an event, once it is on the disk.
+
+        Raises
+        ------
+        Refusal
+            If the models refuse it, or it could not be written.
+        """
+        if self._closed:
+            raise Refusal(503, "the server is stopping. Send it again when it is back.")
+        future: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(event, wanted, future))
+        if self._task is None:
+            self._task = asyncio.create_task(self._work())
+        return await future
+
+    async def close(self) -> None:
+        """Finish what waits, take no more, and save a checkpoint."""
+        self._closed = True
+        while self._task is not None:
+            await asyncio.wait([self._task])
+        if self._saving is not None:
+            await asyncio.wait([self._saving])
+        if self.keeper.unsaved:
+            await self._save()
+        self._disk.shutdown()
+        self._files.shutdown()
+        self.keeper.close()
+
+    def tick(self) -> None:
+        """Save a checkpoint if it is time: called now and then, for the time when nobody asks."""
+        if self.keeper.due(time.monotonic()) and self._saving is None and not self._closed:
+            self._saving = asyncio.create_task(self._save())
+
+    async def _work(self) -> None:
+        """Group by group: while one is done by the models, the next one is on its way to the disk."""
+        try:
+            group, written = self._next(), None
+            while group:
+                written = written or self._append(group)
+                try:
+                    await written
+                except Exception as error:
+                    for one in group:
+                        _refuse(one.future, error if isinstance(error, Refusal) else failed(error))
+                    group, written = self._next(), None
+                    continue
+                done, first = group, self.keeper.log.last - len(group) + 1
+                group = self._next()
+                written = self._append(group) if group else None
+                self._perform(done, first)
+                self.tick()
+                if not group:
+                    group = self._next()
+        finally:
+            self._task = None
+
+    def _next(self) -> list[_Waiting]:
+        """The next group, which may be empty."""
+        group, self._waiting = self._waiting[:LARGEST_GROUP], self._waiting[LARGEST_GROUP:]
+        return group
+
+    def _append(self, group: list[_Waiting]) -> asyncio.Future[None]:
+        """Send a group on its way to the disk."""
+        events = [one.event for one in group]
+        return asyncio.get_running_loop().run_in_executor(self._disk, self._timed, events)
+
+    def _timed(self, events: list[Event]) -> None:
+        begun = time.monotonic()
+        self.keeper.log.append(events)
+        self.counts.committed(time.monotonic() - begun)
+
+    def _perform(self, group: list[_Waiting], first: int) -> None:
+        """Do what a group wants that is on the disk, in its order."""
+        for number, one in enumerate(group, start=first):
+            try:
+                done = Done(number, self.keeper.perform(number, one.event, one.wanted))
+            except Refusal as refusal:
+                _refuse(one.future, refusal)
+            except BaseException as error:  # no memory left: the models may be half-way, but the log is whole
+                logger.critical("%s: the process ends, and the next one goes on from the log", type(error).__name__)
+                os._exit(1)
+            else:
+                if not one.future.done():
+                    one.future.set_result(done)
+
+    async def _save(self) -> None:
+        """Save a checkpoint while the server goes on; what it makes superfluous is removed from the log."""
+        loop, begun = asyncio.get_running_loop(), time.monotonic()
+        try:
+            snapshot = self.keeper.snapshot()
+            superfluous = await loop.run_in_executor(self._files, self.keeper.save, snapshot)
+            if superfluous is not None:
+                await loop.run_in_executor(self._disk, self.keeper.log.forget, superfluous)
+                self.counts.saved(time.monotonic() - begun)
+        finally:
+            self._saving = None
+
+
+def _refuse(future: asyncio.Future[Done], refusal: Refusal) -> None:
+    if not future.done():
+        future.set_exception(refusal)

@@ -1,0 +1,223 @@
+"""One series: a model that learns late, and what repeated requests are recognised by.
+
+A request that is sent twice, because its answer got lost on the way, is answered as the first time and changes nothing: tickets
+are known by their ids. What contradicts an earlier request is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from collections import Counter, OrderedDict
+from typing import Any, NamedTuple, final
+
+from swordplay.base.arguments import shown
+from swordplay.serving import learning, replies
+from swordplay.serving.learning import LateModel, Ticket
+from swordplay.serving.refusals import Refusal
+from swordplay.serving.requests import OURS, Ask, Drop, Tell
+from swordplay.serving.watch import Watch
+
+
+class Told(NamedTuple):
+    """A ticket that was answered or dropped, for as long as it is remembered."""
+
+    row: str
+    """What its row is recognised by; nothing if the server named it, as then nobody can ask for it again."""
+    ticket: Ticket
+    y: Any
+    """What was told; None if it was dropped."""
+    error: float = 0.0
+
+    def reply(self) -> str:
+        """The answer when it was told or dropped."""
+        return replies.dropped(self.ticket.id) if self.y is None else replies.told(self.ticket, self.y, self.error)
+
+    def saved(self) -> list[Any]:
+        """As values of JSON."""
+        _, prediction, lower, upper, probabilities = self.ticket
+        return [self.row, prediction, lower, upper, probabilities and list(probabilities.items()), self.y, self.error]
+
+    @classmethod
+    def of_saved(cls, name: str, row: str, *saved: Any) -> Told:
+        """And back."""
+        prediction, lower, upper, probabilities, y, error = saved
+        return cls(row, Ticket(name, prediction, lower, upper, probabilities and dict(probabilities)), y, error)
+
+
+Memory = OrderedDict[tuple[int, str], Told]
+"""Answered tickets of a server by the place of their series and their ids, the oldest first."""
+
+
+class Plan(NamedTuple):
+    """What is left to do of a request once all of it was checked."""
+
+    replies: list[str | None]
+    """Answers that were given before; None for what is new."""
+    ids: list[str]
+    """Of what is new."""
+    values: list[Any]
+    """Rows, or answers."""
+
+
+@final
+class Series:
+    """A model under one name and key.
+
+    Parameters
+    ----------
+    kind
+        What it predicts.
+    place
+        Among the series of the server.
+    memory
+        Of the server.
+    late
+        What learns; a new one unless given.
+    """
+
+    def __init__(self, kind: str, place: int, memory: Memory, late: LateModel | None = None) -> None:
+        self.kind, self.place, self._memory = kind, place, memory
+        self.late = learning.make(kind) if late is None else late
+        self.pending = self.late.pending
+        """Tickets that wait for their answers, by id: a view that stays."""
+        self.rows: dict[str, str] = {}
+        """What the rows of pending tickets are recognised by, by the ids that clients gave."""
+        self.watch = Watch()
+
+    # ------------------------------------------------------------------ checks: nothing changes
+
+    def check_ask(self, part: Ask, number: int, most: int) -> Plan:
+        """Which rows of a request are new.
+
+        Parameters
+        ----------
+        part
+            Rows and ids.
+        number
+            Of the event: rows without an id are named by it.
+        most
+            Tickets that may wait.
+        """
+        plan = Plan([], [], [])
+        for place, name, row in zip(part.places, part.ids, part.rows, strict=True):
+            earlier = None if name is None else self._earlier(name)
+            if earlier is not None and earlier[0] != fingerprint(row):
+                raise Refusal(409, f"{shown(name)} was asked before, with another row. Choose another id.", row=place)
+            plan.replies.append(None if earlier is None else earlier[1])
+            if earlier is None:
+                plan.ids.append(f"{OURS}{number}.{place}" if name is None else name)
+                plan.values.append(row)
+        _once(plan.ids)
+        if len(self.pending) + len(plan.ids) > most:
+            raise Refusal(429, f"{len(self.pending):,} tickets wait, and {most:,} may. Tell or drop some first.")
+        return plan
+
+    def check_tell(self, part: Tell) -> Plan:
+        """Which answers of a request are new."""
+        plan, pending = Plan([], [], []), self.pending
+        for place, name, raw in zip(part.places, part.ids, part.values, strict=True):
+            y = learning.target(self.kind, raw, place)
+            if name in pending:
+                plan.ids.append(name)
+                plan.values.append(y)
+                plan.replies.append(None)
+                continue
+            known = self._known(name, place)
+            if known.y is None:
+                raise Refusal(409, f"{shown(name)} was dropped. Ask again under another id.", row=place)
+            if (type(known.y), known.y) != (type(y), y):
+                raise Refusal(409, f"{shown(name)} was told {shown(known.y)} before, and not {shown(y)}.", row=place)
+            plan.replies.append(known.reply())
+        _once(plan.ids)
+        return plan
+
+    def check_drop(self, part: Drop) -> Plan:
+        """Which tickets of a request are still there."""
+        plan = Plan([], [], [])
+        for place, name in zip(part.places, part.ids, strict=True):
+            known = None if name in self.pending else self._known(name, place)
+            if known is not None and known.y is not None:
+                raise Refusal(409, f"{shown(name)} was told before and cannot be dropped.", row=place)
+            plan.replies.append(None if known is None else known.reply())
+            if known is None:
+                plan.ids.append(name)
+        _once(plan.ids)
+        return plan
+
+    # ------------------------------------------------------------------ what changes something
+
+    def ask(self, plan: Plan) -> list[str]:
+        """Predict the new rows; the answers of all."""
+        if not plan.ids:
+            return [reply or "" for reply in plan.replies]
+        tickets = self.late.ask_many(plan.values, plan.ids)
+        self.watch.asks += len(tickets)
+        named = {name: row for name, row in zip(plan.ids, plan.values, strict=True) if name[0] != OURS}
+        self.rows.update(zip(named, map(fingerprint, named.values()), strict=True))
+        return _filled(plan, [replies.ticket(ticket) for ticket in tickets])
+
+    def take_back(self, plan: Plan) -> None:
+        """Forget rows that were predicted in vain, because another part of their request was refused."""
+        for name in plan.ids:
+            self.late.drop(name)
+            self.rows.pop(name, None)
+        self.watch.asks -= len(plan.ids)
+
+    def tell(self, plan: Plan) -> list[str]:
+        """Learn the new answers; the answers of all."""
+        tickets = [self.pending[name] for name in plan.ids]
+        self.late.tell_many(plan.ids, plan.values)
+        fresh, step = [], None
+        told, rows, memory = self.watch.told, self.rows, self._memory
+        for name, ticket, y in zip(plan.ids, tickets, plan.values, strict=True):
+            error = learning.error(ticket, y)
+            if told(ticket, y, error):
+                step = learning.step_size(self.late) if step is None else step
+                self.watch.close_stretch(step)
+            fresh.append(replies.told(ticket, y, error))
+            memory[self.place, name] = Told(rows.pop(name, ""), ticket, y, error)
+        return _filled(plan, fresh)
+
+    def drop(self, plan: Plan) -> list[str]:
+        """Forget tickets; the answers of all."""
+        for name in plan.ids:
+            told = Told(self.rows.pop(name, ""), self.pending[name], None)
+            self.late.drop(name)
+            self._memory[self.place, name] = told
+        self.watch.drops += len(plan.ids)
+        return _filled(plan, [replies.dropped(name) for name in plan.ids])
+
+    # ------------------------------------------------------------------
+
+    def _earlier(self, name: str) -> tuple[str, str] | None:
+        """What a row that was asked before is recognised by, and its answer then."""
+        if name in self.pending:
+            return self.rows.get(name, ""), replies.ticket(self.pending[name])
+        told = self._memory.get((self.place, name))
+        return None if told is None else (told.row, replies.ticket(told.ticket))
+
+    def _known(self, name: str, place: int) -> Told:
+        told = self._memory.get((self.place, name))
+        if told is None:
+            raise Refusal(404, f"no ticket {shown(name)} waits: it was never asked here, or answered long ago.", row=place)
+        return told
+
+
+def fingerprint(row: dict[str, Any]) -> str:
+    """What a row is recognised by when it comes again, written the same way."""
+    return hashlib.blake2b(marshal.dumps(row, 2), digest_size=8).hexdigest()
+
+
+def _once(ids: list[str]) -> None:
+    if len(set(ids)) < len(ids):
+        twice = Counter(ids).most_common(1)[0][0]
+        raise Refusal(409, f"{shown(twice)} is there twice in one request.")
+
+
+def _filled(plan: Plan, fresh: list[str]) -> list[str]:
+    """All answers in the order of the rows: those that were given before, and the new ones."""
+    if len(fresh) == len(plan.replies):
+        return fresh
+    news = iter(fresh)
+    return [next(news) if reply is None else reply for reply in plan.replies]

@@ -1,0 +1,74 @@
+"""Who may change something: whoever has the token. And which web pages may not, though a browser would let them."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+from collections.abc import Iterable
+from typing import final
+
+from swordplay.serving.refusals import Refusal
+
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Names of this machine for itself."""
+SHORTEST = 8
+"""Letters of a token at the least."""
+
+
+def is_local(host: str) -> bool:
+    """Whether an address is reached from this machine only.
+
+    >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@final
+class Gate:
+    """Decides from the head of a request whether it may come in.
+
+    Parameters
+    ----------
+    token
+        What has to stand in ``Authorization: Bearer ...`` of everything that changes something; None for nothing.
+    hosts
+        Names under which the server is addressed, so that no other web page borrows its address; None for any.
+    """
+
+    def __init__(self, token: str | None, hosts: Iterable[str] | None) -> None:
+        self._digest = None if token is None else _digest(token.encode("utf-8"))
+        self._hosts = None if hosts is None else frozenset(hosts)
+
+    def require_host(self, host: bytes) -> None:
+        """Refuse a request to a name that is not ours: a web page whose own name was turned to this machine."""
+        if self._hosts is not None and host and _name(host) not in self._hosts:
+            raise Refusal(421, "this server is not called that. Use its own address, or name it with --name.")
+
+    def require_token(self, authorization: bytes, origin: bytes, host: bytes) -> None:
+        """Refuse a change without the token, or from another web page. It takes as long for any wrong token."""
+        if origin and origin.partition(b"://")[2] != host:
+            raise Refusal(403, "another web page may not change anything here.")
+        if self._digest is None:
+            return
+        kind, _, given = authorization.partition(b" ")
+        right = hmac.compare_digest(_digest(given.strip()), self._digest)
+        if not right or kind.lower() != b"bearer":
+            raise Refusal(401, "this needs the server's token. Send it as: Authorization: Bearer TOKEN.")
+
+
+def _digest(token: bytes) -> bytes:
+    """Of the same length for every token, so that a comparison tells nothing of it."""
+    return hashlib.sha256(token).digest()
+
+
+def _name(host: bytes) -> str:
+    """A host without its port."""
+    text = host.decode("latin-1").lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.rpartition(":")[0] if text.count(":") == 1 else text

@@ -1,0 +1,124 @@
+"""What is going on in a series: error and coverage now and over time, and the last rows. Summed up, never growing."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from typing import Any, NamedTuple, final
+
+MOST_POINTS = 200
+"""Points of a line over time: when there are more, two and two become one."""
+NOW = 500
+"""Answers that count as now."""
+LAST = 12
+"""Rows that are shown."""
+
+
+class Point(NamedTuple):
+    """A stretch of answered rows."""
+
+    rows: int
+    """Up to which it goes, counted from the first."""
+    error: float
+    """Its mean."""
+    coverage: float | None
+    """The share of truths inside their intervals; None where there are none."""
+    step: float | None
+    """The effective step size at its end."""
+
+
+@final
+class Watch:
+    """Sums of one series.
+
+    Every answered row is one more in the stretch at the end; a stretch that is full becomes a point.
+    """
+
+    def __init__(self) -> None:
+        self.asks = self.tells = self.drops = 0
+        self.error = 0.0
+        """The sum of all errors."""
+        self.covered = self.bounded = 0
+        """Truths inside their intervals, and how many intervals there were."""
+        self.points: list[Point] = []
+        self.stretch = 1
+        self._open: tuple[int, float, int, int] = (0, 0.0, 0, 0)
+        self._now: deque[tuple[float, int]] = deque(maxlen=NOW)  # error, and 1 inside, 0 outside, -1 no interval
+        self._last: deque[list[Any]] = deque(maxlen=LAST)
+
+    def told(self, ticket: Any, y: Any, error: float) -> bool:
+        """Count an answered row; whether its stretch is full and wants :meth:`close_stretch`."""
+        lower, upper = ticket.lower, ticket.upper
+        inside = -1
+        if lower is not None:  # an infinite one holds every truth, and says so
+            inside = int(lower <= y <= upper)
+            self.bounded += 1
+            self.covered += inside
+        self.tells += 1
+        self.error += error
+        self._now.append((error, inside))
+        self._last.append([ticket.id, ticket.prediction, lower, upper, y, error])
+        count, total, covered, bounded = self._open
+        self._open = (count + 1, total + error, covered + (inside == 1), bounded + (inside >= 0))
+        return count + 1 >= self.stretch
+
+    def close_stretch(self, step: float | None) -> None:
+        """Let the stretch at the end become a point."""
+        count, total, covered, bounded = self._open
+        self.points.append(Point(self.tells, total / count, covered / bounded if bounded else None, step))
+        self._open = (0, 0.0, 0, 0)
+        if len(self.points) >= MOST_POINTS:
+            self.points = [_merged(*self.points[k : k + 2]) for k in range(0, MOST_POINTS, 2)]
+            self.stretch *= 2
+
+    def now(self) -> dict[str, Any]:
+        """Mean error, and coverage, of the last answers."""
+        inside = [one for _, one in self._now if one >= 0]
+        return {
+            "rows": len(self._now),
+            "error": sum(error for error, _ in self._now) / len(self._now) if self._now else None,
+            "coverage": sum(inside) / len(inside) if inside else None,
+        }
+
+    def ever(self) -> dict[str, Any]:
+        """The same since the first row."""
+        return {
+            "rows": self.tells,
+            "error": self.error / self.tells if self.tells else None,
+            "coverage": self.covered / self.bounded if self.bounded else None,
+        }
+
+    def last(self) -> list[dict[str, Any]]:
+        """The newest answered rows, the newest first."""
+        names = ("id", "prediction", "lower", "upper", "y", "error")
+        return [dict(zip(names, map(_plain, row), strict=True)) for row in reversed(self._last)]
+
+    def dumps(self) -> str:
+        """All of it, as text."""
+        counts = [self.asks, self.tells, self.drops, self.error, self.covered, self.bounded, self.stretch]
+        return json.dumps([counts, self.points, self._open, list(self._now), list(self._last)])
+
+    @classmethod
+    def loads(cls, text: str) -> Watch:
+        """And back."""
+        watch = cls()
+        counts, points, open_, now, last = json.loads(text)
+        watch.asks, watch.tells, watch.drops, watch.error, watch.covered, watch.bounded, watch.stretch = counts
+        watch.points = [Point(*point) for point in points]
+        watch._open = tuple(open_)
+        watch._now.extend(tuple(one) for one in now)
+        watch._last.extend(last)
+        return watch
+
+
+def _merged(first: Point, second: Point) -> Point:
+    """Two stretches of equal length as one."""
+    both = [point.coverage for point in (first, second) if point.coverage is not None]
+    coverage = sum(both) / len(both) if both else None
+    return Point(second.rows, (first.error + second.error) / 2, coverage, second.step)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: nothing for what is infinite."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,104 @@
+"""The keys of one bucket: their learners, and where they are asked for, their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from swordplay.base.types import Matrix, Vector
+from swordplay.keyed.bands import NUMBERS_OF_BANDS, BandForm
+from swordplay.keyed.group import FORMAT, Group, runs
+from swordplay.keyed.growing import Growing
+
+WITH_BANDS = 2
+"""Version of what :meth:`Bucket.dumps` writes where there are intervals, which stand behind everything else."""
+
+
+@final
+class Bucket:
+    """A group of keys with intervals beside their learners.
+
+    Parameters
+    ----------
+    group
+        The learners; no key has joined yet.
+    form
+        Of the intervals' records; None for no intervals.
+    """
+
+    def __init__(self, group: Group, form: BandForm | None = None) -> None:
+        self._group, self._form = group, form
+        self._bands = Growing(self._fresh(0))
+
+    @property
+    def places(self) -> dict[Any, int]:
+        """Number of each key."""
+        return self._group.places
+
+    @property
+    def orders(self) -> Any:
+        """The last order that each key has learned."""
+        return self._group.orders
+
+    @property
+    def format(self) -> int:
+        """Version of what :meth:`dumps` writes."""
+        return FORMAT if self._form is None else WITH_BANDS
+
+    def admit(self, keys: Sequence[Any]) -> Any:
+        """The number of each of these different keys; those that are new join."""
+        numbers = self._group.admit(keys)
+        self._bands.join(self._fresh(len(self.places) - len(self._bands)))
+        return numbers
+
+    def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector) -> Matrix:
+        """Scores of rows that come key by key and in order, each made before it is learned (see ``Group.play``)."""
+        return self._group.play(numbers, orders, rows, targets)
+
+    def intervals(self, numbers: Any, predictions: Vector, targets: Vector) -> Matrix:
+        """Intervals around the predictions of rows that were just played, shape ``(T, 2)``; each is said, then learned."""
+        if self._form is None or not len(numbers):
+            return np.empty((len(numbers), 2))
+        return self._form.play(self._bands.all, *runs(numbers), predictions, targets)
+
+    def dumps(self, numbers: Any = slice(None), *, single: bool = False) -> bytes:
+        """The state of some keys, or of all, in their order (see ``Group.dumps``); intervals stay doubles in any case."""
+        return self._group.dumps(numbers, single=single) + np.ascontiguousarray(self._bands.all[numbers]).tobytes()
+
+    def loads(self, saved: Iterable[tuple[Sequence[Any], bytes]], version: int | None = None) -> None:
+        """Let keys join with the states that they were saved with: keys, and the bytes that ``dumps`` wrote for them.
+
+        Parameters
+        ----------
+        version
+            Of the bytes; that of today unless given. Intervals that are not there, or that are of another level, begin anew.
+
+        Raises
+        ------
+        ValueError
+            If a state was saved with other settings, or is damaged.
+        """
+        pieces, joined = [], []
+        for keys, data in saved:
+            size = 0 if (version or self.format) == FORMAT else 8 * NUMBERS_OF_BANDS * len(keys)
+            end = max(0, len(data) - size)
+            pieces.append((keys, data[:end]))
+            joined.append(self._read(data[end:], len(keys)))
+        self._group.loads(pieces)
+        for bands in joined:
+            self._bands.join(bands)
+
+    def _read(self, data: bytes, count: int) -> Matrix:
+        """The intervals of so many keys."""
+        whole = len(data) == 8 * NUMBERS_OF_BANDS * count
+        if self._form is None or not whole:  # bytes that are cut are refused with the learners, which have too few then
+            return self._fresh(count)
+        bands = self._form.of_level(np.frombuffer(data).reshape(count, NUMBERS_OF_BANDS))
+        self._form.require_sane(bands)
+        return bands
+
+    def _fresh(self, count: int) -> Matrix:
+        """Records of the intervals of keys that have learned nothing."""
+        return np.tile(np.empty(0) if self._form is None else self._form.fresh, (count, 1))

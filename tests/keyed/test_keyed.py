@@ -1,0 +1,176 @@
+"""Many keys at once: each learns as if it were alone, and can be taken out, saved and let go."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from swordplay.keyed import Keyed
+from swordplay.sklearn import SwordClassifier, SwordRegressor
+
+pytestmark = pytest.mark.xdist_group("keyed")  # one process compiles, and the others need not
+
+KINDS = [("squared", 0), ("huber", 0), ("squared", 3)]
+
+
+def world(seed, keys=9, batches=6, most=120, dim=3):
+    """Batches of interleaved rows: normal numbers, a rare indicator, a column far from 0."""
+    rng = np.random.default_rng(seed)
+    for _ in range(batches):
+        count = int(rng.integers(1, most))
+        names = np.array([f"key {k}" for k in rng.integers(0, keys, count)])
+        rows = rng.normal(size=(count, dim))
+        rows[:, 1] = rng.random(count) < 0.05
+        rows[:, 2] += 1e6
+        yield names, rows, 3.0 * rows[:, 0] + rng.standard_t(2, count)
+
+
+@pytest.mark.parametrize(("loss", "lags"), KINDS)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_keys_say_what_each_says_alone(monkeypatch, loss, lags, threads):
+    monkeypatch.setattr("swordplay.keyed.crew.FEWEST_ROWS", 10)
+    keyed, alone = Keyed(loss=loss, lags=lags, threads=threads), {}
+    for names, rows, targets in world(1, batches=12, most=300):
+        said = keyed.predict_then_learn(names, rows, targets)
+        for key in np.unique(names):
+            mine = names == key
+            model = alone.setdefault(key, SwordRegressor(loss=loss, lags=lags))
+            assert np.array_equal(said[mine], model.predict_then_learn(rows[mine], targets[mine]))
+        asked = keyed.predict(names, rows)
+        for key in np.unique(names):
+            assert np.array_equal(asked[names == key], alone[key].predict(rows[names == key]))
+    assert sorted(keyed.keys()) == sorted(alone)
+    for key, model in alone.items():
+        taken = keyed.model(key)
+        assert np.array_equal(taken.coef_, model.coef_)
+        assert taken.intercept_ == model.intercept_
+        assert taken.certificate_ == model.certificate_
+        assert np.array_equal(taken.weights_, model.weights_)
+        rows, targets = np.random.default_rng(5).normal(size=(80, 3)), np.arange(80.0)
+        assert np.array_equal(taken.predict_then_learn(rows, targets), model.predict_then_learn(rows, targets))
+        assert taken.certificate_ == model.certificate_
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_classes(classes):
+    keyed, alone, labels = Keyed("classification", classes=list("abcd")[:classes]), {}, np.array(list("abcd"))[:classes]
+    for names, rows, targets in world(2):
+        y = labels[np.digitize(targets, [-2.0, 0.0, 2.0][: classes - 1])]
+        said = keyed.predict_proba_then_learn(names, rows, y)
+        for key in np.unique(names):
+            mine = names == key
+            if key not in alone:
+                alone[key] = SwordClassifier().partial_fit(rows[mine][:1], y[mine][:1], classes=labels)
+                assert np.array_equal(
+                    said[mine][1:], alone[key].predict_proba_then_learn(rows[mine][1:], y[mine][1:])
+                ) or not len(said[mine][1:])
+            else:
+                assert np.array_equal(said[mine], alone[key].predict_proba_then_learn(rows[mine], y[mine]))
+            assert np.array_equal(keyed.predict_proba(names[mine], rows[mine]), alone[key].predict_proba(rows[mine]))
+    assert set(keyed.predict(names, rows)) <= set(labels)
+    for key, model in alone.items():
+        taken = keyed.model(key)
+        assert taken.classes_.tolist() == labels.tolist()
+        assert np.array_equal(taken.coef_, model.coef_)
+        assert np.array_equal(taken.predict_proba(rows), model.predict_proba(rows))
+        y = labels[np.arange(len(rows)) % classes]
+        assert np.array_equal(taken.predict_proba_then_learn(rows, y), model.predict_proba_then_learn(rows, y))
+
+
+def test_every_key_may_begin_as_a_trained_model():
+    rng = np.random.default_rng(3)
+    for count in (10, 200):  # young and grown
+        rows = rng.normal(size=(count, 3))
+        start = SwordRegressor()
+        start.predict_then_learn(rows, rows @ [1.0, 2.0, 3.0])
+        keyed = Keyed(start=start)
+        assert np.array_equal(keyed.predict(["new"], rows[:1]), start.predict(rows[:1]))
+        names, rows, targets = next(world(4))
+        said = keyed.predict_then_learn(names, rows, targets)
+        for key in np.unique(names):
+            model = SwordRegressor()
+            first = np.random.default_rng(3)
+            for each in (10, 200)[: 1 if count == 10 else 2]:
+                begun = first.normal(size=(each, 3))
+            model.predict_then_learn(begun, begun @ [1.0, 2.0, 3.0])
+            mine = names == key
+            assert np.array_equal(said[mine], model.predict_then_learn(rows[mine], targets[mine]))
+    with pytest.raises(ValueError, match="start must be a SwordRegressor with lags=2"):
+        Keyed(start=start, lags=2)
+    with pytest.raises(TypeError, match="start must be a SwordRegressor"):
+        Keyed(start=3)
+    with pytest.raises(ValueError, match="start is for a regression"):
+        Keyed("classification", start=start)
+
+
+def test_idle_keys_expire():
+    keyed, row = Keyed(), np.ones((1, 1))
+    for day, key in enumerate(["a", "b", "a", "c"]):
+        keyed.predict_then_learn([key], row, [1.0], now=day)
+    keyed.expire(1)
+    assert sorted(keyed.keys()) == ["a", "c"]
+    assert "b" not in keyed
+    assert len(keyed) == 2
+    with pytest.raises(KeyError, match="there is no key 'b'"):
+        keyed.model("b")
+    with pytest.raises(ValueError, match="now must not fall, got 2 after 3"):
+        keyed.predict_then_learn(["a"], row, [1.0], now=2)
+    assert keyed.predict_then_learn(["b"], row, [5.0], now=9).tolist() == [0.0]  # it begins again
+    assert Keyed().predict(["x"], row).tolist() == [0.0]
+
+
+def test_keys_are_text_or_whole_numbers():
+    keyed, rows = Keyed(), np.ones((2, 1))
+    for keys in ([1, 2], np.array([1, 2]), pd.Series([1, 2]), pa.array([1, 2]), pd.Series([1, 2]).astype("category")):
+        keyed.predict_then_learn(keys, rows, [1.0, 2.0])
+    assert keyed.keys() == [1, 2]
+    text = Keyed()
+    for keys in (["a", "b"], np.array(["a", "b"]), pd.Series(["a", "b"], dtype=object), pd.Categorical(["a", "b"])):
+        text.predict_then_learn(keys, rows, [1.0, 2.0])
+    assert text.keys() == ["a", "b"]
+
+
+REFUSED = [
+    ((["a", "b"], [[1.0]], [1.0]), ValueError, "keys must be one for each row, got 2 for 1 rows"),
+    (([None, "b"], [[1.0], [2.0]], [1.0, 2.0]), ValueError, "keys must not be missing, got 1 that are, the first in row 0"),
+    (([1.5], [[1.0]], [1.0]), TypeError, "keys must be text or whole numbers, got double such as 1.5"),
+    (([1], [[1.0]], [1.0]), TypeError, "keys must be text, as before, got whole numbers"),
+    ((["a", 1], [[1.0], [2.0]], [1.0, 2.0]), TypeError, "keys must be all text or all whole numbers"),
+    ((["a"], [[1.0, 2.0]], [1.0]), ValueError, r"X must have 1 column\(s\), got 2"),
+    ((["a"], [[np.nan]], [1.0]), ValueError, "X"),
+    ((["a"], [[1e61]], [1.0]), ValueError, r"X must not pass 1e\+60 in magnitude, got 1e\+61"),
+    ((["a"], [[1.0]], [np.inf]), ValueError, "y"),
+    ((["a"], [[1.0]], [-1e61]), ValueError, r"y must not pass 1e\+60"),
+    ((["a"], [[1.0]], [1.0, 2.0]), ValueError, r"y must have shape \(1,\), got \(2,\)"),
+    ((["a"], pd.DataFrame({"z": [1.0]}), [1.0]), ValueError, r"X must have the columns \['x'\], got \['z'\]"),
+]
+
+
+@pytest.mark.parametrize(("given", "error", "words"), REFUSED)
+def test_what_makes_no_rows_is_refused_and_leaves_no_trace(given, error, words):
+    keyed, twin = Keyed(), Keyed()
+    for one in (keyed, twin):
+        one.predict_then_learn(["a"], pd.DataFrame({"x": [1.0]}), [1.0])
+    with pytest.raises(error, match=words):
+        keyed.predict_then_learn(*given)
+    assert keyed.keys() == twin.keys()
+    assert np.array_equal(keyed.model("a").weights_, twin.model("a").weights_)
+
+
+def test_settings_that_make_no_sense_are_refused():
+    with pytest.raises(ValueError, match="task must be 'regression' or 'classification', got 'ranking'"):
+        Keyed("ranking")
+    with pytest.raises(ValueError, match="loss must be"):
+        Keyed(loss="logistic")
+    with pytest.raises(ValueError, match="classes are for a classification"):
+        Keyed(classes=[1, 2])
+    with pytest.raises(ValueError, match=r"classes must be two or more labels, got \['a'\]"):
+        Keyed("classification", classes=["a"])
+    with pytest.raises(ValueError, match="label 'c', which is none of the classes"):
+        Keyed("classification", classes=["a", "b"]).predict_then_learn(["k"], [[1.0]], ["c"])
+    with pytest.raises(ValueError, match="probabilities are those of a classification"):
+        Keyed().predict_proba(["k"], [[1.0]])
+    with pytest.raises(ValueError, match="the classes are not known yet"):
+        Keyed("classification").predict(["k"], [[1.0]])
+    with pytest.raises(ValueError, match="nothing to save"):
+        Keyed().save("nowhere")

@@ -1,0 +1,246 @@
+"""What is on the disk: one log, two checkpoints, one lock; and every way in which they may be damaged, full or taken."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from swordplay.base import checkpoint
+from swordplay.serving import keeper as keeping
+from swordplay.serving.keeper import FolderError, Keeper
+from swordplay.serving.limits import Bounds, Limits
+from swordplay.serving.log import Event, Log, LogError
+from swordplay.serving.refusals import Refusal
+from swordplay.serving.requests import read
+
+SMALL = Limits(remembered=20, behind=10)
+
+
+def ask(name, a=1.0, model="default"):
+    return Event("ask", model, "number", json.dumps({"x": {"a": a}, "id": name}).encode())
+
+
+def tell(name, y, model="default"):
+    return Event("tell", model, "number", json.dumps({"id": name, "y": y}).encode())
+
+
+def do(keeper, *events):
+    """Write events and do what they want; the answers."""
+    keeper.log.append(events)
+    first = keeper.log.last - len(events) + 1
+    return [json.loads(keeper.perform(first + k, event, read(event, keeper.limits))) for k, event in enumerate(events)]
+
+
+def rounds(keeper, first, count):
+    for k in range(first, first + count):
+        do(keeper, ask(f"{k}", float(k % 7)), tell(f"{k}", 2.0 * (k % 7)))
+
+
+def save(keeper):
+    """As the scribe does."""
+    superfluous = keeper.save(keeper.snapshot())
+    if superfluous is not None:
+        keeper.log.forget(superfluous)
+
+
+def same(one, other):
+    """Bit by bit."""
+    assert checkpoint.dumps(one, kind="serve") == checkpoint.dumps(other, kind="serve")
+
+
+@pytest.fixture
+def keeper(tmp_path):
+    keeper = Keeper(str(tmp_path / "state"), SMALL)
+    yield keeper
+    keeper.close()
+
+
+def crashed(keeper, tmp_path):
+    """A keeper of the folder as a crash would leave it now."""
+    shutil.copytree(keeper.folder, tmp_path / "copy")
+    return Keeper(str(tmp_path / "copy"), keeper.limits)
+
+
+def test_the_log_is_on_the_disk_when_it_says_so(keeper):
+    settings = {name: keeper.log._file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
+    assert settings == {"journal_mode": "wal", "synchronous": 2}  # 2 is FULL
+
+
+def test_after_a_crash_everything_is_there_bit_by_bit(keeper, tmp_path):
+    rounds(keeper, 0, 6)
+    save(keeper)
+    rounds(keeper, 6, 5)
+    do(keeper, ask("waits"))
+    again = crashed(keeper, tmp_path)
+    assert again.replayed == 11
+    same(again.models.state(), keeper.models.state())
+    assert do(again, ask("later", 3.0)) == do(keeper, ask("later", 3.0))
+    again.close()
+
+
+def test_refused_events_are_refused_again(keeper, tmp_path):
+    rounds(keeper, 0, 2)
+    for wrong in (tell("0", 5.0), tell("nobody", 1.0), ask("1", 99.0)):
+        with pytest.raises(Refusal):
+            do(keeper, wrong)
+    rounds(keeper, 2, 2)
+    again = crashed(keeper, tmp_path)
+    assert again.number == keeper.number == 12  # the limits of these tests are the first event
+    same(again.models.state(), keeper.models.state())
+    again.close()
+
+
+def test_two_checkpoints_are_kept_and_the_log_behind_the_older(keeper):
+    for k in range(4):
+        rounds(keeper, 5 * k, 5)
+        save(keeper)
+    names = sorted(path.name for path in Path(keeper.folder).glob("models-*"))
+    assert names == ["models-0000000000000031.state", "models-0000000000000041.state"]
+    assert keeper.log.first() == 32
+    assert keeper.unsaved == 0
+
+
+def test_a_damaged_checkpoint_is_made_up_for_by_the_one_before(keeper, tmp_path):
+    for k in range(3):
+        rounds(keeper, 5 * k, 5)
+        save(keeper)
+    rounds(keeper, 15, 2)
+    shutil.copytree(keeper.folder, tmp_path / "copy")
+    newest = max((tmp_path / "copy").glob("models-*.state"))
+    newest.write_bytes(newest.read_bytes()[:-1])
+    again = Keeper(str(tmp_path / "copy"), SMALL)
+    same(again.models.state(), keeper.models.state())
+    assert again.replayed == 14
+    again.close()
+    for path in (tmp_path / "copy").glob("models-*.state"):
+        path.write_bytes(b"nothing")
+    with pytest.raises(
+        FolderError, match=r"the checkpoint .* is not a checkpoint|the checkpoint .* is (damaged|too short|cut)"
+    ):
+        Keeper(str(tmp_path / "copy"), SMALL)
+
+
+def test_a_log_with_a_gap_is_refused(keeper, tmp_path):
+    rounds(keeper, 0, 3)
+    shutil.copytree(keeper.folder, tmp_path / "copy")
+    with sqlite3.connect(tmp_path / "copy" / "events.sqlite") as file:
+        file.execute("DELETE FROM events WHERE number = 3")
+    file.close()
+    with pytest.raises(FolderError, match="lacks event 3"):
+        Keeper(str(tmp_path / "copy"), SMALL)
+
+
+def test_a_log_that_is_none_is_refused(tmp_path):
+    (tmp_path / "events.sqlite").write_bytes(b"no database at all" * 100)
+    with pytest.raises(FolderError, match="cannot be used"):
+        Keeper(str(tmp_path), SMALL)
+    newer = tmp_path / "newer.sqlite"
+    with sqlite3.connect(newer) as file:
+        file.execute("PRAGMA user_version=99")
+    file.close()
+    with pytest.raises(LogError, match="has format 99"):
+        Log(str(newer))
+
+
+def test_the_second_server_is_refused(keeper):
+    with pytest.raises(FolderError, match="another server uses"):
+        Keeper(keeper.folder, SMALL)
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FolderError, match="cannot be served from"):
+        Keeper(str(tmp_path / "file"), SMALL)
+
+
+def test_a_full_log_is_507_and_keeps_what_it_had(tmp_path):
+    keeper = Keeper(str(tmp_path / "state"), SMALL._replace(log=200_000))
+    rounds(keeper, 0, 3)
+    before, number = keeper.models.state(), keeper.log.last
+    large = Event("ask", "default", "number", json.dumps({"x": {"a": "w" * 300_000}}).encode())
+    for _ in range(2):
+        with pytest.raises(Refusal) as refusal:
+            keeper.log.append([ask("with it"), large])
+        assert refusal.value.status == 507
+        assert "Make room" in refusal.value.message
+    same(keeper.models.state(), before)
+    assert keeper.log.last == number
+    rounds(keeper, 3, 3)  # what fits is taken
+    again = crashed(keeper, tmp_path)
+    same(again.models.state(), keeper.models.state())
+    again.close()
+    keeper.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="only root can mount a small disk")
+def test_a_full_disk_is_507_and_keeps_what_it_had(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("this machine mounts no small disk")
+    try:
+        keeper = Keeper(str(disk / "state"), SMALL)
+        rounds(keeper, 0, 3)
+        with pytest.raises(Refusal) as refusal:
+            keeper.log.append([Event("ask", "default", "number", b"w" * 2_000_000)])
+        assert refusal.value.status == 507
+        rounds(keeper, 3, 2)  # the room that was taken in vain is used
+        assert keeper.save(keeper.snapshot()) is None
+        assert keeper.saved == 0  # there was none for a checkpoint: the log keeps everything
+        subprocess.run(["mount", "-o", "remount,size=4m", disk], check=True)  # somebody made room
+        rounds(keeper, 5, 2)
+        keeper.save(keeper.snapshot())
+        assert keeper.unsaved == 0
+        before = keeper.models.state()
+        keeper.close()
+        again = Keeper(str(disk / "state"), SMALL)
+        same(again.models.state(), before)
+        again.close()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_old_answers_are_forgotten_and_the_others_are_not(keeper):
+    rounds(keeper, 0, 25)
+    assert len(keeper.models.memory) == 20
+    assert do(keeper, tell("24", 2.0 * (24 % 7)))[0]["id"] == "24"
+    with pytest.raises(Refusal, match="no ticket '0' waits"):
+        do(keeper, tell("0", 0.0))
+
+
+def test_other_limits_are_an_event_of_their_own(keeper, tmp_path):
+    rounds(keeper, 0, 25)
+    shutil.copytree(keeper.folder, tmp_path / "copy")
+    for limits, count in ((SMALL._replace(remembered=5), 5), (SMALL, 5), (SMALL, 5)):
+        again = Keeper(str(tmp_path / "copy"), limits)
+        assert len(again.models.memory) == count
+        assert again.models.bounds == Bounds(remembered=limits.remembered)
+        again.close()
+
+
+def test_when_a_checkpoint_is_due(keeper, monkeypatch):
+    now = keeping.time.monotonic()
+    assert not keeper.due(now)
+    rounds(keeper, 0, 4)
+    assert not keeper.due(now)
+    assert keeper.due(now + keeping.MOST_SECONDS)
+    assert not keeper.due(now - 1e9)  # a clock that goes back, which this one does not
+    rounds(keeper, 4, 1)
+    assert keeper.unsaved == 11
+    assert keeper.due(now)
+    save(keeper)
+    assert not keeper.due(now + 0.9 * keeping.MOST_SECONDS)
+
+
+def test_nothing_here_asks_what_time_it_is():
+    """Clocks may jump: only the monotonic one is looked at."""
+    for path in Path(keeping.__file__).parent.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "time.time(" not in text
+        assert "datetime" not in text
+        assert "pickle" not in text

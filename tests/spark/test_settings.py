@@ -1,0 +1,136 @@
+"""A checkpoint is taken up with the settings of its first start, or not at all."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.errors import StreamingQueryException
+
+from spark import local
+from spark.worlds import FEATURES, world, write
+from swordplay.spark import stages
+from swordplay.spark.plan import Plan
+from swordplay.spark.settings import require_same
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+NAMES = {"key": "key", "features": FEATURES, "target": "label", "order": "at", "classes": ["no", "yes"], "buckets": 2}
+CHANGES = {
+    "classes": {"classes": ["yes", "no"]},
+    "target": {"target": "other"},
+    "key": {"key": "place"},
+    "order": {"order": "later"},
+    "features": {"features": ["x1", "x0", "x2"]},
+    "buckets": {"buckets": 64},
+    "layout": {"layout": "map"},
+    "lags": {"lags": 1},
+    "type of order": {"order": "day"},
+}
+
+
+def labelled(seed, prefix):
+    """Rows with two labels, two names of keys and two orders; all keys begin with a prefix."""
+    frame = world(6, 1, seed=seed, most=9)
+    frame["key"] = prefix + frame["key"]
+    frame["label"], frame["other"] = np.where(frame["y"] > 0, "yes", "no"), np.where(frame["x0"] > 0, "yes", "no")
+    return frame.assign(place=frame["key"].str[-1], later=frame["at"] + 5, day=pd.Timestamp("2024-01-01", tz="UTC"))
+
+
+def test_other_settings_are_refused_though_all_keys_are_new(spark, tmp_path):
+    """Every key of the second start is new, so that no state of a key could tell."""
+    from swordplay.spark import track_stream
+
+    write(labelled(1, "old "), tmp_path / "in")
+    local.run(track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES), tmp_path)
+    write(labelled(2, "new "), tmp_path / "in", first=1)
+    tracked = track_stream(local.rows_of(spark, tmp_path / "in"), **(NAMES | CHANGES["classes"]))
+    with pytest.raises(StreamingQueryException, match=r'classes was \["no", "yes"\] and is \["yes", "no"\]'):
+        local.run(tracked, tmp_path)
+    assert spark.read.parquet(str(tmp_path / "out")).count() == len(labelled(1, ""))  # nothing of the refused start is there
+
+
+def test_every_setting_is_frozen(spark, tmp_path):
+    """What was silently wrong: labels that swap their places, keys that start again, states that nobody can read."""
+    from swordplay.spark.columns import Columns
+    from swordplay.spark.query import USUAL, _plan
+
+    write(labelled(1, ""), tmp_path / "in")
+    frame = spark.read.parquet(str(tmp_path / "in"))
+
+    def frozen(key, features, target, order, classes, **asked):
+        return dict(_plan(Columns(frame, key, features, target, order, classes), USUAL | asked).frozen)
+
+    first = frozen(**NAMES)
+    for name, change in CHANGES.items():
+        with pytest.raises(ValueError, match=f"{name} was .* and is .*as it was started first"):
+            require_same(first, frozen(**(NAMES | change)))
+    require_same(first, frozen(**NAMES, precision="float32"))
+
+
+def test_every_setting_that_differs_is_named():
+    saved = {"key": '"a"', "classes": '["no", "yes"]', "lags": "0"}
+    require_same(saved, dict(saved))
+    with pytest.raises(ValueError, match=r'classes was \["no", "yes"\] and is \["yes", "no"\]; lags was 0 and is 1\. Start'):
+        require_same(saved, saved | {"classes": '["yes", "no"]', "lags": "1"})
+
+
+PLAN = Plan(tuple(FEATURES), "squared", 0, 0, buckets=4, layout="packed", single=False, frozen=(("key", '"key"'),))
+
+
+def test_states_of_before_are_read_and_those_of_other_settings_are_not():
+    before, other = Plan(*list(vars(PLAN).values())[:7]), Plan(**(vars(PLAN) | {"frozen": (("key", '"place"'),)}))
+    for plan, fine in ((before, True), (PLAN, True), (other, False)):
+        group = plan.group()
+        group.admit(["one"])
+        saved = group.dumps()
+        if fine:
+            PLAN.group().loads([(["one"], saved)])
+        else:
+            with pytest.raises(ValueError, match="saved with other settings"):
+                PLAN.group().loads([(["one"], saved)])
+
+
+def rows(count, key):
+    frame = {"bucket": np.arange(count, dtype=np.int32) % 3, "key": [key] * count, "order": np.arange(count)}
+    table = pd.DataFrame(frame | {f"x{j}": 0.5 for j in range(len(FEATURES))} | {"target": 1.0})
+    return pa.RecordBatch.from_pandas(table, preserve_index=False)
+
+
+def test_long_keys_are_sent_on_in_smaller_packets_and_none_is_lost(monkeypatch):
+    monkeypatch.setattr(stages, "PACKED_BYTES", 10_000)
+    batches = [rows(7, "k" * 1000) for _ in range(5)]
+    sent = list(stages.packets(PLAN)(iter(batches)))
+    assert len(sent) > 1
+    numbers = [number for packet in sent for number in packet.column("bucket").to_pylist()]
+    assert numbers.count(stages.SETTINGS) == len(sent)  # so that the settings are looked at in every micro-batch
+    found = [
+        pa.ipc.read_record_batch(pa.py_buffer(data.as_py()), PLAN.schema)
+        for packet in sent
+        for number, data in zip(packet.column("bucket").to_pylist(), packet.column("rows"), strict=True)
+        if number != stages.SETTINGS
+    ]
+    assert sum(map(len, found)) == 35
+
+
+def test_keys_have_room_for_more_than_two_gigabytes():
+    """Offsets of 32 bits made a second chunk of rows, which nobody looked at."""
+    assert PLAN.schema.field("key").type == pa.large_string()
+    many = pa.Table.from_batches([rows(5, "one"), rows(3, "two")]).drop_columns("bucket")
+    whole = stages.together(many, PLAN)
+    assert len(whole) == 8
+    assert len(stages.together(many.slice(0, 0), PLAN)) == 0
+
+
+@pytest.mark.deep
+def test_more_than_two_gigabytes_of_keys_stay_together():
+    part = rows(3, "k" * 500_000_000).drop_columns(["bucket"])
+    assert len(stages.together(pa.Table.from_batches([part, part]), PLAN)) == 6
+
+
+def test_settings_in_the_checkpoint_are_plain_text():
+    assert json.loads(json.dumps(dict(PLAN.frozen))) == {"key": '"key"'}
