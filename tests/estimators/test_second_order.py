@@ -277,3 +277,15 @@ def test_tables_with_words_grow_and_are_saved(make, tmp_path):
     later = make.load(tmp_path / "file")
     np.testing.assert_array_equal(later.predict(frame), whole.predict(frame))
     assert whole.coef_.shape[-1] == len(whole.coef_names_) == 6
+
+
+def test_the_summary_says_whom_it_follows():
+    X, y, _ = table()
+    model = SwordRegressor(**AUTO).partial_fit(X, y)
+    weights = model.model_.second.weights()
+    assert list(weights) == ["first order", "second order", "second order with lags", "no change"]
+    assert sum(weights.values()) == pytest.approx(1.0)
+    assert weights["second order with lags"] > 0.9
+    assert f"{100 * weights['second order with lags']:.0f} % second order with lags" in model.summary()
+    assert "mixture" not in SwordRegressor().partial_fit(X, y).summary()
+    assert set(SwordRegressor(curves="auto").partial_fit(X, y).model_.second.weights()) == {"first order", "second order"}

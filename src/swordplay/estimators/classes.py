@@ -158,11 +158,6 @@ class OneModelPerClass:
 
     # ------------------------------------------------------------------ tables
 
-    @property
-    def gain(self) -> float:
-        """As of :class:`LinearModel`."""
-        return 0.0 if self.second is None else self.second.gain
-
     def predict(self, rows: Matrix, following: int = 1) -> Matrix:
         """Probabilities, shape ``(T, K)``; nothing is learned."""
         return self.probabilities(self.scores(rows, following))

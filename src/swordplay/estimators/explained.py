@@ -12,6 +12,7 @@ from swordplay.base.guard import Guarded
 from swordplay.estimators import summary
 from swordplay.estimators.block import Block
 from swordplay.estimators.head import Head
+from swordplay.estimators.second_order import SecondOrder
 
 
 class Explained(Guarded, ABC):
@@ -61,8 +62,13 @@ class Explained(Guarded, ABC):
 
     def _gain(self) -> float:
         """Loss of the predictions less that of the first-order model's own, summed."""
-        return 0.0
+        second = self._second()
+        return 0.0 if second is None else second.gain
+
+    @abstractmethod
+    def _second(self) -> SecondOrder | None:
+        """Second-order experts beside the model, if there are any."""
 
     def summary(self) -> str:
         """How fast the stream seems to drift, which experts lead, what the bound says, and what ``predict`` answers by."""
-        return summary.text(type(self).__name__, self._models(), self._block)
+        return summary.text(type(self).__name__, self._models(), self._block, second=self._second())

@@ -16,6 +16,7 @@ from swordplay.estimators.explained import Explained
 from swordplay.estimators.model import LinearModel, LossName, regression_loss, settings
 from swordplay.estimators.named_rows import NamedRows
 from swordplay.estimators.saved import Saved, parameters, same
+from swordplay.estimators.second_order import SecondOrder
 
 if TYPE_CHECKING:  # for frames only: rows by name come without it
     import narwhals.stable.v2 as nw
@@ -106,8 +107,8 @@ class NamedCoat(Explained, Saved):
         lags = len(coefficients) - max(1, len(self._rows))
         return {name: float(coefficients[lags + place]) for name, place in self._rows.places.items()}
 
-    def _gain(self) -> float:
-        return float(self._model.gain)
+    def _second(self) -> SecondOrder | None:
+        return self._model.second  # type: ignore[no-any-return]
 
     def _require_learned(self) -> None:
         if self._model is None:

@@ -248,6 +248,15 @@ class SecondOrder:
         level = center * (1.0 - c[0] - lags.sum()) if not self.logistic else 0.0
         return RawUnits(float(c[0]), lags, columns, float(intercept + spread * constant + level - columns @ unscaled[0, :-1]))
 
+    def weights(self) -> dict[str, float]:
+        """Weight of each kind of forecasts in the mixture of the next row, before it is corrected."""
+        w, kernels = np.empty_like(self._parts()["behind"]), _kernels()
+        _uncompiled(kernels.mixing.weigh)(self._parts()["behind"], kernels.PRIOR, w)
+        if not self.compete:
+            return {"first order": float(w[0]), "second order": float(w[1:].sum())}
+        kinds = {"first order": w[:1], "second order": w[1:3], "second order with lags": w[3:5], "no change": w[5:]}
+        return {kind: float(part.sum()) for kind, part in kinds.items()}
+
     def _stay_odds(self, parts: Mapping[str, Any]) -> float:
         """What "no change" says, as a factor of the last target."""
         return float(_uncompiled(_kernels().no_change)(parts["known"], np.ones(1), self.logistic))

@@ -19,6 +19,7 @@ from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
+from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.sklearn_classifier import SwordClassifier
 from swordplay.estimators.table_encoder import TableEncoder
 
@@ -127,8 +128,8 @@ class SwordRegressor(Explained, Regression):
         coefficients, intercepts = self._block.in_raw_units()
         return np.append(np.zeros(len(found[0]) - coefficients.shape[1]), coefficients[0]), float(intercepts[0])
 
-    def _gain(self) -> float:
-        return float(self.model_.gain)
+    def _second(self) -> SecondOrder | None:
+        return self.model_.second  # type: ignore[no-any-return]
 
     def _asking(self, model: Any) -> Callable[[Matrix], Any]:
         return self._in_order(model.predict)

@@ -25,6 +25,7 @@ from swordplay.estimators.coat import loss_weights
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import MEMORY, LinearModel, settings
+from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.sets import WithSets
 
 
@@ -156,8 +157,8 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         coefficients, intercepts = raw_units.of_classes(model)
         return coefficients[:, coefficients.shape[1] - model.teams[0].dim :], intercepts
 
-    def _gain(self) -> float:
-        return float(self.model_.gain)
+    def _second(self) -> SecondOrder | None:
+        return self.model_.second  # type: ignore[no-any-return]
 
     def _scores(self, rows: Matrix, following: int) -> Matrix:
         model, block = self.model_, self._block
