@@ -1,77 +1,219 @@
-"""How well the estimators do on real streams, with nothing set: `python -m benchmarks.accuracy FILE.csv.gz:TARGET ...`.
+"""How well estimators do on real streams, with nothing set: `python -m benchmarks.accuracy [FILE.csv.gz:TARGET ...]`.
 
-Each file is a table in time order, numbers only, with a header. Every row is predicted before it is learned. Beside the
-estimators stand "no change" (the last target) and the best single step size of a standardised OGD, chosen with hindsight.
-A target with two values 0 and 1 is a classification: the figure is the share of wrong labels; otherwise it is the RMSE.
+Every row is predicted before it is learned, in the order of the table, by models as their documentation sets them up; the
+first row, before which nothing is known, does not count. The streams are the shipped ones and those that come with river and
+scikit-learn, or the files that are named (numbers only, with a header). Of a target with few whole values the figures are
+the share of wrong labels, log loss, Brier score and calibration error (ten bins of the most probable label), of others the
+RMSE. Times are microseconds a row, on whatever machine this ran. The tables go to ``benchmarks/accuracy.md``, unless files are
+named.
 """
 
 from __future__ import annotations
 
 import gzip
 import sys
+import time
+from collections.abc import Callable
+from datetime import datetime
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-import swordplay as sp
-from swordplay.estimators.model import LinearModel
-from swordplay.estimators.scaler import Locator, Scaler
+from benchmarks.report import Table, number
+from swordplay.data import datasets
+from swordplay.sklearn import SwordClassifier, SwordRegressor
 
-STEPS = 2.0 ** -np.arange(-4, 10)
-"""Step sizes of the hindsight OGD, relative to the 99th percentile of the rows' smoothness."""
-RADIUS = 32.0
+FILE = Path(__file__).with_name("accuracy.md")
+MOST_LABELS = 50
+FORGETTING = 0.999
+"""Of the plain recursive least squares."""
 
 
-def read(path: Path, target: str) -> tuple[Any, Any]:
-    """Columns and target of a table."""
+class Stream(NamedTuple):
+    """A table in time order; labels are 0 .. K - 1."""
+
+    name: str
+    rows: Any
+    targets: Any
+    labels: int
+    """K, or 0 where targets are numbers."""
+
+
+def read(path: Path, target: str) -> Stream:
+    """A table of numbers."""
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
         names = lines.readline().strip().split(",")
         table = np.loadtxt(lines, delimiter=",", ndmin=2)
     if target not in names:
         raise SystemExit(f"{path.name} has no column {target!r}. It has: {', '.join(names)}.")
     place = names.index(target)
-    return np.ascontiguousarray(np.delete(table, place, axis=1)), table[:, place]
+    return made(path.name, np.delete(table, place, axis=1), table[:, place])
 
 
-def figure(scores: Any, targets: Any, labels: bool) -> float:
-    """Share of wrong labels, or RMSE."""
-    return float(np.mean((scores > 0) != (targets > 0.5)) if labels else np.sqrt(np.mean((scores - targets) ** 2)))
+def made(name: str, rows: Any, targets: Any, of_labels: bool | None = None) -> Stream:
+    """A stream of numbers, or of labels if there are few whole ones."""
+    found = np.unique(targets)
+    if of_labels or (of_labels is None and len(found) <= MOST_LABELS and np.array_equal(found, np.floor(found))):
+        return Stream(name, np.ascontiguousarray(rows, dtype=np.float64), np.searchsorted(found, targets), len(found))
+    return Stream(name, np.ascontiguousarray(rows, dtype=np.float64), np.asarray(targets, dtype=np.float64), 0)
 
 
-def hindsight_step(rows: Any, targets: Any, labels: bool) -> float:
-    """The best figure of OGD over all step sizes, on columns scaled as the estimators scale them."""
-    scaled, norms = Scaler(rows.shape[1]).scale_and_follow(rows)
-    center = 0.0 if labels else Locator(10.0).locate_and_follow(targets)[:, 0]
-    unit = 1.0 if labels else float(np.std(targets))
-    smoothness = np.percentile(norms, 99) * (0.25 if labels else 1.0)
-    best = np.inf
-    for step in STEPS / smoothness:
-        engine = sp.engine.twin(sp.OGD(sp.Ball(scaled.shape[1], RADIUS), step), "logistic" if labels else "squared")
-        played = engine.play(scaled, targets if labels else (targets - center) / unit).predictions
-        best = min(best, figure(played if labels else played * unit + center, targets, labels))
-    return best
+def streams() -> list[Stream]:
+    """All that come with installed packages."""
+    shipped = {"sulfur": datasets.sulfur(), "bikes": datasets.bikesharing()}
+    found = [made(name, data.features, data.targets, False) for name, data in shipped.items()]
+    electricity = datasets.electricity()
+    for target in ("nswdemand", "nswprice", "transfer"):
+        place = electricity.names.index(target)
+        rest = np.delete(electricity.features, place, axis=1)
+        found.append(made(f"electricity, {target}", rest, electricity.features[:, place], False))
+    river, bundled = import_module("river.datasets"), import_module("sklearn.datasets")
+    for name in ("TrumpApproval", "WaterFlow", "SP500Stocks", "ChickWeights", "AirlinePassengers"):
+        found.append(made(name, *_pairs(getattr(river, name)()), False))
+    found.append(made("diabetes", *bundled.load_diabetes(return_X_y=True), False))
+    found.append(made("electricity", electricity.features, electricity.targets))
+    for name in ("Bananas", "Phishing", "ImageSegments"):
+        found.append(made(name, *_pairs(getattr(river, name)()), True))
+    for name in ("breast_cancer", "digits"):
+        found.append(made(name, *getattr(bundled, f"load_{name}")(return_X_y=True), True))
+    return found
+
+
+def _pairs(pairs: Any) -> tuple[Any, Any]:
+    pairs = list(pairs)
+    return np.array([[_number(value) for value in row.values()] for row, _ in pairs]), np.array([target for _, target in pairs])
+
+
+def _number(value: Any) -> float:
+    return value.timestamp() if isinstance(value, datetime) else float(value)
+
+
+def ours(**settings: Any) -> Callable[[Stream], Any]:
+    """Estimators of swordplay."""
+
+    def play(stream: Stream) -> Any:
+        if not stream.labels:
+            return SwordRegressor(**settings).predict_then_learn(stream.rows, stream.targets)
+        model = SwordClassifier(**settings)
+        model.partial_fit(stream.rows[:1], stream.targets[:1], classes=np.arange(stream.labels))
+        return np.vstack([_uniform(stream)[:1], model.predict_proba_then_learn(stream.rows[1:], stream.targets[1:])])
+
+    return play
+
+
+def no_change(stream: Stream) -> Any:
+    """The last target again."""
+    if not stream.labels:
+        return np.append(0.0, stream.targets[:-1])
+    said = _uniform(stream)
+    said[np.arange(1, len(said)), stream.targets[:-1]] += 1.0
+    return said / said.sum(axis=1, keepdims=True)
+
+
+def least_squares(stream: Stream) -> Any:
+    """Recursive least squares on scaled columns, one forgetting factor."""
+    if stream.labels:
+        return None
+    scaler = import_module("sklearn.preprocessing").StandardScaler()
+    rows = np.hstack([scaler.fit_transform(stream.rows), np.ones((len(stream.rows), 1))])  # with hindsight, to its advantage
+    P, theta, said = 1e3 * np.eye(rows.shape[1]), np.zeros(rows.shape[1]), np.empty(len(rows))
+    for t, (a, y) in enumerate(zip(rows, stream.targets, strict=True)):
+        said[t] = theta @ a
+        v = P @ a
+        gain = v / (FORGETTING + a @ v)
+        theta += gain * (y - said[t])
+        P = (P - np.outer(gain, v)) / FORGETTING
+        P = (P + P.T) / 2
+    return said
+
+
+def river_linear(stream: Stream) -> Any:
+    """river's scaler and its linear (logistic, softmax) regression."""
+    models, scaling = import_module("river.linear_model"), import_module("river.preprocessing")
+    last = models.SoftmaxRegression() if stream.labels > 2 else models.LogisticRegression() if stream.labels else None
+    return _one_by_one(scaling.StandardScaler() | (last or models.LinearRegression()), stream)
+
+
+def _one_by_one(model: Any, stream: Stream) -> Any:
+    said = []
+    for row, target in zip(stream.rows.tolist(), stream.targets.tolist(), strict=True):
+        features = dict(enumerate(row))
+        if stream.labels:
+            chances = model.predict_proba_one(features)
+            said.append([chances.get(k, 0.0) for k in range(stream.labels)])
+            model.learn_one(features, bool(target) if stream.labels == 2 else target)
+        else:
+            said.append(model.predict_one(features))
+            model.learn_one(features, target)
+    return np.array(said)
+
+
+def _uniform(stream: Stream) -> Any:
+    return np.full((len(stream.targets), stream.labels), 1.0 / stream.labels)
+
+
+def figures(said: Any, stream: Stream) -> list[float]:
+    """RMSE; or wrong in per cent, log loss, Brier score and calibration error."""
+    truth = stream.targets[1:]
+    if not stream.labels:
+        said = np.where(np.isfinite(said[1:]), said[1:], stream.targets[:-1])
+        return [float(np.sqrt(np.mean((said - truth) ** 2)))]
+    said, places = said[1:], np.arange(len(truth))
+    best, sure = said.argmax(axis=1), said.max(axis=1)
+    bins = np.minimum((10 * sure).astype(int), 9)
+    off = np.bincount(bins, weights=(best == truth) - sure, minlength=10)
+    return [
+        float(100 * np.mean(best != truth)),
+        float(-np.mean(np.log(np.clip(said[places, truth], 1e-9, 1.0)))),
+        float(np.mean(((said - np.eye(stream.labels)[truth]) ** 2).sum(axis=1))),
+        float(np.abs(off).sum() / len(truth)),
+    ]
+
+
+CONTENDERS: dict[str, Callable[[Stream], Any]] = {
+    "swordplay": ours(),
+    'swordplay, lags="auto", curves="auto"': ours(lags="auto", curves="auto"),
+    "no change": no_change,
+    "recursive least squares": least_squares,
+    "river scaler + linear model": river_linear,
+}
 
 
 def main(arguments: list[str]) -> None:
-    if not arguments or any(":" not in argument for argument in arguments):
+    """Play everything and write the tables."""
+    if any(":" not in argument for argument in arguments):
         raise SystemExit(__doc__)
-    print(f"{'stream':24} {'no change':>10} {'best OGD':>10} {'Sword':>10} {'lags=1':>10}")
-    for argument in arguments:
-        name, target = argument.rsplit(":", 1)
-        rows, targets = read(Path(name), target)
-        labels = bool(np.isin(targets, (0.0, 1.0)).all())
-        loss: Any = "logistic" if labels else "squared"
-        last = np.concatenate([targets[:1], targets[:-1]])
-        figures = [
-            figure(2 * last - 1 if labels else last, targets, labels),
-            hindsight_step(rows, targets, labels),
-            *(
-                figure(LinearModel(rows.shape[1], loss=loss, lags=lags).predict_then_learn(rows, targets), targets, labels)
-                for lags in (0, 1)
-            ),
-        ]
-        print(f"{Path(name).name:24} " + " ".join(f"{number:10.4g}" for number in figures))
+    games = [read(Path(name), target) for name, target in (one.rsplit(":", 1) for one in arguments)] or streams()
+    rows: dict[bool, list[list[str]]] = {False: [], True: []}
+    for name, play in CONTENDERS.items():  # compiled before it is timed
+        if name.startswith("swordplay"):
+            for labels in (0, 2):
+                play(Stream("", np.arange(40.0)[:, None], np.arange(40) % 2 if labels else np.arange(40.0), labels))
+    for game in games:
+        for name, play in CONTENDERS.items():
+            started = time.perf_counter()
+            said = play(game)
+            if said is None:
+                continue
+            spent = f"{1e6 * (time.perf_counter() - started) / len(game.targets):.1f}"
+            line = [
+                game.name,
+                name,
+                *(number(value) if value >= 1.0 else f"{value:.4f}" for value in figures(said, game)),
+                spent,
+            ]
+            rows[bool(game.labels)].append(line)
+            print("  ".join(line), flush=True)
+    tables = [
+        Table("Numbers", ["stream", "model", "RMSE", "µs a row"], rows[False], ""),
+        Table("Labels", ["stream", "model", "wrong, %", "log loss", "Brier", "calibration", "µs a row"], rows[True], ""),
+    ]
+    if not arguments:
+        told = " ".join((__doc__ or "").split("\n\n")[1].split())
+        parts = ["Written by `python -m benchmarks.accuracy`.", told, *(table.markdown() for table in tables)]
+        FILE.write_text("\n\n".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":

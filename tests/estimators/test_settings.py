@@ -17,8 +17,9 @@ OTHERS = {
     "intercept": False,
     "lags": 2,
     "encode": True,
+    "curves": "auto",
 }
-NONSENSE = {"loss": "absolute", "radius": -1.0, "memory": 0.0, "clip": float("nan"), "lags": -1}
+NONSENSE = {"loss": "absolute", "radius": -1.0, "memory": 0.0, "clip": float("nan"), "lags": -1, "curves": "rich"}
 
 
 def targets(kind):

@@ -107,6 +107,16 @@ def expert_loop(function: F) -> F:
     return cast(F, numba.njit(fastmath=_LIBERTIES | {"nnan"}, pipeline_class=_Apart, forceinline=True, **_FLAGS)(function))
 
 
+def uncompiled(function: F) -> F:
+    """The function itself, for Python to call now and then: compiling it would take longer."""
+    return cast(F, getattr(function, "py_func", function))
+
+
+def lane_loop(function: F) -> F:
+    """A loop whose innermost one is over a few numbers side by side, in the order in which it is written."""
+    return cast(F, numba.njit(fastmath={"contract"}, pipeline_class=_Apart, forceinline=True, **_FLAGS)(function))
+
+
 def kernel(function: F) -> F:
     """A kernel that Python calls: its machine code is kept on disk."""
     function.__qualname__ = f"{function.__qualname__}.{_digest(Path(function.__code__.co_filename))}"

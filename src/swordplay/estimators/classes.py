@@ -9,13 +9,15 @@ from typing import Any, final
 
 import numpy as np
 
+from swordplay.base import nested
 from swordplay.base.state import DAMAGED
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import class_files, probabilities
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import NOBODY, Heads
-from swordplay.estimators.model import LinearModel
-from swordplay.estimators.scratch import Beside
+from swordplay.estimators.model import LinearModel, loaded, widened
+from swordplay.estimators.scratch import Beside, Plans
+from swordplay.estimators.second_order import SecondOrder
 
 
 @final
@@ -36,6 +38,9 @@ class OneModelPerClass:
     classes
         How many classes are known from the start.
     """
+
+    second: SecondOrder | None = None
+    """Second-order experts beside the only head of two classes; three or more do without."""
 
     def __init__(self, make: Callable[[], LinearModel], classes: int = 0) -> None:
         self._make = make
@@ -88,10 +93,13 @@ class OneModelPerClass:
             return
         self.counts = np.append(self.counts, np.zeros(classes - self.classes))
         if not self.teams:
-            self.teams.append(self._make().heads)
+            model = self._make()
+            self.teams.append(model.heads)
+            self.second = model.second
             self._seat([(0, 0)] * (1 if classes <= 2 else classes), 0)
         if classes <= 2:
             return
+        self.second = None
         if len(self.team) == 1:
             # From two classes to more: the one head told class 1 from class 0. It goes on as that of class 1, and a copy of
             # it, the other way round, as that of class 0: nothing that was learned is lost.
@@ -146,16 +154,23 @@ class OneModelPerClass:
         """Make room for columns that appear late."""
         for team in self.teams:
             team.widen(dim)
+        self.second = widened(self.second, dim)
 
     # ------------------------------------------------------------------ tables
 
-    def predict(self, rows: Matrix) -> Matrix:
+    def predict(self, rows: Matrix, following: int = 1) -> Matrix:
         """Probabilities, shape ``(T, K)``; nothing is learned."""
-        return self.probabilities(self.scores(rows))
+        return self.probabilities(self.scores(rows, following))
 
-    def scores(self, rows: Matrix) -> Matrix:
-        """Log-odds of each class, shape ``(T, K)``; of two, those of the second, ``(T, 1)``."""
-        return self._put([team.predict(rows) for team in self.teams])
+    def scores(self, rows: Matrix, following: int = 1) -> Matrix:
+        """Log-odds of each class, shape ``(T, K)``; of two, those of the second, ``(T, 1)``.
+
+        So many of the rows follow the last one learned (see :meth:`LinearModel.predict`).
+        """
+        scores = self._put([team.predict(rows) for team in self.teams])
+        if self.second is None or self.classes < 2:
+            return scores
+        return self.second.predict(rows[:, : self.second.dim], scores[:, 0], following)[:, None]
 
     def predict_then_learn(
         self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
@@ -179,10 +194,20 @@ class OneModelPerClass:
             part = slice(start, stop)
             share = None if weights is None else weights[part]
             first, *others = self.teams
-            told = [first.learn(rows[part], places[part], share, beside)]
+            plans = Plans(beside)
+            told = [first.learn(rows[part], places[part], share, plans if self._curved else beside)]
+            if self._curved:
+                self.second = widened(self.second, first.dim)
+            if self.second is not None and self.classes == 2:
+                known = rows[part, : self.second.dim]
+                told = [self.second.learn(known, places[part], share, told[0][:, 0], plans.plan)[:, None]]
             answers.append(self._put(told + [team.learn(rows[part], places[part], share) for team in others]))
         self.counts = self.counts + seen
         return answers[0] if len(answers) == 1 else np.concatenate([np.empty((0, len(self.team))), *answers])
+
+    @property
+    def _curved(self) -> bool:
+        return self.second is not None and self.classes == 2
 
     def _put(self, scores: list[Matrix]) -> Matrix:
         """Scores of all heads of each team, as those of the classes."""
@@ -201,7 +226,8 @@ class OneModelPerClass:
     def predict_row(self, row: Vector) -> list[float]:
         """Probabilities of one row of shape ``(d,)``; nothing is learned."""
         if self.classes == 2:
-            return probabilities.of_two(float(self.teams[0].predict_row(row)[0, 0]))
+            score = float(self.teams[0].predict_row(row)[0, 0])
+            return probabilities.of_two(score if self.second is None else self.second.predict_row(row, score))
         scores = self._put([team.predict_row(row) for team in self.teams])
         return self.probabilities(scores)[0].tolist()  # type: ignore[no-any-return]
 
@@ -210,20 +236,24 @@ class OneModelPerClass:
         if label in self._waiting:
             self._admit(label)
         for team in self.teams:
-            team.learn_row(row, label)
+            scratch = team.learn_row(row, label)
+        if self.second is not None and self.classes == 2:
+            self.second.learn_row(row, label, float(scratch.predictions[0, 0]), scratch.rounds[0, 3:5])
         self.counts[label] += 1.0
 
     # ------------------------------------------------------------------ saving
 
     def state(self) -> State:
         """All that the next row needs."""
-        return class_files.write(self.counts, self.turned, self.teams, self.team, self.place)
+        flat = class_files.write(self.counts, self.turned, self.teams, self.team, self.place)
+        return flat if self.second is None else flat | nested.put("second", self.second.state())
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit."""
         found, teams = class_files.read(saved), []
         for shared, heads in found.teams:
-            team = self._make().heads
+            model = self._make()
+            team = model.heads
             if len(team.recent) and len(heads) > 1:
                 raise ValueError(f"state has {len(heads)} classes with the same lags. {DAMAGED}")
             for _ in heads[1:]:
@@ -231,4 +261,5 @@ class OneModelPerClass:
             team.load_state(shared, heads)
             teams.append(team)
         self.counts, self.turned, self.teams, self.team, self.place = found.counts, found.turned, teams, found.team, found.place
+        self.second = loaded(model.second if len(found.counts) < 3 else None, nested.split(saved), teams[0].dim)
         self._settle()

@@ -20,6 +20,7 @@ from swordplay.base import arguments
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import frames
 from swordplay.estimators.block import Block
+from swordplay.estimators.chunks import in_order, play
 from swordplay.estimators.model import LARGEST
 from swordplay.estimators.saved import Saved, parameters, same
 
@@ -29,8 +30,6 @@ WIDEST_SPARSE = 4096
 """Sparse rows are made dense on the way in, a chunk at a time; beyond this width that would waste more than it saves."""
 ENCODER = "encoder."
 """Names of an encoder's state in a file."""
-CHUNK_NUMBERS = 1 << 21
-"""Entries of a chunk: 16 MB."""
 
 
 class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -38,6 +37,10 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     _block: Block | None = None
     """What :meth:`predict` answers by after ``fit``, until more is learned; None where that is the model itself."""
+    _for_block = False
+    """Whether :meth:`predict` is asked for a block of rows to come, as after ``fit``: none follows the last one learned."""
+    curves: Any = None
+    """Whether second-order experts join, for those who have this parameter; a model that was pickled before has none."""
     encode: Any = False
     """Whether words, dates and missing values of a data frame are encoded, for those who have this parameter."""
     encoder_: Any
@@ -169,10 +172,13 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             around["names"] = json.dumps(list(self.feature_names_in_))
         if self.encode:
             around |= {f"{ENCODER}{name}": value for name, value in self.encoder_.state().items()}
+        if self._for_block:
+            around["for_block"] = 1
         return model, around if self._block is None else around | self._block.state()
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self.n_features_in_ = arguments.whole("columns", saved["columns"])
+        self._for_block = bool(saved.get("for_block", 0))
         if "names" in saved:
             names = json.loads(saved["names"])
             if type(names) is not list or set(map(type, names)) != {str} or len(set(names)) != self.n_features_in_:
@@ -182,6 +188,10 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             self.encoder_ = frames.resumed({k.removeprefix(ENCODER): v for k, v in saved.items() if k.startswith(ENCODER)})
         self.model_ = self._make()
         return self.model_
+
+    def _in_order(self, answer: Callable[[Matrix, int], Any]) -> Callable[[Matrix], Any]:
+        """What answers for chunks in their order; the first row follows the last one learned, unless a block is asked for."""
+        return in_order(answer, int(not self._for_block))
 
     @abstractmethod
     def _make(self) -> Any:
@@ -262,37 +272,3 @@ def loss_weights(sample_weight: Any, count: int) -> Vector | None:
         bad = weights[~((weights >= 0) & (weights <= LARGEST_WEIGHT))][0]
         raise ValueError(f"sample_weight must lie in [0, {LARGEST_WEIGHT:g}], got {bad:g}. A weight of 0 skips a row.")
     return np.asarray(weights)
-
-
-def dense_chunks(rows: Any) -> Iterator[tuple[slice, Matrix]]:
-    """Rows as arrays: at once if they are one already, a chunk of sparse ones at a time."""
-    count = rows.shape[0]
-    size = count if isinstance(rows, np.ndarray) else max(1, CHUNK_NUMBERS // max(1, rows.shape[1]))
-    for first in range(0, count, max(1, size)):
-        part = slice(first, min(first + size, count))
-        yield part, rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
-
-
-def in_chunks(answer: Callable[[Matrix], Any], rows: Any) -> Any:
-    """Answers for all rows, put together."""
-    return np.concatenate([answer(part) for _, part in dense_chunks(rows)])
-
-
-def play(model: Any, rows: Any, targets: Any, weights: Vector | None) -> Any:
-    """Predictions of rows, each made before it is learned; rows of weight 0 are predicted and not learned."""
-    answers = []
-    for part, dense in dense_chunks(rows):
-        if weights is None or weights[part].all():
-            answers.append(model.predict_then_learn(dense, targets[part], None if weights is None else weights[part]))
-            continue
-        share = weights[part]
-        turns = np.flatnonzero(np.diff(share != 0)) + 1
-        for run in np.split(np.arange(len(share)), turns):
-            here = slice(run[0], run[-1] + 1)
-            learned = share[run[0]] != 0
-            answers.append(
-                model.predict_then_learn(dense[here], targets[part][here], share[here])
-                if learned
-                else model.predict(dense[here])
-            )
-    return np.concatenate(answers)

@@ -12,6 +12,7 @@ from swordplay.base.guard import Guarded
 from swordplay.estimators import summary
 from swordplay.estimators.block import Block
 from swordplay.estimators.head import Head
+from swordplay.estimators.second_order import SecondOrder
 
 
 class Explained(Guarded, ABC):
@@ -50,11 +51,24 @@ class Explained(Guarded, ABC):
         return self.certificate(0.0)
 
     def certificate(self, path_length: float = 0.0) -> Any:
-        """Bound on the regret so far to any coefficients of the scaled columns that travel this far, all at once."""
+        """Bound on the regret so far to any coefficients of the scaled columns that travel this far, all at once.
+
+        It is the certificate of the first-order experts plus what the predictions lost to theirs (mostly a negative number),
+        which is known. Of three or more classes it is that of the first-order scores of each.
+        """
         path = arguments.nonnegative("path_length", path_length)
         found = [model.certificate(path) for model in self._models().values()]
-        return found[0] if len(found) == 1 else np.array(found)
+        return found[0] + self._gain() if len(found) == 1 else np.array(found)
+
+    def _gain(self) -> float:
+        """Loss of the predictions less that of the first-order model's own, summed."""
+        second = self._second()
+        return 0.0 if second is None else second.gain
+
+    @abstractmethod
+    def _second(self) -> SecondOrder | None:
+        """Second-order experts beside the model, if there are any."""
 
     def summary(self) -> str:
         """How fast the stream seems to drift, which experts lead, what the bound says, and what ``predict`` answers by."""
-        return summary.text(type(self).__name__, self._models(), self._block)
+        return summary.text(type(self).__name__, self._models(), self._block, second=self._second())

@@ -194,11 +194,15 @@ class Heads:
             bench.answer[0, 0] += self.target.center
         return bench.answer
 
-    def learn_row(self, row: Vector, target: float) -> None:
-        """Learn from one row of shape ``(d,)``: the same bits as :meth:`learn`, several times faster."""
+    def learn_row(self, row: Vector, target: float) -> Scratch:
+        """Learn from one row of shape ``(d,)``: the same bits as :meth:`learn`, several times faster.
+
+        Returns what was written for it, such as the prediction made before; the arrays are the next call's, too.
+        """
         if self.voices is not None:
-            self.learn(row[None], np.array([target], dtype=np.float64))
-            return
+            written: list[Scratch] = []
+            self.learn(row[None], np.array([target], dtype=np.float64), beside=lambda scratch, _: written.append(scratch))
+            return written[0]
         bench = self._bench or self._prepare_bench()
         bench.raw[0, len(self.recent) :] = row
         bench.target[0] = target
@@ -206,6 +210,7 @@ class Heads:
             self._leave_unscaled(bench.raw, bench.target, bench.scratch)
         if not bench.learn():
             raise ValueError("the row would overflow: its features or target are too large for the loss. Rescale or drop it.")
+        return bench.scratch
 
     def _prepare_bench(self) -> Bench:
         raw, target, answer = np.empty((1, self.columns.dim)), np.empty(1), np.empty((1, len(self)))

@@ -11,8 +11,10 @@ from swordplay.engine.driver import Engine
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.scaler import Locator, Scaler
-from swordplay.estimators.scratch import Beside
+from swordplay.estimators.scratch import Beside, Plans
+from swordplay.estimators.second_order import WIDEST_SECOND_ORDER, SecondOrder
 from swordplay.estimators.tuning import (
+    AUTO,
     CURVATURES,
     LARGEST,
     MEMORY,
@@ -25,6 +27,7 @@ from swordplay.estimators.tuning import (
 )
 
 __all__ = [
+    "AUTO",
     "CURVATURES",
     "LARGEST",
     "MEMORY",
@@ -38,6 +41,38 @@ __all__ = [
 ]
 
 
+def own_lags(lags: int | str) -> int:
+    """Lags of the first-order model itself: none where they are for others to try."""
+    return 0 if lags == AUTO else int(lags)
+
+
+def second_order(heads: Heads, lags: int | str, curves: str | None) -> SecondOrder | None:
+    """The layer beside some heads; None where it is not wanted, or the table too wide."""
+    if curves is None or heads.dim > WIDEST_SECOND_ORDER:
+        return None
+    logistic, intercept = heads.loss == "logistic", heads.columns.intercept
+    return SecondOrder(heads.dim, logistic=logistic, intercept=intercept, lags=None if lags == AUTO else int(lags))
+
+
+def widened(second: SecondOrder | None, dim: int) -> SecondOrder | None:
+    """A layer with room for more columns; none once there are too many."""
+    if second is None or dim > WIDEST_SECOND_ORDER:
+        return None
+    if dim > second.dim:
+        second.widen(dim)
+    return second
+
+
+def loaded(second: SecondOrder | None, parts: Mapping[str, Any], dim: int) -> SecondOrder | None:
+    """A layer that goes on from a saved state, for so many columns; none if none was saved."""
+    if second is None or "second" not in parts:
+        return None
+    second = widened(second, dim)
+    if second is not None:
+        second.load_state(nested.part("second", parts))
+    return second
+
+
 @final
 class LinearModel:
     """One score per row: a prediction, or the log-odds of a class.
@@ -46,13 +81,21 @@ class LinearModel:
     ----------
     dim
         Number of columns.
+    lags
+        How many of the last targets join the columns; ``"auto"`` lets experts with and without them compete.
+    curves
+        ``"auto"`` puts second-order experts beside the first-order ones (see ``second_order``); None does without.
     **options
         As in :class:`Heads`, of which there is one. With ``loss="logistic"`` targets are 0 and 1.
     """
 
-    def __init__(self, dim: int, **options: Any) -> None:
-        self.heads = Heads(dim, **options)
+    second: SecondOrder | None = None
+    """Second-order experts beside the head; none where they are not wanted, and in models that were pickled before."""
+
+    def __init__(self, dim: int, *, lags: int | str = 0, curves: str | None = None, **options: Any) -> None:
+        self.heads = Heads(dim, lags=own_lags(lags), **options)
         self.heads.add()
+        self.second = second_order(self.heads, lags, curves)
 
     @property
     def head(self) -> Head:
@@ -99,33 +142,57 @@ class LinearModel:
         """How many rows were learned."""
         return self.head.rounds
 
-    def predict(self, rows: Matrix) -> Vector:
-        """Scores of rows of shape ``(T, d)`` by what is known now; nothing is learned."""
-        return self.heads.predict(rows)[:, 0]
+    @property
+    def gain(self) -> float:
+        """Loss of the predictions less that of the first-order ones, summed, in losses of smoothness 1."""
+        return 0.0 if self.second is None else self.second.gain
+
+    def predict(self, rows: Matrix, following: int = 1) -> Vector:
+        """Scores of rows of shape ``(T, d)`` by what is known now; nothing is learned.
+
+        So many of the rows, one unless given, follow the last one learned. Of the others no last targets are known: with
+        ``lags="auto"`` the experts without lags answer for them.
+        """
+        first = self.heads.predict(rows)[:, 0]
+        return first if self.second is None else self.second.predict(rows[:, : self.second.dim], first, following)
 
     def predict_row(self, row: Vector) -> float:
         """The score of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it, several times faster."""
-        return float(self.heads.predict_row(row)[0, 0])
+        first = float(self.heads.predict_row(row)[0, 0])
+        return first if self.second is None else self.second.predict_row(row, first)
 
     def predict_then_learn(
         self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None
     ) -> Vector:
         """Scores of rows, each made before its own target is learned (see :meth:`Heads.learn`)."""
-        return self.heads.learn(rows, targets, weights, beside)[:, 0]
+        if self.second is None:
+            return self.heads.learn(rows, targets, weights, beside)[:, 0]
+        plans = Plans(beside)
+        first = self.heads.learn(rows, targets, weights, plans)[:, 0]
+        self.second = widened(self.second, self.heads.dim)
+        if self.second is None:
+            return first
+        # A table that grows is as wide as its widest row; columns of zeros leave no trace before they join.
+        return self.second.learn(rows[:, : self.second.dim], targets, weights, first, plans.plan)
 
     def learn_row(self, row: Vector, target: float) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`, several times faster."""
-        self.heads.learn_row(row, target)
+        scratch = self.heads.learn_row(row, target)
+        if self.second is not None:
+            self.second.learn_row(row, target, float(scratch.predictions[0, 0]), scratch.rounds[0, 3:5])
 
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late, behind the others; their coefficients start at 0."""
         self.heads.widen(dim)
+        self.second = widened(self.second, dim)
 
     def state(self) -> State:
         """All that the next row needs, as named arrays."""
-        return self.heads.shared_state() | nested.put("engine", self.head.engine.compact_state())
+        state = self.heads.shared_state() | nested.put("engine", self.head.engine.compact_state())
+        return state if self.second is None else state | nested.put("second", self.second.state())
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit as the model that saved it."""
         parts = nested.split(saved)
         self.heads.load_state(parts, [nested.part("engine", parts)])
+        self.second = loaded(self.second, parts, self.heads.dim)

@@ -31,9 +31,10 @@ class NamedClassification(NamedCoat):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int = 0,
+        lags: int | str = 0,
+        curves: str | None = None,
     ) -> None:
-        super().__init__(radius, memory, clip, standardize, intercept, lags)
+        super().__init__(radius, memory, clip, standardize, intercept, lags, curves)
         self._labels = Labels()
 
     @property

@@ -16,6 +16,7 @@ from swordplay.estimators.explained import Explained
 from swordplay.estimators.model import LinearModel, LossName, regression_loss, settings
 from swordplay.estimators.named_rows import NamedRows
 from swordplay.estimators.saved import Saved, parameters, same
+from swordplay.estimators.second_order import SecondOrder
 
 if TYPE_CHECKING:  # for frames only: rows by name come without it
     import narwhals.stable.v2 as nw
@@ -29,10 +30,14 @@ class NamedCoat(Explained, Saved):
     """Columns that join late: what all of them share."""
 
     loss: LossName
+    curves: Any = None
+    """What a model that was pickled before there was this parameter has."""
 
-    def __init__(self, radius: float, memory: float, clip: float, standardize: bool, intercept: bool, lags: int) -> None:
+    def __init__(
+        self, radius: float, memory: float, clip: float, standardize: bool, intercept: bool, lags: Any, curves: Any
+    ) -> None:
         self.radius, self.memory, self.clip = radius, memory, clip
-        self.standardize, self.intercept, self.lags = standardize, intercept, lags
+        self.standardize, self.intercept, self.lags, self.curves = standardize, intercept, lags, curves
         self._settings = settings(self)
         self._rows = NamedRows()
         self._model: Any = None
@@ -99,7 +104,11 @@ class NamedCoat(Explained, Saved):
 
     def _named(self, coefficients: Vector) -> dict[Hashable, float]:
         """Coefficients of lags and columns, those of columns by their names."""
-        return {name: float(coefficients[self._settings["lags"] + place]) for name, place in self._rows.places.items()}
+        lags = len(coefficients) - max(1, len(self._rows))
+        return {name: float(coefficients[lags + place]) for name, place in self._rows.places.items()}
+
+    def _second(self) -> SecondOrder | None:
+        return self._model.second  # type: ignore[no-any-return]
 
     def _require_learned(self) -> None:
         if self._model is None:

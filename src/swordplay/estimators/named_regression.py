@@ -27,9 +27,10 @@ class NamedRegression(NamedCoat):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int = 0,
+        lags: int | str = 0,
+        curves: str | None = None,
     ) -> None:
-        super().__init__(radius, memory, clip, standardize, intercept, lags)
+        super().__init__(radius, memory, clip, standardize, intercept, lags, curves)
         self.loss = regression_loss(loss)
 
     def learn_one(self, x: Features, y: float) -> None:
@@ -72,17 +73,21 @@ class NamedRegression(NamedCoat):
     @property
     def coefficients(self) -> dict[Hashable, float]:
         """Change of the prediction with each feature, by its name and in its own units."""
-        return self._named(raw_units.of_model(self._models()["y"])[0])
+        return self._named(self._in_raw_units()[0])
 
     @property
     def lag_coef_(self) -> Vector:
         """Change of the prediction with each lag, the newest first, shape ``(lags,)``."""
-        return raw_units.of_model(self._models()["y"])[0][: self._settings["lags"]]
+        return self._in_raw_units()[0][: -max(1, len(self._rows))]
 
     @property
     def intercept_(self) -> float:
         """Prediction where all features (and lags) are 0."""
-        return raw_units.of_model(self._models()["y"])[1]
+        return self._in_raw_units()[1]
+
+    def _in_raw_units(self) -> tuple[Vector, float]:
+        self._require_learned()
+        return raw_units.of_mixture(self._model)
 
     def _make(self) -> LinearModel:
         return self._fresh()

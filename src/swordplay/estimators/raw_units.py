@@ -7,6 +7,8 @@ import numpy as np
 from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
+from swordplay.estimators.model import LinearModel
+from swordplay.estimators.second_order import SecondOrder
 
 
 def of_model(model: Head) -> tuple[Vector, float]:
@@ -21,7 +23,24 @@ def of_model(model: Head) -> tuple[Vector, float]:
     return coefficients, float(constant - coefficients @ centers)
 
 
+def of_mixture(model: LinearModel) -> tuple[Vector, float]:
+    """The same of a model's predictions for the next row, second-order experts included."""
+    return mixed(*of_model(model.head), model.second)
+
+
+def mixed(coefficients: Vector, intercept: float, second: SecondOrder | None) -> tuple[Vector, float]:
+    """Coefficients of a first-order model, mixed with those of the layer beside it, where there is one that has learned."""
+    if second is None or not second.active:
+        lags = 0 if second is None or not second.compete else second.lags
+        return np.append(np.zeros(lags), coefficients), intercept
+    found, own = second.in_raw_units(), len(coefficients) - second.dim
+    first = np.append(np.zeros(second.lags - own), found.share * coefficients)
+    return first + np.append(found.lags, found.columns), found.share * intercept + found.intercept
+
+
 def of_classes(model: OneModelPerClass) -> tuple[Matrix, Vector]:
     """Coefficients of the log-odds of each class, or of the second of two, and their intercepts."""
     found, signs = [of_model(one) for one in model.heads], model.signs
+    if model.second is not None:
+        found = [mixed(*one, model.second) for one in found]
     return signs[:, None] * np.stack([row for row, _ in found]), signs * np.array([constant for _, constant in found])

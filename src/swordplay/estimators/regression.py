@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from swordplay.base.types import Array, State, Vector
+from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.asked_arrays import AskedByPlace
 from swordplay.estimators.bands import Bands
-from swordplay.estimators.coat import Coat, in_chunks, loss_weights, play, real_targets, refuse_words
+from swordplay.estimators.chunks import in_chunks, play
+from swordplay.estimators.coat import Coat, loss_weights, real_targets, refuse_words
 from swordplay.intervals import SwordIntervals
 
 
@@ -47,6 +48,7 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         """
         rows, targets, _ = self._prepared(X, y, None, fresh=True)
         self._study(rows, targets)
+        self._for_block = True
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -83,7 +85,8 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
     def _answers(self, rows: Any) -> Vector:
         """Predictions of rows that are clean."""
         model, block = self.model_, self._block
-        return np.asarray(in_chunks(model.predict if block is None else lambda part: block.scores(part)[:, 0], rows))
+        answer = self._asking(model) if block is None else lambda part: block.scores(part)[:, 0]
+        return np.asarray(in_chunks(answer, rows))
 
     def askable(self) -> Askable:
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
@@ -130,6 +133,10 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         predictions = np.asarray(play(self.model_, rows, targets, None))
         return predictions, self._bands.interval_then_learn(level, predictions, targets, rows)
 
+    def _asking(self, model: Any) -> Callable[[Matrix], Any]:
+        """What predicts chunks of rows in their order."""
+        return model.predict  # type: ignore[no-any-return]
+
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Vector:
         rows, targets, weights = self._prepared(X, y, sample_weight)
         predictions = np.asarray(play(self.model_, rows, targets, weights))
@@ -163,5 +170,5 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
             if fresh:
                 self.model_ = self._make()
                 self._own_bands = Bands()
-            self._block = None
+            self._block, self._for_block = None, False
         return rows, targets, weights

@@ -44,7 +44,11 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
     intercept
         Whether to learn an intercept.
     lags
-        How many of the last targets join the features: the last ones that were learned, when targets arrive late.
+        How many of the last targets join the features: the last ones that were learned, when targets arrive late. With
+        ``curves="auto"`` also ``"auto"``: experts with three lags, experts without, and "no change" compete.
+    curves
+        ``"auto"`` puts second-order experts beside the first-order ones, as long as there are at most 64 features: Newton
+        steps that forget, which do not mind correlated features. None does without.
 
     Attributes
     ----------
@@ -102,7 +106,8 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
                 self._bands.learn(predictions, wanted, rows)
 
     def predict_many(self, X: Any) -> Any:
-        """Predictions for the rows of a frame, by what is known now; a series of the same make."""
+        """Predictions for the rows of a frame, each as :meth:`predict_one` gives it; a series of the same make."""
         frame = nw.from_native(X, eager_only=True)
         rows = self._table(frame, self._rows.places)
-        return series_like(np.zeros(len(rows)) if self._model is None else self._model.predict(rows), frame)
+        # Each as if it were the next one, as river's own checks want it.
+        return series_like(np.zeros(len(rows)) if self._model is None else self._model.predict(rows, len(rows)), frame)

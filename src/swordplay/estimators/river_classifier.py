@@ -26,7 +26,10 @@ class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
     radius, memory, clip, standardize, intercept
         As in :class:`swordplay.river.SwordRegressor`; the radius is one of log-odds.
     lags
-        How many of the last labels join the features, as truths of "was it this class".
+        How many of the last labels join the features, as truths of "was it this class"; also ``"auto"``, as in
+        :class:`swordplay.river.SwordRegressor`.
+    curves
+        As in :class:`swordplay.river.SwordRegressor`, for two classes; three or more do without.
 
     Attributes
     ----------
@@ -88,4 +91,4 @@ class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
 
     def _probabilities(self, frame: nw.DataFrame[Any]) -> Matrix:
         rows = self._table(frame, self._rows.places)
-        return np.full((len(rows), 2), 0.5) if self._model is None else self._model.predict(rows)
+        return np.full((len(rows), 2), 0.5) if self._model is None else self._model.predict(rows, len(rows))

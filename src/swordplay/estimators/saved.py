@@ -15,8 +15,11 @@ from swordplay.base import arguments, checkpoint
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.guard import Guarded
 from swordplay.base.types import State
+from swordplay.estimators.tuning import AUTO
 
 PARAMETER, MODEL = "parameter.", "model."
+EARLIER: State = {"curves": None}
+"""Parameters that came later, and what estimators did before them."""
 SIZES = ("columns", f"{PARAMETER}lags")
 """Entries that say how much there is: room is made for so much."""
 
@@ -37,7 +40,9 @@ class Saved(Guarded, ABC):
 
     def state(self) -> State:
         """Parameters and all that was learned, as named arrays, numbers and texts: what :meth:`save` writes."""
-        state: State = {f"{PARAMETER}{name}": getattr(self, name) for name in parameters(type(self))}
+        given = {name: getattr(self, name) for name in parameters(type(self))}
+        # None is what a parameter was before it came (see EARLIER), and is left out like in files of before.
+        state: State = {f"{PARAMETER}{name}": value for name, value in given.items() if value is not None}
         learned = self._learned()
         if learned is not None:
             model, around = learned
@@ -74,12 +79,17 @@ class Saved(Guarded, ABC):
         TypeError, ValueError, LookupError, OverflowError, RecursionError
             If it is not exactly what this class gave.
         """
-        estimator = cls(**_within(PARAMETER, saved))
+        estimator = cls(**cls._before(_within(PARAMETER, saved)))
         model = _within(MODEL, saved)
         if model:
             _require_held(saved)
             estimator._resume(saved).load_state(model)
         return estimator
+
+    @classmethod
+    def _before(cls, given: State) -> State:
+        """Parameters of a file; those that came after it was written as what they were before."""
+        return {name: value for name, value in EARLIER.items() if name in parameters(cls)} | given
 
     @classmethod
     def kind(cls) -> str:
@@ -102,7 +112,7 @@ def _require_held(saved: Mapping[str, Any]) -> None:
     """Refuse sizes that the file itself gives the lie to, before room is made for as much."""
     numbers = sum(np.size(value) for value in saved.values())
     for name in SIZES:
-        if arguments.whole(name, saved.get(name, 0), least=0) > numbers:
+        if saved.get(name) != AUTO and arguments.whole(name, saved.get(name, 0), least=0) > numbers:
             raise ValueError(f"{name} is {saved[name]}, but the file holds {numbers} numbers in all.")
 
 

@@ -47,6 +47,24 @@ Beside = Callable[[Scratch, Vector], None]
 """Somebody who learns from the same scaled rows as the heads: is handed what was written for some rows, and their targets."""
 
 
+class Plans:
+    """Weights and thresholds of the losses of rows that heads learn, in their order."""
+
+    def __init__(self, beside: Beside | None) -> None:
+        self._beside, self._parts = beside, [np.empty((0, 2))]
+
+    def __call__(self, scratch: Scratch, targets: Vector) -> None:
+        """Take note of some rows."""
+        self._parts.append(scratch.rounds[:, 3:5].copy())
+        if self._beside is not None:
+            self._beside(scratch, targets)
+
+    @property
+    def plan(self) -> Matrix:
+        """Of all rows, shape ``(T, 2)``."""
+        return np.concatenate(self._parts)
+
+
 class Bench(NamedTuple):
     """What learning or predicting one row needs; made once: making it costs more than the arithmetic."""
 

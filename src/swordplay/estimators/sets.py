@@ -14,7 +14,8 @@ import numpy as np
 
 from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.estimators.bands import MOST_PAIRS, Bands
-from swordplay.estimators.coat import Coat, play
+from swordplay.estimators.chunks import play
+from swordplay.estimators.coat import Coat
 from swordplay.estimators.mass import mass_above, of_truths
 from swordplay.intervals import SwordIntervals
 

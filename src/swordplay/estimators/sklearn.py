@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Vector
+from swordplay.base.types import Matrix, Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
 from swordplay.estimators.block_solvers import LeastSquares
-from swordplay.estimators.coat import in_chunks
+from swordplay.estimators.chunks import in_chunks
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
+from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.sklearn_classifier import SwordClassifier
 from swordplay.estimators.table_encoder import TableEncoder
 
@@ -46,19 +48,29 @@ class SwordRegressor(Explained, Regression):
         Whether to learn an intercept.
     lags
         How many of the last targets join the columns. :meth:`predict` uses the last ones that were learned for all its rows.
+        With ``curves="auto"`` also ``"auto"``: experts with three lags, experts without, and "no change" compete. Then
+        :meth:`predict` uses the last targets for its first row only, which follows the last one learned, and does without for
+        the rows behind it. (Without ``curves``, ``"auto"`` is 0.)
     encode
         Whether X may be a data frame with words, dates, truths and missing values, of which numbers are made as in
         ``swordplay track`` (see :class:`TableEncoder`): strings such as ``"50%"`` and ``"31/01/2012"`` are read, a category
         gets a column with the first row that is learned of it, and what is missing counts as usual. Needs pyarrow.
+    curves
+        ``"auto"`` puts second-order experts beside the first-order ones, as long as there are at most 64 columns: Newton
+        steps that forget, which do not mind correlated columns. What all of them say is mixed, and followed where it is
+        better. None does without.
 
     Attributes
     ----------
     coef_, intercept_
-        In the units of the raw columns and of the target; they are the whole prediction wherever no entry is clipped.
+        In the units of the raw columns and of the target; they are the whole prediction (of the next row, with lags) wherever
+        no entry is clipped.
     lag_coef_
-        Of the lags, the newest first, shape ``(lags,)``.
-    weights_, step_sizes_, effective_step_size_, certificate_
-        The experts, see there.
+        Of the lags, the newest first, shape ``(lags,)``; three with ``lags="auto"``.
+    weights_, step_sizes_, effective_step_size_
+        The first-order experts, see there.
+    certificate_
+        A bound on the regret of the predictions, see there.
     n_features_in_, feature_names_in_
         Columns seen.
     coef_names_
@@ -82,22 +94,26 @@ class SwordRegressor(Explained, Regression):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int = 0,
+        lags: int | str = 0,
         encode: bool = False,
+        curves: str | None = None,
     ) -> None:
         self.loss = loss
         self.radius, self.memory, self.clip = radius, memory, clip
         self.standardize, self.intercept, self.lags, self.encode = standardize, intercept, lags, encode
+        self.curves = curves
 
     @property
     def coef_(self) -> Vector:
         """Change of the prediction with each raw column, shape ``(d,)``."""
-        return self._in_raw_units()[0][self.lags :]
+        coefficients = self._in_raw_units()[0]
+        return coefficients[len(coefficients) - self.model_.heads.dim :]
 
     @property
     def lag_coef_(self) -> Vector:
         """Change of the prediction with each lag, shape ``(lags,)``; 0 in a block, whose targets are not known."""
-        return self._in_raw_units()[0][: self.lags]
+        coefficients = self._in_raw_units()[0]
+        return coefficients[: len(coefficients) - self.model_.heads.dim]
 
     @property
     def intercept_(self) -> float:
@@ -105,11 +121,18 @@ class SwordRegressor(Explained, Regression):
         return self._in_raw_units()[1]
 
     def _in_raw_units(self) -> tuple[Vector, float]:
-        model = self._models()["y"]
+        self._require_fitted()
+        found = raw_units.of_mixture(self.model_)
         if self._block is None:
-            return raw_units.of_model(model)
+            return found
         coefficients, intercepts = self._block.in_raw_units()
-        return np.append(np.zeros(self.lags), coefficients[0]), float(intercepts[0])
+        return np.append(np.zeros(len(found[0]) - coefficients.shape[1]), coefficients[0]), float(intercepts[0])
+
+    def _second(self) -> SecondOrder | None:
+        return self.model_.second  # type: ignore[no-any-return]
+
+    def _asking(self, model: Any) -> Callable[[Matrix], Any]:
+        return self._in_order(model.predict)
 
     def _study(self, rows: Any, targets: Any) -> None:
         model = self.model_
@@ -118,7 +141,7 @@ class SwordRegressor(Explained, Regression):
         self._block = learn_and_choose(
             len(targets),
             lambda first, last: super(SwordRegressor, self)._study(rows[first:last], targets[first:last]),
-            lambda first, last: in_chunks(model.predict, rows[first:last])[:, None],
+            lambda first, last: in_chunks(functools.partial(model.predict, following=0), rows[first:last])[:, None],
             lambda: LeastSquares(rows, places_of(model.heads, rows), targets, self.loss, model.radius),
         )
         return None

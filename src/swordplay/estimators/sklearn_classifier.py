@@ -19,11 +19,13 @@ from swordplay.estimators.bands import Bands
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
 from swordplay.estimators.block_solvers import LogOdds
+from swordplay.estimators.chunks import in_chunks, play
 from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.coat import in_chunks, loss_weights, play
+from swordplay.estimators.coat import loss_weights
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import MEMORY, LinearModel, settings
+from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.sets import WithSets
 
 
@@ -38,9 +40,12 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
     radius, memory, clip, standardize, intercept
         As in :class:`swordplay.sklearn.SwordRegressor`; the radius is one of log-odds.
     lags
-        How many of the last labels join the columns, as truths of "was it this class".
+        How many of the last labels join the columns, as truths of "was it this class"; also ``"auto"``, as in
+        :class:`swordplay.sklearn.SwordRegressor`.
     encode
         As in :class:`swordplay.sklearn.SwordRegressor`.
+    curves
+        As in :class:`swordplay.sklearn.SwordRegressor`, for two classes; three or more do without.
 
     Attributes
     ----------
@@ -59,11 +64,13 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int = 0,
+        lags: int | str = 0,
         encode: bool = False,
+        curves: str | None = None,
     ) -> None:
         self.radius, self.memory, self.clip = radius, memory, clip
         self.standardize, self.intercept, self.lags, self.encode = standardize, intercept, lags, encode
+        self.curves = curves
 
     @property
     def classes_(self) -> Any:
@@ -77,6 +84,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         """Forget everything, then learn the rows once, in their order (see :meth:`swordplay.sklearn.SwordRegressor.fit`)."""
         rows, labels, _ = self._prepared(X, y, None, None, fresh=True, open_=True)
         self._study(rows, labels)
+        self._for_block = True
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -117,8 +125,8 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
 
     def _answers(self, rows: Any) -> Matrix:
         """Probabilities of rows that are clean."""
-        model = self.model_
-        return np.asarray(in_chunks(lambda part: model.probabilities(self._scores(part)), rows))
+        model, scores = self.model_, self._in_order(self._scores)
+        return np.asarray(in_chunks(lambda part: model.probabilities(scores(part)), rows))
 
     def askable(self) -> Askable:
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
@@ -128,7 +136,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         """Log-odds of the second class, shape ``(T,)``; of each class, ``(T, K)``, where there are not two."""
         self._require_fitted()
         _ = self.model_  # refuses parameters that have changed, before anything else is looked at
-        scores = in_chunks(self._scores, self._rows(X))
+        scores = in_chunks(self._in_order(self._scores), self._rows(X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @property
@@ -147,11 +155,14 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         if self._block is not None:
             return self._block.in_raw_units()
         coefficients, intercepts = raw_units.of_classes(model)
-        return coefficients[:, self.lags :], intercepts
+        return coefficients[:, coefficients.shape[1] - model.teams[0].dim :], intercepts
 
-    def _scores(self, rows: Matrix) -> Matrix:
+    def _second(self) -> SecondOrder | None:
+        return self.model_.second  # type: ignore[no-any-return]
+
+    def _scores(self, rows: Matrix, following: int) -> Matrix:
         model, block = self.model_, self._block
-        return np.asarray(model.scores(rows) if block is None else block.scores(rows))
+        return np.asarray(model.scores(rows, following) if block is None else block.scores(rows))
 
     def _labels(self, probabilities: Matrix) -> Any:
         return self.classes_[probabilities.argmax(axis=1)]
@@ -182,7 +193,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
                 self.model_ = self._make_for(len(wanted))
                 self._own_bands = Bands()
             self._classes = wanted
-            self._block = None
+            self._block, self._for_block = None, False
         self.model_.grow(len(wanted))
         return rows, labels, weights
 
@@ -193,7 +204,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         self._block = learn_and_choose(
             len(targets),
             lambda first, last: super(SwordClassifier, self)._study(rows[first:last], targets[first:last]),
-            lambda first, last: in_chunks(model.scores, rows[first:last]),
+            lambda first, last: in_chunks(functools.partial(model.scores, following=0), rows[first:last]),
             lambda: LogOdds(rows, places_of(team, rows), targets, model.classes, team.radius),
         )
         return None

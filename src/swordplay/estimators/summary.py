@@ -8,13 +8,21 @@ import numpy as np
 
 from swordplay.estimators.block import Block
 from swordplay.estimators.head import Head
+from swordplay.estimators.second_order import SecondOrder
 
 LEADERS = 3
 """Experts that are named; the others are summed up."""
 INDENT = " " * 14
 
 
-def text(name: str, models: Mapping[str, Head], block: Block | None = None, *, bound: bool = True) -> str:
+def text(
+    name: str,
+    models: Mapping[str, Head],
+    block: Block | None = None,
+    *,
+    bound: bool = True,
+    second: SecondOrder | None = None,
+) -> str:
     """How fast the stream seems to drift, which experts lead, and what the bound says.
 
     Parameters
@@ -27,6 +35,8 @@ def text(name: str, models: Mapping[str, Head], block: Block | None = None, *, b
         What ``predict`` answers by until more is learned, if not by the models.
     bound
         Whether to say what the bound says.
+    second
+        Second-order experts beside the only model, if there are any.
     """
     first = next(iter(models.values()))
     rows = f"{first.rounds:,} row{'s' * (first.rounds != 1)}"
@@ -35,6 +45,8 @@ def text(name: str, models: Mapping[str, Head], block: Block | None = None, *, b
     for what, model in models.items():
         parts += [f"model of {what}"] if len(models) > 1 else []
         parts += [_drift(model), _experts(model), *([_bound(model)] if bound else [])]
+    if second is not None:
+        parts.append(_mixture(second))
     if block is not None:
         parts.append(_answers(block))
     return "\n".join(parts)
@@ -78,6 +90,13 @@ def _bound(model: Head) -> str:
         f"  bound       regret at most {fixed:.3g} to any fixed coefficients,\n"
         f"{INDENT}{moving:.3g} to any that travel one radius ({radius:.3g}); of losses of smoothness 1"
     )
+
+
+def _mixture(second: SecondOrder) -> str:
+    """Whose predictions are followed, and what that has gained."""
+    shares = [f"{100 * share:.0f} % {who}" for who, share in second.weights().items()]
+    gained = f"loss {second.gain:+.3g} to that of first order alone, which the bound above is of"
+    return f"  mixture     {', '.join(shares)};\n{INDENT}{gained}"
 
 
 def _answers(block: Block) -> str:

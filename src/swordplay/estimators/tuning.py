@@ -31,6 +31,10 @@ LARGEST_SETTING = 1e30
 CURVATURES = {"squared": 1.0, "huber": 1.0, "logistic": 0.25}
 
 
+AUTO = "auto"
+"""Of lags: experts with and without compete. Of curves: second-order experts stand beside the first-order ones."""
+
+
 def settings(estimator: Any) -> dict[str, Any]:
     """The parameters of a model that every estimator has, checked."""
     return {
@@ -39,8 +43,25 @@ def settings(estimator: Any) -> dict[str, Any]:
         "clip": _bounded("clip", estimator.clip),
         "standardize": bool(estimator.standardize),
         "intercept": bool(estimator.intercept),
-        "lags": arguments.whole("lags", estimator.lags, least=0),
+        "lags": checked_lags(estimator.lags),
+        "curves": checked_curves(estimator.curves),
     }
+
+
+def checked_lags(lags: Any) -> int | str:
+    """A number of lags, or ``"auto"``."""
+    if isinstance(lags, str):
+        if lags != AUTO:
+            raise ValueError(f"lags must be a whole number or 'auto', got {arguments.shown(lags)}.")
+        return AUTO
+    return arguments.whole("lags", lags, least=0)
+
+
+def checked_curves(curves: Any) -> str | None:
+    """``"auto"`` or None."""
+    if curves is not None and not (isinstance(curves, str) and curves == AUTO):
+        raise ValueError(f"curves must be 'auto' or None, got {arguments.shown(curves)}.")
+    return curves
 
 
 def _bounded(name: str, value: Any) -> float:

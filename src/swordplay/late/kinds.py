@@ -7,6 +7,7 @@ from typing import Any
 
 from swordplay.base import arguments
 from swordplay.estimators.asked import Askable
+from swordplay.estimators.tuning import AUTO
 
 MODELS = {"regression": "NamedRegressor", "classification": "NamedClassifier"}
 """Those that can be had by what they predict: they take rows by name, and need nothing but numpy and numba."""
@@ -38,6 +39,11 @@ def askable(model: Any) -> Askable:
         raise TypeError(
             f"model must be an estimator of swordplay.sklearn or swordplay.river, or {' or '.join(map(repr, MODELS))}, "
             f"got {arguments.shown(model)} ({type(model).__name__})."
+        )
+    if getattr(model, "lags", 0) == AUTO or (getattr(model, "lags", 0) and getattr(model, "curves", None) is not None):
+        raise ValueError(
+            f"model has lags={model.lags!r} and curves={model.curves!r}: rows that wait keep first-order lags only. "
+            "Make it with lags=0, or with a number of lags and curves=None."
         )
     return asked()  # type: ignore[no-any-return]
 

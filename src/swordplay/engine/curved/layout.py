@@ -1,0 +1,159 @@
+"""Where the numbers of a second-order layer lie."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from swordplay.base.compiling import part
+from swordplay.base.types import Matrix, Vector
+from swordplay.engine.curved.newton import LANES
+
+
+class _Setting(NamedTuple):
+    logistic: int = 0
+    intercept: int = 1
+    dim: int = 2
+    """Columns of a row."""
+    lags: int = 3
+    """Last targets that experts are told of."""
+    compete: int = 4
+    """1 where two experts without lags, two with lags and 'no change' compete, else 0: all have the lags."""
+    recent: int = 5
+    """Last targets that are kept: the lags, and one at the least."""
+    width: int = 6
+    """Of the experts."""
+    corrections: int = 7
+    """Width of those that correct the mixture."""
+
+
+SETTING = _Setting()
+"""Places in the array ``setting``."""
+
+
+class _Known(NamedTuple):
+    rounds: int = 0
+    """Rows learned."""
+    active: int = 1
+    """Rows learned by the experts: the target's scaling is fixed first."""
+    stay: int = 2
+    """Share of labels that stayed what they were."""
+    gain: int = 3
+    """Loss of the mixture less that of the first-order forecasts, summed; in losses of smoothness 1."""
+
+
+KNOWN = _Known()
+"""Places in ``Book.known``."""
+KNOWN_COUNT = len(KNOWN)
+COUNT, CENTER, SPREAD, FIRST = range(4)
+"""Rows of ``Book.columns``: values counted, centre and spread (0 until it is fixed), and from FIRST on the first values."""
+WARM_UP = 8
+"""Values of a column before its scaling is fixed."""
+COLUMN_ROWS = FIRST + WARM_UP
+TOP = 1 + LANES
+"""Forecasts of the top: the plain mixture and the corrected ones."""
+NOTES = 4
+
+
+class Book(NamedTuple):
+    """What a layer knows, beside its experts; all are parts of one array."""
+
+    known: Any
+    ends: Any
+    """The usual range of the scaled target, shape ``(2,)``."""
+    recent: Any
+    """The last targets, scaled, the newest first."""
+    columns: Any
+    """Shape ``(COLUMN_ROWS, d + 1)``, the target last."""
+    behind: Any
+    """How far behind the best each of N forecasts is (see ``mixing``)."""
+    sums: Any
+    """Their discounted losses, and behind them the discounted rounds, ``(N + 1,)``."""
+    top_behind: Any
+    top_sums: Any
+
+
+class Desk(NamedTuple):
+    """Scratch."""
+
+    bare: Any
+    """A scaled row without its lags,"""
+    row: Any
+    """and with them."""
+    said: Any
+    weights: Any
+    top: Any
+    top_weights: Any
+    leaned: Any
+    """Shape ``(w, LANES)``."""
+    corrections: Any
+    """The same of those that correct."""
+    gain: Any
+    notes: Any
+    """Shape ``(NOTES, LANES)``."""
+    correction_notes: Any
+
+
+def forecasts(compete: float) -> int:
+    """N: first order, LANES of second order, and no change where lags compete."""
+    return 2 + LANES if compete == 1.0 else 1 + LANES
+
+
+count_forecasts = part(forecasts)
+"""The same, for kernels."""
+
+
+def parts_of(numbers: Vector, setting: Vector, N: int) -> Book:
+    """The parts of the one array, for N forecasts."""
+    dim, recent = int(setting[SETTING.dim]), int(setting[SETTING.recent])
+    a = KNOWN_COUNT
+    b = a + 2
+    c = b + recent
+    d = c + COLUMN_ROWS * (dim + 1)
+    e = d + N
+    f = e + N + 1
+    g = f + TOP
+    h = g + TOP + 1
+    columns = numbers[c:d].reshape((COLUMN_ROWS, dim + 1))
+    return Book(numbers[:a], numbers[a:b], numbers[b:c], columns, numbers[d:e], numbers[e:f], numbers[f:g], numbers[g:h])
+
+
+book_of = part(parts_of)
+"""The same, for kernels."""
+
+
+def book_size(dim: int, recent: int, compete: bool) -> int:
+    """Length of the one array."""
+    N = forecasts(float(compete))
+    return KNOWN_COUNT + 2 + recent + COLUMN_ROWS * (dim + 1) + 2 * N + 1 + 2 * TOP + 1
+
+
+@part
+def desk_of(scratch: Matrix, slate: Vector, setting: Vector) -> Desk:
+    """The parts of the two scratch arrays."""
+    width, corrections = int(setting[SETTING.width]), int(setting[SETTING.corrections])
+    most = max(width, corrections)
+    a, N = most, count_forecasts(setting[SETTING.compete])
+    b = a + most
+    c = b + N
+    d = c + N
+    e = d + TOP
+    two, three, four = most + corrections, 2 * most + corrections, 2 * most + corrections + NOTES
+    return Desk(
+        slate[:a],
+        slate[a:b],
+        slate[b:c],
+        slate[c:d],
+        slate[d:e],
+        slate[e : e + TOP],
+        scratch[:most],
+        scratch[most:two],
+        scratch[two:three],
+        scratch[three:four],
+        scratch[four : four + NOTES],
+    )
+
+
+def desk_size(width: int, corrections: int, compete: bool) -> tuple[tuple[int, int], int]:
+    """Shape and length of the two scratch arrays."""
+    most = max(width, corrections)
+    return (2 * most + corrections + 2 * NOTES, LANES), 2 * most + 2 * forecasts(float(compete)) + 2 * TOP

@@ -1,0 +1,142 @@
+r"""Forecasts mixed by weights that follow their losses, with the best one setting the scale.
+
+.. math:: w_i \propto \pi_i e^{-L_i}, \qquad
+    L_i \leftarrow \min\{(1 - \tfrac1M) L_i + \eta\, \ell_i/m - \min_j (\cdot)_j,\; \Lambda\},
+
+m the discounted mean loss of the best forecaster. Whoever is worse than the best by a share x loses weight like
+:math:`e^{-\eta x}` a row; nobody falls below :math:`e^{-\Lambda}` of the leader, so that everybody is back some
+:math:`\Lambda/(\eta x)` rows after he has become the best by a share x. No number here has a unit, and no single forecast
+moves the mixture farther than the usual range of the target.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from swordplay.base.compiling import exact
+from swordplay.base.types import Vector
+
+MEMORY = 500.0
+"""M: rounds that losses are remembered for."""
+RATE = 0.1
+"""eta for squared errors, in mean losses of the best."""
+LABEL_RATE = 0.3
+"""eta for log losses, in nats: with 1 the mixture would be that of Bayes."""
+FARTHEST_BEHIND = 14.0
+"""Lambda: e^14 is a million."""
+WILDEST = 100.0
+"""Losses beyond this many mean losses of the best count as so many: a single outlier decides nothing."""
+KNOWN = 20.0
+"""Discounted rounds after which losses are cut like that."""
+ROOM = 0.5
+"""Forecasts may lie outside the usual range of the target by this share of it."""
+SHRINK = 1.0 / 4096.0
+"""How fast the usual range forgets its ends, a share of it a round."""
+SMALLEST_SHARE = 1e-18
+"""Mean losses below this share of the squared range are rounding."""
+SURE = 15.0
+"""Log-odds beyond this are no surer: their losses are e^-15."""
+
+
+class Cut(NamedTuple):
+    """How losses are counted."""
+
+    memory: float
+    wildest: float
+    width: float
+    """Of the usual range."""
+
+
+@exact
+def tamed(target: float, ends: Vector) -> float:
+    """A target that does not leave the usual range by more than the range: an outlier counts as that."""
+    width = ends[1] - ends[0]
+    return float(min(max(target, ends[0] - width), ends[1] + width))
+
+
+@exact
+def follow_range(ends: Vector, target: float) -> None:
+    """Let the usual range, ``ends``, learn from a target that is tamed; so it never becomes more than twice as wide at once."""
+    width = ends[1] - ends[0]
+    ends[0] = min(target, ends[0] + SHRINK * width)
+    ends[1] = max(target, ends[1] - SHRINK * width)
+
+
+@exact
+def cut(forecast: float, ends: Vector) -> float:
+    """A forecast that does not leave the usual range by more than ROOM of it."""
+    room = ROOM * (ends[1] - ends[0])
+    return float(min(max(forecast, ends[0] - room), ends[1] + room))
+
+
+@exact
+def weigh(behind: Vector, prior: float, weights: Vector) -> None:
+    """w of every forecaster: the first has ``prior`` in the beginning, the others share what is left."""
+    count = len(behind)
+    other = (1.0 - prior) / max(count - 1, 1)
+    total = 0.0
+    for i in range(count):
+        weights[i] = (prior if i == 0 else other) * math.exp(-behind[i])
+        total += weights[i]
+    for i in range(count):
+        weights[i] /= total
+
+
+@exact
+def judge_numbers(behind: Vector, sums: Vector, forecasts: Vector, target: float, weight: float, cut_at: Cut) -> None:
+    """Take in squared errors.
+
+    ``sums`` holds the discounted losses of each, and behind them the discounted rounds. Losses beyond ``cut_at.wildest`` mean
+    losses of the best count as so many.
+    """
+    memory, wildest, width = cut_at
+    count = len(behind)
+    fade = 1.0 - 1.0 / memory
+    most = math.inf
+    if sums[count] >= KNOWN:
+        most = wildest * max(least(sums, count), SMALLEST_SHARE * width * width)
+    sums[count] = fade * sums[count] + 1.0
+    for i in range(count):
+        miss = target - forecasts[i]
+        sums[i] = fade * sums[i] + min(miss * miss, most)
+    scale = max(least(sums, count), SMALLEST_SHARE * width * width)
+    if scale > 0.0:
+        for i in range(count):
+            miss = target - forecasts[i]
+            behind[i] = fade * behind[i] + RATE * weight * min(min(miss * miss, most) / scale, 1e6)
+    catch_up(behind)
+
+
+@exact
+def judge_labels(behind: Vector, forecasts: Vector, target: float, weight: float) -> None:
+    """Take in log losses of log-odds; the target is 0 or 1."""
+    for i in range(len(behind)):
+        behind[i] = (1.0 - 1.0 / MEMORY) * behind[i] + LABEL_RATE * weight * log_loss(forecasts[i], target)
+    catch_up(behind)
+
+
+@exact
+def least(sums: Vector, count: int) -> float:
+    """Mean loss of the best."""
+    best = sums[0]
+    for i in range(1, count):
+        best = min(best, sums[i])
+    return float(best / sums[count])
+
+
+@exact
+def catch_up(behind: Vector) -> None:
+    """The leader at 0, nobody farther behind than FARTHEST_BEHIND."""
+    best = behind[0]
+    for i in range(1, len(behind)):
+        best = min(best, behind[i])
+    for i in range(len(behind)):
+        behind[i] = min(behind[i] - best, FARTHEST_BEHIND)
+
+
+@exact
+def log_loss(odds: float, target: float) -> float:
+    """ln(1 + e^-s), s the log-odds of what happened, SURE at the most in magnitude."""
+    right = min(max(odds if target > 0.5 else -odds, -SURE), SURE)
+    return math.log1p(math.exp(-right))

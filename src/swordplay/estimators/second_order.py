@@ -1,0 +1,282 @@
+"""Second-order experts beside a first-order model: their numbers, the compiled calls, and how they are saved.
+
+They learn from the same rows, scaled once and for all, some of them with the last targets as further columns; and what all of
+them, the first-order model and "no change" say is mixed (see ``engine.curved``). The first-order model learns as if they were
+not there.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from swordplay.base.types import Matrix, State, Vector
+from swordplay.estimators.second_order_state import check
+
+WIDEST_SECOND_ORDER = 64
+"""Columns; a row costs their square. Wider tables do without second-order experts."""
+AUTO_LAGS = 3
+"""Last targets that experts with lags are told of where these compete with others."""
+SHORTEST = 6
+"""2^6 rows are remembered by the shortest memory, and at the least two for each column."""
+COMPETING, TOGETHER = (0, 4, 0, 4), (0, 2, 4, 6)
+"""Powers of two by which the experts' memories are longer than the shortest: without and with lags in turn, or all alike."""
+CORRECTING = (8, 10, 12, 14)
+"""Powers of two of the memories of those that correct the mixture."""
+NO_WEIGHTS: Vector = np.empty(0)
+
+
+class RawUnits(NamedTuple):
+    """What a mixture is made of: share of the first-order model, and coefficients in the units of the table."""
+
+    share: float
+    lags: Vector
+    columns: Vector
+    intercept: float
+
+
+def _kernels() -> Any:
+    """Looked up and never kept: numba is imported with the first estimator only."""
+    from swordplay.engine.curved import rounds
+
+    return rounds
+
+
+def _layout() -> Any:
+    from swordplay.engine.curved import layout
+
+    return layout
+
+
+def _uncompiled(function: Any) -> Any:
+    from swordplay.base.compiling import uncompiled
+
+    return uncompiled(function)
+
+
+class _Bench(NamedTuple):
+    """What one row needs; made once."""
+
+    row: Matrix
+    target: Vector
+    first: Vector
+    plan: Matrix
+    answer: Vector
+    learn: Any
+    ask: Any
+
+
+@final
+class SecondOrder:
+    """The layer of one score.
+
+    Parameters
+    ----------
+    dim
+        Number of columns.
+    logistic
+        Whether scores are log-odds and targets 0 and 1.
+    intercept
+        Whether experts have an intercept.
+    lags
+        How many of the last targets all of them are told of; None lets experts with AUTO_LAGS compete with experts without and
+        with "no change".
+    """
+
+    def __init__(self, dim: int, *, logistic: bool, intercept: bool, lags: int | None) -> None:
+        self.logistic, self.intercept, self.compete = logistic, intercept, lags is None
+        self.lags = AUTO_LAGS if lags is None else lags
+        self._hold(dim)
+        parts = self._parts()
+        parts["known"][_layout().KNOWN.stay] = 0.5
+        parts["ends"][:] = -1.0, 1.0
+
+    def _hold(self, dim: int) -> None:
+        """Arrays of a fresh layer."""
+        from swordplay.engine.curved import newton
+
+        layout = _layout()
+        self.dim = dim
+        self._row: _Bench | None = None
+        width = dim + self.lags + int(self.intercept)
+        corrections = (3 if self.compete else 1) + 2 * int(self.logistic)
+        self._setting = np.array(
+            [self.logistic, self.intercept, dim, self.lags, self.compete, max(1, self.lags), width, corrections],
+            dtype=np.float64,
+        )
+        self._numbers = np.zeros(layout.book_size(dim, max(1, self.lags), self.compete))
+        shortest = max(SHORTEST, math.ceil(math.log2(2 * width)))
+        powers = shortest + np.array(COMPETING if self.compete else TOGETHER)
+        groups = [np.empty((newton.rows_of(wide), newton.LANES)) for wide in (width, corrections)]
+        newton.fresh(groups[0], 1.0 - 2.0**-powers)
+        newton.fresh(groups[1], 1.0 - 2.0 ** -np.array(CORRECTING))
+        self._lanes = np.concatenate(groups)
+        shape, length = layout.desk_size(width, corrections, self.compete)
+        self._scratch = np.empty(shape), np.empty(length)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_row": None}
+
+    @property
+    def width(self) -> int:
+        """Coefficients of an expert."""
+        return int(self._setting[_layout().SETTING.width])
+
+    @property
+    def active(self) -> bool:
+        """Whether its experts have learned from any row."""
+        return bool(self._parts()["known"][_layout().KNOWN.active] > 0)
+
+    @property
+    def gain(self) -> float:
+        """Loss of the mixture less that of the first-order model, summed, in losses of smoothness 1; mostly negative."""
+        return float(self._parts()["known"][_layout().KNOWN.gain])
+
+    # ------------------------------------------------------------------ compiled calls
+
+    def learn(self, rows: Matrix, targets: Vector, weights: Vector | None, first: Vector, plan: Matrix) -> Vector:
+        """Mixed forecasts of rows, each made before its own target is learned.
+
+        Parameters
+        ----------
+        rows, targets, weights
+            As in :meth:`Heads.learn`.
+        first
+            What the first-order model said, shape ``(T,)``.
+        plan
+            Weight and threshold of each row's loss, shape ``(T, 2)``.
+        """
+        answer = np.empty(len(rows))
+        arrays = (writable(rows), writable(targets), NO_WEIGHTS if weights is None else writable(weights))
+        _kernels().learn_rows(*arrays, writable(first), plan, *self._arrays, answer)
+        return answer
+
+    def predict(self, rows: Matrix, first: Vector, following: int) -> Vector:
+        """Mixed forecasts; so many of the rows follow the last one learned, of the others no last target is known."""
+        answer = np.empty(len(rows))
+        _kernels().predict_rows(writable(rows), writable(first), following, *self._arrays, answer)
+        return answer
+
+    def predict_row(self, row: Vector, first: float) -> float:
+        """The same of one row that follows the last one."""
+        bench = self._row or self._bench()
+        bench.row[0], bench.first[0] = row, first
+        bench.ask()
+        return float(bench.answer[0])
+
+    def learn_row(self, row: Vector, target: float, first: float, plan: Vector) -> None:
+        """:meth:`learn` of one row, faster."""
+        bench = self._row or self._bench()
+        bench.row[0], bench.first[0], bench.target[0], bench.plan[0] = row, first, target, plan
+        bench.learn()
+
+    @property
+    def _arrays(self) -> tuple[Any, ...]:
+        return self._setting, self._numbers, self._lanes, *self._scratch
+
+    def _bench(self) -> _Bench:
+        row, target, first, plan, answer = np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty((1, 2)), np.empty(1)
+        kernels = _kernels()
+        learn = functools.partial(kernels.learn_rows, row, target, NO_WEIGHTS, first, plan, *self._arrays, answer)
+        ask = functools.partial(kernels.predict_rows, row, first, 1, *self._arrays, answer)
+        self._row = _Bench(row, target, first, plan, answer, learn, ask)
+        return self._row
+
+    # ------------------------------------------------------------------ growing, reading, saving
+
+    def widen(self, dim: int) -> None:
+        """Make room for columns that appear late, behind the others; their coefficients start at 0."""
+        old, were = self._parts(), self.dim
+        self._hold(dim)
+        for name, new in self._parts().items():
+            kept = old[name]
+            if name == "columns":
+                new[:, :were], new[:, -1] = kept[:, :were], kept[:, -1]
+            else:
+                new[: len(kept)] = kept
+
+    def _parts(self) -> dict[str, Any]:
+        """Views of all numbers that are kept, by name."""
+        from swordplay.engine.curved import newton
+
+        layout = _layout()
+        book: dict[str, Any] = layout.parts_of(self._numbers, self._setting, layout.forecasts(float(self.compete)))._asdict()
+        corrections, edge = int(self._setting[layout.SETTING.corrections]), newton.rows_of(self.width)
+        for before, group, wide in (("", self._lanes[:edge], self.width), ("correcting_", self._lanes[edge:], corrections)):
+            book |= {
+                f"{before}coefficients": group[:wide],
+                f"{before}variances": group[wide : 2 * wide],
+                f"{before}discounts": group[2 * wide],
+                f"{before}residuals": group[2 * wide + 1],
+                f"{before}factors": group[2 * wide + 2 :],
+            }
+        return book
+
+    def state(self) -> State:
+        """All that the next row needs, as named arrays."""
+        return {name: part.copy() for name, part in self._parts().items()}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state, bit by bit."""
+        parts = self._parts()
+        for name, found in check(saved, parts).items():
+            parts[name][...] = found
+        self._row = None
+
+    def in_raw_units(self) -> RawUnits:
+        """What the mixture of a row that follows the last one is made of, where nothing is cut."""
+        parts = self._parts()
+        c, constant = self._shares(parts)
+        unscaled = parts["columns"][1:3]
+        center, spread = (0.0, 1.0) if self.logistic else unscaled[:, -1].tolist()
+        at = int(self.intercept)
+        lanes = parts["coefficients"].copy()
+        if self.compete:
+            lanes[at : at + self.lags, :2] = 0.0
+        mixed = lanes @ c[1 : 1 + lanes.shape[1]]
+        lags = mixed[at : at + self.lags]
+        if self.compete:
+            lags[0] += c[-1] * self._stay_odds(parts)
+        scale = np.divide(spread, unscaled[1, :-1], out=np.zeros(self.dim), where=unscaled[1, :-1] > 0)
+        columns = mixed[at + self.lags :] * scale
+        intercept = float(mixed[0]) * spread if self.intercept else 0.0
+        # spread * (c0 (F - center)/spread + ...) + center, lags (y - center)/spread
+        level = center * (1.0 - c[0] - lags.sum()) if not self.logistic else 0.0
+        return RawUnits(float(c[0]), lags, columns, float(intercept + spread * constant + level - columns @ unscaled[0, :-1]))
+
+    def weights(self) -> dict[str, float]:
+        """Weight of each kind of forecasts in the mixture of the next row, before it is corrected."""
+        w, kernels = np.empty_like(self._parts()["behind"]), _kernels()
+        _uncompiled(kernels.mixing.weigh)(self._parts()["behind"], kernels.PRIOR, w)
+        if not self.compete:
+            return {"first order": float(w[0]), "second order": float(w[1:].sum())}
+        kinds = {"first order": w[:1], "second order": w[1:3], "second order with lags": w[3:5], "no change": w[5:]}
+        return {kind: float(part.sum()) for kind, part in kinds.items()}
+
+    def _stay_odds(self, parts: Mapping[str, Any]) -> float:
+        """What "no change" says, as a factor of the last target."""
+        return float(_uncompiled(_kernels().no_change)(parts["known"], np.ones(1), self.logistic))
+
+    def _shares(self, parts: Mapping[str, Any]) -> tuple[Vector, float]:
+        """Factor of each forecast in the corrected mixture, and a constant."""
+        kernels = _kernels()
+        w, t = np.empty_like(parts["behind"]), np.empty_like(parts["top_behind"])
+        weigh = _uncompiled(kernels.mixing.weigh)
+        weigh(parts["behind"], kernels.PRIOR, w)
+        weigh(parts["top_behind"], kernels.TOP_PRIOR, t)
+        beta = parts["correcting_coefficients"] @ t[1:]
+        sides = [np.eye(len(w))[0] - w]
+        if self.compete:
+            without = np.arange(len(w)) < kernels.WITHOUT
+            sides += [np.where(side, w, 0.0) / w[side].sum() - w for side in (without, ~without)]
+        shares = w + np.array(beta[: len(sides)]) @ np.array(sides)
+        return (shares + beta[-1] * w, float(beta[-2])) if self.logistic else (shares, 0.0)
+
+
+def writable(array: Any) -> Any:
+    """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
+    return np.require(array, dtype=np.float64, requirements=["C", "W"])

@@ -1,0 +1,50 @@
+"""What the saved state of a second-order layer may hold: kernels trust their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from swordplay.base.state import DAMAGED, Range, require
+from swordplay.base.types import State
+from swordplay.estimators.tuning import LARGEST
+
+VAST = 1e150
+ANYTHING = Range(-VAST, VAST)
+ALLOWED = {
+    "known": ANYTHING,
+    "ends": Range(-VAST, VAST),
+    "columns": Range(-LARGEST, 2.0 * LARGEST),
+    "behind": Range(0.0, 14.0),
+    "top_behind": Range(0.0, 14.0),
+    "sums": Range(0.0, np.inf),
+    "top_sums": Range(0.0, np.inf),
+    "variances": Range(0.0, 1.0),
+    "discounts": Range(0.5, 1.0),
+    "residuals": Range(0.0, VAST),
+}
+"""What a saved state may hold, by the name of its part; others are any numbers that are not vast."""
+
+
+def check(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
+    """The parts of a saved layer as arrays, in the shapes that are wanted.
+
+    Raises
+    ------
+    ValueError
+        If a part has another shape, or holds what no rows lead to.
+    """
+    from swordplay.engine.curved.layout import COUNT, SPREAD, WARM_UP
+
+    answer: State = {}
+    for name, part in parts.items():
+        found = np.array(saved[name], dtype=np.float64)
+        if found.shape != part.shape:
+            raise ValueError(f"state[{'second.' + name!r}] must have shape {part.shape}, got {found.shape}. {DAMAGED}")
+        require(f"second.{name}", found, ALLOWED.get(name.removeprefix("correcting_"), ANYTHING))
+        answer[name] = found
+    require("second.columns", answer["columns"][COUNT], Range(0.0, WARM_UP, whole=True))
+    require("second.columns", answer["columns"][SPREAD], Range(0.0, 2.0 * LARGEST))
+    return answer

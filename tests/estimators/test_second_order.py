@@ -1,0 +1,291 @@
+"""Second-order experts of the estimators: beside plain Python, whole or row by row, saved, damaged, ill-conditioned."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import swordplay.river
+import swordplay.sklearn
+from estimators.naive_second_order import NaiveLayer
+from swordplay import checkpoint
+from swordplay.data import datasets
+from swordplay.estimators.model import LinearModel
+from swordplay.estimators.second_order import SecondOrder
+from swordplay.sklearn import SwordClassifier, SwordRegressor
+
+AUTO = {"lags": "auto", "curves": "auto"}
+
+
+def table(rows=300, dim=4, seed=0):
+    """A target that leans on its own past, and labels of it."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(rows, dim)) * [1.0, 10.0, 0.1, 1.0] + 3.0, np.zeros(rows)
+    for t in range(1, rows):
+        y[t] = 0.8 * y[t - 1] + X[t, 0] - 0.03 * X[t, 1] + 0.1 * rng.normal()
+    return X, y, (y > np.median(y)).astype(float)
+
+
+@pytest.mark.parametrize("logistic", [False, True], ids=["numbers", "labels"])
+def test_beside_plain_python(logistic):
+    X, y, labels = table()
+    target = labels if logistic else y
+    rng = np.random.default_rng(1)
+    first = 4 * labels - 2 + rng.normal(size=len(y)) if logistic else y + rng.normal(size=len(y))
+    layer, naive = SecondOrder(4, logistic=logistic, intercept=True, lags=None), NaiveLayer(4, logistic)
+    answer = layer.learn(X, target, None, first, np.ones((len(y), 2)))
+    wanted = [naive.row(row, one, goal) for row, one, goal in zip(X, first, target, strict=True)]
+    np.testing.assert_allclose(answer, wanted, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(layer.state()["coefficients"], np.array([one.theta for one in naive.experts]).T, atol=1e-7)
+
+
+@pytest.mark.parametrize("lags", ["auto", 0, 2])
+def test_whole_tables_and_single_rows_leave_the_same_bits(lags):
+    X, y, labels = table()
+    for make, target in ((SwordRegressor, y), (SwordClassifier, labels.astype(int))):
+        whole, parts = make(lags=lags, curves="auto"), make(lags=lags, curves="auto")
+        whole.predict_then_learn(X, target)
+        given = {} if make is SwordRegressor else {"classes": [0, 1]}
+        parts.partial_fit(X[:7], target[:7], **given)
+        for t in range(7, 300):
+            parts.partial_fit(X[t : t + 1], target[t : t + 1])
+        one, other = whole.model_.state(), parts.model_.state()
+        assert one.keys() == other.keys()
+        assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one)
+        assert any(name.startswith("second.") for name in one)
+
+
+@pytest.mark.parametrize("lags", ["auto", 1])
+def test_river_learns_the_same(lags):
+    X, y, _ = table()
+    ours, theirs = SwordRegressor(lags=lags, curves="auto"), swordplay.river.SwordRegressor(lags=lags, curves="auto")
+    said = ours.predict_then_learn(X, y)
+    for t in range(300):
+        features = dict(enumerate(X[t]))
+        if t > 8:
+            assert theirs.predict_one(features) == pytest.approx(said[t], rel=1e-9)
+        theirs.learn_one(features, y[t])
+    assert list(theirs.coefficients.values()) == pytest.approx(ours.coef_.tolist())
+    np.testing.assert_allclose(theirs.lag_coef_, ours.lag_coef_)
+    assert theirs.certificate_ == pytest.approx(ours.certificate_)
+
+
+@pytest.mark.parametrize("lags", ["auto", 0, 2])
+def test_coefficients_are_the_whole_prediction(lags):
+    X, y, labels = table()
+    model = SwordRegressor(lags=lags, curves="auto").partial_fit(X, y)
+    row = X[:1] + 0.1
+    last = model.lag_coef_ @ y[::-1][: len(model.lag_coef_)]
+    assert model.predict(row)[0] == pytest.approx(float(row[0] @ model.coef_ + last + model.intercept_))
+    assert len(model.lag_coef_) == (3 if lags == "auto" else lags)
+    two = SwordClassifier(lags=lags, curves="auto").partial_fit(X, labels, classes=[0, 1])
+    assert two.coef_.shape == (1, 4)
+    if lags == 0:
+        assert two.decision_function(row)[0] == pytest.approx(float(row[0] @ two.coef_[0] + two.intercept_[0]))
+
+
+@pytest.mark.parametrize("make", [SwordRegressor, SwordClassifier])
+def test_saved_pickled_and_loaded_models_go_on(make, tmp_path):
+    X, y, labels = table()
+    target = y if make is SwordRegressor else labels.astype(int)
+    model = make(**AUTO)
+    model.predict_then_learn(X[:200], target[:200])
+    model.save(tmp_path / "model")
+    twins = [make.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))]
+    wanted = model.predict_then_learn(X[200:], target[200:])
+    for twin in twins:
+        np.testing.assert_array_equal(twin.predict_then_learn(X[200:], target[200:]), wanted)
+
+
+def test_a_file_without_the_parameter_is_first_order_only(tmp_path):
+    X, y, _ = table()
+    model = SwordRegressor(lags=0, curves=None).partial_fit(X, y)
+    model.save(tmp_path / "file")
+    assert "parameter.curves" not in checkpoint.load(tmp_path / "file", kind="SwordRegressor")
+    old = SwordRegressor.load(tmp_path / "file")
+    assert old.curves is None
+    np.testing.assert_array_equal(old.predict_then_learn(X, y), model.predict_then_learn(X, y))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("coefficients", lambda old: old[:-1]),
+        ("variances", lambda old: old - 2.0),
+        ("discounts", lambda old: old + 1.0),
+        ("behind", lambda old: old + 15.0),
+        ("columns", lambda old: old * np.nan),
+        ("columns", lambda old: -old),
+        ("sums", lambda old: old - 1e9),
+        ("known", lambda old: old * np.inf),
+    ],
+)
+def test_a_damaged_layer_is_refused(name, change):
+    X, y, _ = table()
+    model = LinearModel(4, **AUTO)
+    model.predict_then_learn(X, y)
+    state = model.state()
+    with np.errstate(invalid="ignore"):
+        state[f"second.{name}"] = change(state[f"second.{name}"])
+    with pytest.raises(ValueError, match="second"):
+        LinearModel(4, **AUTO).load_state(state)
+
+
+def test_columns_that_join_late_leave_the_others_as_they_are():
+    X, y, _ = table()
+    late = X.copy()
+    late[:150, 3] = 0.0
+    whole, grown = LinearModel(4, **AUTO), LinearModel(3, **AUTO)
+    whole.second.learn(late, y, None, y, np.ones((300, 2)))
+    grown.second.learn(late[:150, :3].copy(), y[:150], None, y[:150], np.ones((150, 2)))
+    grown.second.widen(4)
+    grown.second.learn(late[150:], y[150:], None, y[150:], np.ones((150, 2)))
+    one, other = whole.second.state(), grown.second.state()
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_wide_tables_and_three_classes_do_without():
+    rng = np.random.default_rng(0)
+    assert LinearModel(64, **AUTO).second is not None
+    assert LinearModel(65, **AUTO).second is None
+    model = LinearModel(64, **AUTO)
+    model.widen(65)
+    assert model.second is None
+    X, labels = rng.normal(size=(60, 2)), np.arange(60) % 3
+    many, plain = SwordClassifier(**AUTO), SwordClassifier()
+    for one in (many, plain):
+        one.partial_fit(X[:30], labels[:30] % 2, classes=[0, 1])
+    assert many.model_.second is not None
+    np.testing.assert_array_equal(many.predict_proba_then_learn(X, labels), plain.predict_proba_then_learn(X, labels))
+    assert many.model_.second is None
+
+
+def test_rows_behind_the_first_are_predicted_without_lags():
+    """Their last targets are not known: a row alone follows the last one learned, and rows behind it do not."""
+    X, y, _ = table()
+    model = SwordRegressor(**AUTO).partial_fit(X, y)
+    alone, together = model.predict(X[:1])[0], model.predict(X[:2])
+    assert together[0] == alone
+    assert together[1] != model.predict(X[1:2])[0]
+    np.testing.assert_array_equal(model.predict(X[[0, 1, 2]])[1:], model.predict(X[[5, 1, 2]])[1:])
+    fitted = SwordRegressor(**AUTO).fit(X, y)
+    np.testing.assert_array_equal(fitted.predict(X[:5])[::-1], fitted.predict(X[:5][::-1]))
+
+
+def test_the_certificate_is_that_of_the_predictions():
+    """Loss of the predictions less loss of the first-order ones, from the plan of each round, by hand."""
+    X, y, labels = table()
+    for loss, target in (("squared", y), ("logistic", labels)):
+        plain, mixed, plans = LinearModel(4, loss=loss), LinearModel(4, loss=loss, **AUTO), []
+        first = plain.predict_then_learn(
+            X, target, None, lambda scratch, _, plans=plans: plans.append(scratch.rounds[:, 3:5].copy())
+        )
+        said = mixed.predict_then_learn(X, target)
+        weight, threshold = np.concatenate(plans).T
+
+        def losses(score, loss=loss, target=target, threshold=threshold):
+            if loss == "logistic":
+                return np.logaddexp(0.0, -(2 * target - 1) * score)
+            off = np.abs(target - score)
+            return np.where(off <= threshold, off**2 / 2, threshold * (off - threshold / 2))
+
+        assert mixed.gain == pytest.approx(float(weight @ (losses(said) - losses(first))))
+        assert mixed.head.certificate() == plain.head.certificate()
+
+
+@pytest.mark.parametrize("parameter", [{"lags": "some"}, {"lags": -1}, {"curves": "rich"}, {"curves": 3}, {"lags": 1.5}])
+def test_what_makes_no_sense_is_refused(parameter):
+    X, y, labels = table(20)
+    name = next(iter(parameter))
+    with pytest.raises((ValueError, TypeError), match=name):
+        SwordRegressor(**parameter).fit(X, y)
+    with pytest.raises((ValueError, TypeError), match=name):
+        SwordClassifier(**parameter).fit(X, labels)
+    with pytest.raises((ValueError, TypeError), match=name):
+        swordplay.river.SwordRegressor(**parameter)
+
+
+def worlds():
+    rng = np.random.default_rng(3)
+    base = rng.normal(size=(4000, 3))
+    near = np.column_stack([base[:, 0], base[:, 0] + 0.0045 * base[:, 1], base[:, 2]])
+    noise = 0.1 * rng.normal(size=4000)
+    yield "correlation 0.99999", near, near @ [1.0, -1.0, 0.5] + noise
+    yield "equal columns", base[:, [0, 0, 1]], base @ [1.0, 0.5, 0.0] + noise
+    yield "scales", base * [1e-8, 1.0, 1e8], base @ [1.0, 1.0, 1.0] + noise
+    yield "far from zero", base + 1e7, base @ [1.0, 1.0, 1.0] + noise
+    still = np.repeat(base, 30, axis=0)[:105_000] + 0.1 * rng.normal(size=(105_000, 3))
+    still[:100_000, 2] = 7.0
+    yield "still for 1e5 rows", still, still @ [1.0, -1.0, 1.0] + 0.1 * rng.normal(size=105_000)
+    outliers = base.copy()
+    outliers[::500] *= 1e12
+    yield "outliers", outliers, base @ [1.0, 1.0, 1.0] + noise
+    spikes = base @ [1.0, 1.0, 1.0] + noise
+    spikes[::400] = 1e9
+    yield "wild targets", base, spikes
+
+
+WORLDS = {name: (X, y) for name, X, y in worlds()}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_never_much_worse_than_first_order(name):
+    X, y = WORLDS[name]
+    X, good = np.ascontiguousarray(X), np.abs(y) < 1e8
+    with_, without = (SwordRegressor(lags=lags, curves=curves) for lags, curves in (("auto", "auto"), (0, None)))
+    ours, plain = (model.predict_then_learn(X, y)[good] - y[good] for model in (with_, without))
+    assert np.isfinite(ours).all()
+    assert np.sqrt(np.mean(ours[1:] ** 2)) <= 1.02 * np.sqrt(np.mean(plain[1:] ** 2))
+
+
+def test_shipped_streams_show_it():
+    sulfur, electricity = datasets.sulfur(), datasets.electricity()
+    off = SwordRegressor(**AUTO).predict_then_learn(sulfur.features, sulfur.targets) - sulfur.targets
+    assert np.sqrt(np.mean(off[1:] ** 2)) <= 0.0145
+    said = SwordClassifier(**AUTO).predict_then_learn(electricity.features, electricity.targets)
+    assert np.mean(said != electricity.targets) <= 0.081
+
+
+def test_models_that_learn_late_do_without_lags_of_second_order():
+    from swordplay.late import LateModel
+
+    for settings in ({"lags": "auto", "curves": "auto"}, {"lags": 2, "curves": "auto"}, {"lags": "auto"}):
+        with pytest.raises(ValueError, match="first-order lags only"):
+            LateModel(SwordRegressor(**settings))
+    X, y, _ = table(60)
+    late, plain = LateModel(SwordRegressor(curves="auto"), level=None), SwordRegressor(curves="auto")
+    for row, target in zip(X, y, strict=True):
+        late.tell(late.ask(row), target)
+        plain.partial_fit(row[None], [target])
+    np.testing.assert_array_equal(late.model.predict(X[:1]), plain.predict(X[:1]))
+
+
+@pytest.mark.parametrize("make", [SwordRegressor, SwordClassifier])
+def test_tables_with_words_grow_and_are_saved(make, tmp_path):
+    import pandas as pd
+
+    X, y, labels = table(120)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(town=np.where(np.arange(120) < 60, "Bern", "Ulm"))
+    target = y if make is SwordRegressor else labels.astype(int)
+    whole, parts = make(encode=True, **AUTO), make(encode=True, **AUTO)
+    whole.predict_then_learn(frame, target)
+    for first in range(0, 120, 40):
+        parts.predict_then_learn(frame[first : first + 40], target[first : first + 40])
+    one, other = whole.model_.state(), parts.model_.state()
+    assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one)
+    whole.save(tmp_path / "file")
+    later = make.load(tmp_path / "file")
+    np.testing.assert_array_equal(later.predict(frame), whole.predict(frame))
+    assert whole.coef_.shape[-1] == len(whole.coef_names_) == 6
+
+
+def test_the_summary_says_whom_it_follows():
+    X, y, _ = table()
+    model = SwordRegressor(**AUTO).partial_fit(X, y)
+    weights = model.model_.second.weights()
+    assert list(weights) == ["first order", "second order", "second order with lags", "no change"]
+    assert sum(weights.values()) == pytest.approx(1.0)
+    assert weights["second order with lags"] > 0.9
+    assert f"{100 * weights['second order with lags']:.0f} % second order with lags" in model.summary()
+    assert "mixture" not in SwordRegressor().partial_fit(X, y).summary()
+    assert set(SwordRegressor(curves="auto").partial_fit(X, y).model_.second.weights()) == {"first order", "second order"}
