@@ -24,7 +24,7 @@ from swordplay.engine.stack import Stack
 from swordplay.estimators import head
 from swordplay.estimators.head import Head
 from swordplay.estimators.scaler import Locator, Scaler
-from swordplay.estimators.scratch import Bench, Beside, Scratch, setting
+from swordplay.estimators.scratch import Bench, Beside, Scratch, setting, writable
 from swordplay.estimators.tuning import LARGEST, MEMORY, THRESHOLDS, LossName
 from swordplay.estimators.voices import Voices
 
@@ -125,7 +125,7 @@ class Heads:
     def with_lags(self, rows: Matrix) -> Matrix:
         """Rows of shape ``(T, d)`` with the last targets in front."""
         rows = rows[:, : self.dim] if self.grows else rows
-        return np.asarray(_writable(np.hstack([np.tile(self.recent, (len(rows), 1)), rows]) if len(self.recent) else rows))
+        return np.asarray(writable(np.hstack([np.tile(self.recent, (len(rows), 1)), rows]) if len(self.recent) else rows))
 
     def learn(self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None) -> Matrix:
         """Scores of rows, each made before its own target is learned; shape ``(T, H)``.
@@ -145,11 +145,11 @@ class Heads:
         size = max(FEWEST_ROWS, min(CHUNK, CHUNK_NUMBERS // self.columns.width) // len(self))
         for first in range(0, count, size):
             part = slice(first, min(first + size, count))
-            raw = _writable(rows[part])
+            raw = writable(rows[part])
             if lags:
                 raw = np.empty((len(raw), self.columns.dim))
                 raw[:, lags:] = rows[part]
-            wanted, shares = _writable(targets[part]), NO_WEIGHTS if weights is None else _writable(weights[part])
+            wanted, shares = writable(targets[part]), NO_WEIGHTS if weights is None else writable(weights[part])
             scratch = Scratch.make(len(raw), self.columns.width, self.stack)
             if not self.columns.follow:
                 self._leave_unscaled(raw, wanted, scratch)
@@ -298,8 +298,3 @@ class Heads:
         for place, saved in enumerate(heads):
             self.stack.replace(place, functools.partial(head.load, saved=saved, reach=reach))
         self.recent, self._bench = recent, None
-
-
-def _writable(array: Any) -> Any:
-    """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
-    return np.require(array, dtype=np.float64, requirements=["C", "W"])

@@ -90,3 +90,8 @@ def setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> 
     answer[SETTING.reach], answer[SETTING.smallest_norm], answer[SETTING.radius] = REACH, SMALLEST_NORM, radius
     answer[SETTING.clip], answer[SETTING.clip_target] = columns.clip, target.clip
     return answer
+
+
+def writable(array: Any) -> Any:
+    """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
+    return np.require(array, dtype=np.float64, requirements=["C", "W"])
