@@ -114,6 +114,8 @@ class LateModel(Guarded):
         rows, ids
             As in :meth:`ask`; as many ids as rows.
         """
+        if hasattr(rows, "tocsr"):  # scipy would sort it by rows, and write wherever its indices point
+            raise TypeError(f"rows must be a list of rows, got a sparse one ({type(rows).__name__}). Give rows.toarray().")
         xs = list(rows)
         names = self._names(len(xs), ids)
         if not xs:
