@@ -101,7 +101,7 @@ class Group:
             found = list(map(self.places.get, keys))
         return np.array(found, dtype=np.int64)
 
-    def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector, crew: Crew | None = None) -> Matrix:
+    def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector, crew: Crew[Form] | None = None) -> Matrix:
         """Scores of rows that come key by key and in order, shape ``(T, models)``; each is made before it is learned.
 
         Parameters
