@@ -93,9 +93,7 @@ def around(answers, key, level):
         for place, row in mine.iterrows():
             truth = row["truth"]
             bounds = (
-                one.intervals([row["prediction"]])
-                if np.isnan(truth)
-                else one.interval_then_learn([row["prediction"]], [truth])
+                one.intervals([row["prediction"]]) if np.isnan(truth) else one.interval_then_learn([row["prediction"]], [truth])
             )
             found[place] = np.where(np.isfinite(bounds), bounds, np.nan)
     return found

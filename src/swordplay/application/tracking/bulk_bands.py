@@ -43,8 +43,8 @@ class BulkBands:
 
     def join(self, count: int) -> None:
         """Let so many keys join."""
-        self._records.join(np.tile(self._form.fresh, (count, 1)))
-        self.figures.join(np.zeros((count, len(FIGURES))))
+        self._records.join_alike(count, self._form.fresh)
+        self.figures.join_alike(count, 0.0)
 
     def say(self, numbers: Any, predictions: Vector, targets: Vector | None) -> Array:
         """Lower and upper ends for rows that come key by key, shape ``(T, 2)``; they are learned where targets are given.
@@ -94,4 +94,3 @@ class BulkBands:
         require("figures", figures, SUMS)
         self._records.join(records)
         self.figures.join(figures)
-

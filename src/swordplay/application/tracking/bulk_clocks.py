@@ -42,8 +42,8 @@ class BulkSteps:
     def join(self, count: int) -> None:
         """Let so many keys join."""
         for each in (self.counts, self.lengths, self.last, self.marks):
-            each.join(np.zeros((count, *each.all.shape[1:]), dtype=each.all.dtype))
-        self.span.join(np.tile([np.inf, -np.inf], (count, 1)))
+            each.join_alike(count, 0)
+        self.span.join_alike(count, [np.inf, -np.inf])
 
     def add(self, numbers: Any, times: Any, marks: Any) -> None:
         """Follow further dates.
