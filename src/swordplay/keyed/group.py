@@ -68,12 +68,12 @@ class Group:
     models
         How many models each key has.
     fingerprint
-        Eight bytes that stand for the settings: a state that was saved with others is refused.
+        Eight bytes that stand for the settings: a state that was saved with others is refused. None takes all.
     earlier
         Another fingerprint that states may have: that of earlier versions, which knew less of the settings.
     """
 
-    def __init__(self, form: Form, models: int, fingerprint: bytes = bytes(8), earlier: bytes = bytes(8)) -> None:
+    def __init__(self, form: Form, models: int, fingerprint: bytes | None = bytes(8), earlier: bytes = bytes(8)) -> None:
         self.form, self._models, self._fingerprint, self._earlier = form, range(models), fingerprint, earlier
         self.places: dict[Any, int] = {}
         """Number of each key."""
@@ -214,7 +214,7 @@ class Group:
         kept = [first.all[slots[young]] for every in self._young for first in every]
         settled = [self.form.settle(some) for some in records] if single else []
         single = single and all(self.form.fits_single(*halves) for halves in settled)
-        header = HEADER.pack(self._fingerprint, len(orders), int(young.sum()), single)
+        header = HEADER.pack(self._fingerprint or bytes(8), len(orders), int(young.sum()), single)
         numbered = [half for halves in settled for half in halves] if single else records
         return b"".join([header, *(part.tobytes() for part in (orders, young, *numbered, *kept))])
 
@@ -232,7 +232,7 @@ class Group:
         if len(data) < HEADER.size:
             raise damaged(len(data), len(keys))
         fingerprint, count, early, single = HEADER.unpack_from(data)
-        if fingerprint not in (self._fingerprint, self._earlier):
+        if self._fingerprint is not None and fingerprint not in (self._fingerprint, self._earlier):
             raise ValueError(
                 "the state in this checkpointLocation was saved with other settings. Start the query with the key, features, "
                 "target, order, loss, classes, lags and buckets of its first start, or give it a new checkpointLocation."

@@ -36,6 +36,7 @@ from swordplay.keyed.crew import Crew
 from swordplay.keyed.group import Group
 from swordplay.keyed.growing import Growing
 from swordplay.keyed.record import Form
+from swordplay.keyed.turns import turns
 
 KINDS = ("number", "truth", "date", "date and time", "time", "left out")
 """What columns may be."""
@@ -171,7 +172,7 @@ class BulkTracker:
         """
         said, known, scored = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
         bounds = np.full((len(rows), 2), np.nan)
-        for turn, learn in _turns(numbers, by_key, ~np.isnan(targets)):
+        for turn, learn in turns(numbers, by_key, ~np.isnan(targets)):
             who = numbers[turn]
             if learn:
                 some = np.zeros(len(turn), dtype=np.int64)
@@ -245,23 +246,6 @@ class BulkTracker:
         tracker = cls(KeyedTracker.resumed({name: value for name, value in saved.items() if not name.startswith("bulk.")}))
         read(tracker, saved)
         return tracker
-
-
-def _turns(numbers: Any, by_key: Any, learned: Any) -> Any:
-    """Rows key by key, in turns in which each key's next ones all have a target, or none has."""
-    if learned.all():
-        yield by_key, True
-        return
-    keys, has = numbers[by_key], learned[by_key]
-    changes = np.concatenate([[True], (np.diff(keys) != 0) | (np.diff(has.astype(np.int8)) != 0)])
-    starts = np.concatenate([[True], np.diff(keys) != 0])
-    place = np.cumsum(changes)
-    place -= np.maximum.accumulate(np.where(starts, place, 0))
-    for wave in range(int(place.max(initial=-1)) + 1):
-        for learn in (False, True):
-            turn = by_key[(place == wave) & (has == learn)]
-            if len(turn):
-                yield turn, learn
 
 
 def _combined(coded: list[tuple[Any, list[Any]]]) -> tuple[Any, list[Any]]:
