@@ -1,8 +1,8 @@
 """Many keys on one machine: ``python -m benchmarks.keyed [peers|folder] [--keys 200000] [--rows 50] ...``.
 
-``peers`` gives the same rows, interleaved, to ``swordplay track --key`` (with and without intervals), to ``Keyed`` in memory, to
-a loop over river models, to Spark's ``applyInPandas`` with river models, and to ``track_table``. The slow ones get a sample of the
-keys, with all their rows: their time a row does not depend on how many keys there are.
+``peers`` gives the same rows, interleaved, to ``swordplay track --key`` (with and without intervals), to ``Keyed`` in memory,
+to a loop over river models, to Spark's ``applyInPandas`` with river models, and to ``track_table``. The slow ones get a sample of
+the keys, with all their rows: their time a row does not depend on how many keys there are.
 
 ``folder`` fills a folder with keys and measures what is read and written when one key is opened, and when a batch of rows of as
 many keys is learned and saved.
@@ -214,9 +214,8 @@ def folder(options: argparse.Namespace) -> None:
             keyed.predict_then_learn(who, rows, rows[:, 0])
             keyed.save(name)
         size = sum(file.stat().st_size for file in Path(name).iterdir())
-        print(
-            f"{options.keys:,} keys, d = {DIM}, {options.young} rows each: {size / 1e9:.2f} GB, {size / options.keys:,.0f} a key"
-        )
+        each = f"{size / 1e9:.2f} GB, {size / options.keys:,.0f} bytes a key"
+        print(f"{options.keys:,} keys, d = {DIM}, {options.young} rows each: {each}", flush=True)
         start, before = time.perf_counter(), counted("rchar")
         opened = Keyed.load(name)
         opened.model(int(options.keys * 0.7))
@@ -229,9 +228,8 @@ def folder(options: argparse.Namespace) -> None:
         before = counted("wchar")
         opened.save(name)
         seconds = time.perf_counter() - start
-        print(
-            f"{options.batch:,} rows of as many keys: {told}, {(counted('wchar') - before) / 1e6:.1f} MB written, {seconds:.2f} s"
-        )
+        wrote = f"{(counted('wchar') - before) / 1e6:.1f} MB written"
+        print(f"{options.batch:,} rows of as many keys: {told}, {wrote}, {seconds:.2f} s")
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """Pages of keys: each holds a few dozen of them, and is split in two when it is full.
 
-Which page a key is on is told by the first bits of its hash. The list of the pages there are (how many bits, and which) is a few
-bytes a page, so that a micro-batch reads the list and the pages that its keys are on, and writes those again in which somebody
-has learned.
+Which page a key is on is told by the first bits of its hash. The list of the pages that there are (how many bits, and which) is
+a few bytes a page, so that a micro-batch reads the list and the pages that its keys are on, and writes those again on which
+somebody has learned.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 MOST = 32
-"""Keys of a page before it is split: the more, the more is written again for one of them, and the longer the list of pages is not."""
+"""Keys of a page before it is split: the more, the more is written again for one of them; the fewer, the longer the list."""
 DEEPEST = 48
 """Bits of a hash by which keys are told apart; keys beyond, which no one has ever seen, share a page however many they are."""
 
