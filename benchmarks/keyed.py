@@ -1,8 +1,8 @@
 """Many keys on one machine: ``python -m benchmarks.keyed [peers|folder] [--keys 200000] [--rows 50] ...``.
 
 ``peers`` gives the same rows, interleaved, to ``swordplay track --key`` (with and without intervals), to ``Keyed`` in memory,
-to a loop over river models, to Spark's ``applyInPandas`` with river models, and to ``track_table``. The slow ones get a sample of
-the keys, with all their rows: their time a row does not depend on how many keys there are.
+to a loop over river models, to Spark's ``applyInPandas`` with river models, and to ``track_table``. The slow ones get a sample
+of the keys, with all their rows: their time a row does not depend on how many keys there are.
 
 ``folder`` fills a folder with keys and measures what is read and written when one key is opened, and when a batch of rows of as
 many keys is learned and saved.
