@@ -72,8 +72,14 @@ class Engine(Facts, Guarded):
         self._released = False
 
     @property
-    def _kernels(self) -> Any:
-        from swordplay.engine import rounds  # numba is imported with the first round, not with the package
+    def kernels(self) -> Any:
+        """The rounds of this kind of learner."""
+        # numba is imported with the first round, not with the package
+        if self.memory.config[CONFIG.charge]:
+            from swordplay.engine import plus_rounds
+
+            return plus_rounds
+        from swordplay.engine import rounds
 
         return rounds
 
@@ -195,14 +201,14 @@ class Engine(Facts, Guarded):
         wanted = np.require(targets[rows], dtype=np.float64, requirements=["C", "W"])
         if not inputs.is_sparse(features):
             part = np.require(features[rows], dtype=np.float64, requirements=["C", "W"])
-            kernel = self._kernels.play_dense if self.memory.recipe.on_ball else self._kernels.play_points
+            kernel = self.kernels.play_dense if self.memory.recipe.on_ball else self.kernels.play_points
             return int(patiently(kernel, *self.memory.arrays, part, wanted, *outputs))
         if not self.memory.recipe.on_ball:
-            return int(patiently(self._kernels.play_points, *self.memory.arrays, features[rows].toarray(), wanted, *outputs))
+            return int(patiently(self.kernels.play_points, *self.memory.arrays, features[rows].toarray(), wanted, *outputs))
         self._flush_for_sparse()
         entries = inputs.sparse_rows(features, rows)
         last = np.flatnonzero(self.memory.vectors[VECTOR.last])
-        done = patiently(self._kernels.play_sparse, *self.memory.arrays, *entries, last, wanted, *outputs)
+        done = patiently(self.kernels.play_sparse, *self.memory.arrays, *entries, last, wanted, *outputs)
         return int(done)
 
     def _flush_for_sparse(self) -> None:
@@ -257,5 +263,5 @@ class Engine(Facts, Guarded):
         ahead = 3 * self.memory.rounds + 16
         self.memory.reserve_rounds(ahead)
         self._room = self.memory.rounds + ahead if self.memory.config[CONFIG.grows] else sys.maxsize
-        self._predict, self._learn = self._kernels.predict_one, self._kernels.learn_one
+        self._predict, self._learn = self.kernels.predict_one, self.kernels.learn_one
         return self._predict, self._learn
