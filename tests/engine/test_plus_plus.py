@@ -12,6 +12,7 @@ import scipy.sparse
 
 import swordplay as sp
 from engine.duels import LOSSES, Duel, duel, gap, gaps, state_gaps
+from swordplay.engine import driver
 from tolerances import DRIVEN, LAST_BIT, OWN_SPREAD, TWIN
 
 LEARNERS: dict[str, Callable[[Duel], Any]] = {
@@ -39,10 +40,20 @@ def strays(game: Duel, make: Callable[[Duel], Any]) -> float:
     return largest
 
 
+def rounding(game: Duel, learner: Any) -> float:
+    """What a certificate owes to points that are kept to the last bit, in units of what a round can change it by.
+
+    Its support term is that of w / eta, w seen from the centre: a bit of a point far from the origin counts 1 / eta times.
+    """
+    return 8 * LAST_BIT * game.units["points"] / float(learner.step_sizes.min()) / game.gradient_bound
+
+
 def agree(learner: str, games: list[Duel]) -> None:
     bouncing = 0
     for game in games:
         found = gaps(game, LEARNERS[learner])
+        for name in [name for name in found if name.startswith("certificate")]:
+            found[name] = max(found[name] - rounding(game, LEARNERS[learner](game)), 0.0)
         worst = max(found, key=found.__getitem__)
         if found[worst] > TWIN:
             assert found[worst] <= OWN_SPREAD * strays(game, LEARNERS[learner]), f"{game.name}: {worst}: {found[worst]:.1e}"
@@ -56,6 +67,34 @@ def test_engine_and_readable_learner_agree(learner: str, loss: str) -> None:
     agree(learner, [duel(seed, loss) for seed in ON_BALL[:8]])
 
 
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_wide_rows_agree(learner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel that sums up gradients instead of writing to all coordinates, on rows of every width."""
+    monkeypatch.setattr(driver, "WIDE", 1)
+    agree(learner, [duel(seed, loss) for seed, loss in zip(ON_BALL[:6], LOSSES * 2, strict=True)])
+
+
+def test_wide_rows_agree_after_the_norms_were_measured_afresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "WIDE", 1)
+    agree("long steps", [duel(0, "squared", rounds=2_100)])
+
+
+def test_wide_rows_go_on_from_any_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Single rows, then an array, then single rows: what a row under way has left is not taken for a sum of gradients."""
+    monkeypatch.setattr(driver, "WIDE", 1)
+    game = duel(2, "squared")
+    turns, whole = (LEARNERS["long steps"](game) for _ in range(2))
+    model, third = sp.engine.online(turns), game.horizon // 3
+    for first in (0, 2 * third):
+        for loss in game.stream[first : first + third]:
+            model.learn(loss.features, loss.target)
+        if first == 0:
+            model.predict(game.stream.features[third])
+            model.play(game.stream.features[third : 2 * third], game.stream.targets[third : 2 * third])
+    sp.play(whole, game.stream[: 3 * third], engine="python", keep=())
+    assert max(state_gaps(game, turns.state(), whole.state()).values()) <= TWIN
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("loss", LOSSES)
@@ -64,15 +103,13 @@ def test_they_agree_in_many_games(learner: str, loss: str) -> None:
 
 
 def test_they_agree_after_the_norms_were_measured_afresh() -> None:
-    agree("as it is", [duel(seed, "squared", rounds=2_600) for seed in (0, 3)])
+    agree("as it is", [duel(1, "squared", rounds=2_100)])
 
 
 def test_they_agree_while_the_rate_is_infinite() -> None:
     """One round after nothing was met: the leader takes all. (Leaders that tie are told apart by rounding alone.)"""
     game = duel(0, "squared", rounds=2)
-    found = gaps(
-        game, lambda it: sp.SwordPlusPlus(it.domain, **it.constants, learning_rate=sp.rates.SelfConfident(offset=0.0))
-    )
+    found = gaps(game, lambda it: sp.SwordPlusPlus(it.domain, **it.constants, learning_rate=sp.rates.SelfConfident(offset=0.0)))
     assert max(found.values()) <= TWIN
 
 

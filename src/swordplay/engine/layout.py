@@ -132,13 +132,14 @@ class _Live(NamedTuple):
     prediction: Annotated[int, SCRATCH]
     late: Annotated[int, SCRATCH]  # rounds since the coming row was asked: the meta is judged by what was said then
     asked: Annotated[int, SCRATCH]  # the decision's prediction then
+    pending: Annotated[int, SCRATCH]  # 1 if a change along a sum of gradients waits for the next pass (``plus_wide``)
 
 
 class _Config(NamedTuple):
     """Settings: places in ``config``. Those that are made tell learners of one make from others."""
 
     loss: Annotated[int, MADE]
-    threshold: Annotated[int, kept(when=SCHEDULED)]  # of the Huber loss
+    threshold: Annotated[int, kept(when=SCHEDULED)]  # of the Huber loss; level of the pinball loss
     domain: Annotated[int, MADE]  # where points are explicit: SIMPLEX or BOX
     size: Annotated[int, kept(when=SCHEDULED)]  # radius of the ball, total of the simplex, farthest corner of the box
     diameter: Annotated[int, kept(when=SCHEDULED)]
@@ -190,7 +191,7 @@ def readable_names(places: Any, room: str) -> dict[str, str]:
 BLOCK = 8
 """Experts per block: one vector register of 512 bits, two of 256."""
 
-SQUARED, LOGISTIC, HUBER = 0, 1, 2
+SQUARED, LOGISTIC, HUBER, PINBALL, LINEAR = 0, 1, 2, 3, 4
 FIXED, SELF_CONFIDENT, DOUBLING = 0, 1, 2
 NO_OPTIMISM, REPLAYED, LEARNED, LAST = 0, 1, 2, 3
 SIMPLEX, BOX = 0, 1

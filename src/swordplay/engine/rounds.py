@@ -24,9 +24,7 @@ LARGEST_SQUARE = 1e150
 """A squared gradient beyond this could overflow once steps multiply it; losses of that size are mistakes."""
 
 
-def make_round(
-    measure: Any, predict: Any, move: Any, fork: Any, keep: Any, judge: Any = judge, weigh: Any = weigh
-) -> Any:
+def make_round(measure: Any, predict: Any, move: Any, fork: Any, keep: Any, judge: Any = judge, weigh: Any = weigh) -> Any:
     """The round of one kind of points and features: the only place where the order of its parts is written.
 
     Parameters
