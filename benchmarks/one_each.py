@@ -93,24 +93,25 @@ def timed(make, stream):
     return prepare
 
 
+def round_line(loss, dim, rounds):
+    stream, ball = rows_of(dim, rounds, loss), sp.Ball(dim)
+    L = stream.smoothness
+    told = {"horizon": rounds, "gradient_bound": stream.gradient_bound(ball), "smoothness": L}
+    pool = HALVES[:7] / (2 * L)
+    found = best_of(
+        {
+            "best": timed(lambda: sp.SwordBest(ball, **told, variation_pool=pool, small_loss_pool=pool), stream),
+            "plus": timed(lambda: sp.SwordPlusPlus(ball, **told, pool=HALVES / (8 * L)), stream),
+        },
+        rounds,
+    )
+    return f"| {loss}, d = {dim} | {found['best']:.2f} | {found['plus']:.2f} | {found['plus'] / found['best']:.2f} |"
+
+
 def round_table():
     lines = ["| µs a round, 14 experts each | SwordBest | Sword++ | ratio |", "| --- | ---: | ---: | ---: |"]
-    for loss in ("squared", "logistic"):
-        for dim, rounds in ((3, 30_000), (10, 30_000), (100, 8_000), (1000, 1_500)):
-            stream = rows_of(dim, rounds, loss)
-            ball, L = sp.Ball(dim), stream.smoothness
-            told = {"horizon": rounds, "gradient_bound": stream.gradient_bound(ball), "smoothness": L}
-            pool = HALVES[:7] / (2 * L)
-            found = best_of(
-                {
-                    "best": timed(lambda: sp.SwordBest(ball, **told, variation_pool=pool, small_loss_pool=pool), stream),
-                    "plus": timed(lambda: sp.SwordPlusPlus(ball, **told, pool=HALVES / (8 * L)), stream),
-                },
-                rounds,
-            )
-            ratio = found["plus"] / found["best"]
-            lines.append(f"| {loss}, d = {dim} | {found['best']:.2f} | {found['plus']:.2f} | {ratio:.2f} |")
-    return lines
+    shapes = ((3, 30_000), (10, 30_000), (100, 8_000), (1000, 1_500))
+    return lines + [round_line(loss, dim, rounds) for loss in ("squared", "logistic") for dim, rounds in shapes]
 
 
 class Expensive:
@@ -169,36 +170,36 @@ class Budget:
         return inside & (np.abs(points.sum(axis=-1) - 1.0) <= atol * self.dim)
 
     def support(self, directions):
-        most = int(round(1 / self.cap))
+        most = round(1 / self.cap)
         return self.cap * np.sort(np.asarray(directions), axis=-1)[..., -most:].sum(axis=-1)
 
 
+def projection_column(dim, rounds):
+    stream, told = rows_of(dim, rounds), {"horizon": 10**5, "gradient_bound": 2.0}
+    few, ball, strange = stream[:60], sp.Ball(dim), Budget(dim, 10.0 / dim)
+
+    def once(domain):
+        return lambda: sp.OneProjection(domain, lambda around: sp.Ader(around, **told))
+
+    def readable(make):
+        return lambda: lambda: sp.play(make(), few, engine="python", keep=())
+
+    quick = {
+        "ball": timed(lambda: sp.Ader(ball, **told), stream),
+        "simplex, one projection": timed(once(sp.Simplex(dim)), stream),
+        "box, one projection": timed(once(sp.Box(np.zeros(dim), np.full(dim, 2.0 / dim))), stream),
+    }
+    slow = {
+        "capped shares, one projection": timed(once(strange), few),
+        "capped shares, one projection, readable": readable(once(strange)),
+        "capped shares, every expert projected, readable": readable(lambda: sp.Ader(OneByOne(strange), **told)),
+    }
+    return best_of(quick, rounds) | best_of(slow, len(few), turns=2)
+
+
 def projection_table():
-    lines = ["| µs a round, Ader with 10 experts | d = 100 | d = 1,000 |", "| --- | ---: | ---: |"]
-    columns = []
-    for dim, rounds in ((100, 4_000), (1000, 800)):
-        stream, told = rows_of(dim, rounds), {"horizon": 10**5, "gradient_bound": 2.0}
-        few = stream[:60]
-        cases = {
-            "ball": sp.Ball(dim),
-            "simplex, one projection": sp.Simplex(dim),
-            "box, one projection": sp.Box(np.zeros(dim), np.full(dim, 2.0 / dim)),
-        }
-
-        def once(domain):
-            return lambda: sp.OneProjection(domain, lambda ball: sp.Ader(ball, **told))
-
-        runs = {"ball": timed(lambda: sp.Ader(cases["ball"], **told), stream)}
-        runs |= {name: timed(once(domain), stream) for name, domain in cases.items() if name != "ball"}
-        found = best_of(runs, rounds)
-        strange = Budget(dim, 10.0 / dim)
-        slow = {
-            "shares with a cap (60 bisections), one projection, compiled": timed(once(strange), few),
-            "the same, readable": lambda make=once(strange): lambda: sp.play(make(), few, engine="python", keep=()),
-            "the same, all experts projected, readable": lambda: lambda: sp.play(sp.Ader(strange, **told), few, keep=()),
-            "the same, all experts one by one": lambda: lambda: sp.play(sp.Ader(OneByOne(strange), **told), few, keep=()),
-        }
-        columns.append(found | best_of(slow, len(few), turns=2))
+    columns = [projection_column(100, 4_000), projection_column(1000, 800)]
+    lines = ["| µs a round, Ader with 9 experts | d = 100 | d = 1,000 |", "| --- | ---: | ---: |"]
     return lines + [f"| {name} | " + " | ".join(f"{column[name]:.1f}" for column in columns) + " |" for name in columns[0]]
 
 

@@ -7,7 +7,7 @@ numba is imported when the first engine is made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from swordplay.engine.patience import patiently
 from swordplay.engine.recipe import LARGEST_EXPLICIT, NotCompilable
 from swordplay.engine.saved import describe, is_state
 from swordplay.parts.metas import Parts
-
-if TYPE_CHECKING:
-    from swordplay.engine.driver import Engine
 
 __all__ = [
     "LARGEST_EXPLICIT",

@@ -150,8 +150,8 @@ class Engine(Facts, Guarded):
         targets
             Finite targets, shape ``(T,)``.
         schedule
-            Weight of the loss, Huber threshold (or pinball level) and size of the domain of every round, shape ``(T, 3)``. Unless given,
-            weights are 1, and threshold and size stay what they were.
+            Weight of the loss, Huber threshold (or pinball level) and size of the domain of every round, shape ``(T, 3)``.
+            Unless given, weights are 1, and threshold and size stay what they were.
         checked
             True if the arrays are known to fit and to be finite, as those of a ``LinearStream`` are.
         keep_decisions, keep_weights

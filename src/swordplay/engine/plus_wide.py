@@ -80,7 +80,8 @@ def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
     """As ``plus_plus.move``; what is pending is what a projection changes, and nothing where there was none."""
     numbers = me.numbers
     n, before = columns_of(numbers), numbers[EXPERT.slope]  # scratch: there is one slope for all
-    before[:] = numbers[EXPERT.unscale]
+    for i in range(n):
+        before[i] = numbers[EXPERT.unscale, i]
     smallest = plus_plus.move(me, of, features, target)
     if smallest == math.inf:
         numbers[EXPERT.coefficient] = 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args, final
+from typing import Any, final, get_args
 
 import numpy as np
 
