@@ -1,6 +1,7 @@
 """One gradient a round and one projection a round: what they cost and save. Run ``python -m benchmarks.one_each``.
 
-Writes the tables *one gradient*, *rounds* and *one projection* of docs/field.md. Times are processor time of this thread, best
+Writes the tables *one gradient*, *rounds*, *one projection* and *old ages* of docs/field.md, and *metas* of decision 26; a name
+after the command writes that one only. Times are processor time of this thread, best
 of several turns, the contenders taking turns: other work on the machine does not count.
 """
 
@@ -14,8 +15,11 @@ from pathlib import Path
 import numpy as np
 
 import swordplay as sp
+from benchmarks import field
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "field.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = DOCS / "field.md"
+PAGES = {"metas": DOCS / "decisions" / "0026-the-cap-costs-not-the-hedge.md"}
 TURNS = 7
 ROUNDS = 10_000
 HALVES = 0.5 ** np.arange(14)
@@ -217,22 +221,92 @@ class OneByOne:
         )
 
 
+def rates(stream):
+    """SwordBest, and what its meta may be instead."""
+    told, most = known(stream), 1 / (stream.smoothness * stream.domain.diameter**2)
+
+    def free(cap=None):
+        return sp.SwordBest(stream.domain, **told, learning_rate=sp.rates.SelfConfident(offset=0.0, cap=cap))
+
+    return {
+        "default": sp.SwordBest(stream.domain, **told),
+        "no offset": free(most),
+        "no offset, cap 8/(L D²)": free(8 * most),
+        "no offset, no cap": free(),
+        "AdaNormalHedge": sp.SwordBest(stream.domain, **told, meta=sp.metas.AdaNormalHedge()),
+    }
+
+
+def meta_table():
+    rows = {}
+    for world in field.WORLDS.values():
+        stream = world(seed=0)
+        for name, learner in rates(stream).items():
+            rows.setdefault(name, []).append(sp.play(learner, stream).regret(stream.comparators))
+    lines = ["| regret | " + " | ".join(field.WORLDS) + " |", "| --- |" + " ---: |" * len(field.WORLDS)]
+    return lines + [f"| {name} | " + " | ".join(f"{value:.3g}" for value in row) + " |" for name, row in rows.items()]
+
+
+AGES = (10**3, 10**4, 10**5, 10**6, 10**7)
+BLOCK = 10**6
+
+
+def rounds_to_find(make, age):
+    """As ``field.readapted``, compiled and block by block: rounds after a jump at this age until the new target is found."""
+    rng, u = np.random.default_rng(0), np.array([0.6, 0.0, 0.0])
+    learner = make(age)
+
+    def rows(count, target):
+        features = rng.normal(size=(count, 3))
+        features /= np.linalg.norm(features, axis=1, keepdims=True)
+        return sp.LinearStream(features, features @ target + 0.05 * rng.normal(size=count))
+
+    for first in range(0, age, BLOCK):
+        sp.play(learner, rows(min(BLOCK, age - first), u), keep=())
+    after = rows(field.PATIENCE, -u)
+    model = sp.engine.online(learner)
+    for t in range(field.PATIENCE):
+        if np.linalg.norm(model.decision + u) < 0.3:
+            return t
+        model.learn(after.features[t], float(after.targets[t]))
+    return None
+
+
+def age_table():
+    ball, told = sp.Ball(3), {"gradient_bound": 2.5, "smoothness": 1.0}
+    makes = {
+        "Sword": lambda age: sp.Sword(ball),
+        "SwordAgeless": lambda age: sp.SwordAgeless(ball, smoothness=1.0),
+        "SwordBest": lambda age: sp.SwordBest(ball, horizon=age + field.PATIENCE, **told),
+        "SwordPlusPlus": lambda age: sp.SwordPlusPlus(ball, horizon=age + field.PATIENCE, **told),
+    }
+    lines = ["| rounds to find the new target | " + " | ".join(f"age {age:,}" for age in AGES) + " |"]
+    lines.append("| --- |" + " ---: |" * len(AGES))
+    for name, make in makes.items():
+        found = [rounds_to_find(make, age) for age in AGES]
+        lines.append(f"| {name} | " + " | ".join(f"over {field.PATIENCE:,}" if t is None else str(t) for t in found) + " |")
+    return lines
+
+
 def write(name, lines):
     """Put lines between the marks of their table."""
-    text = PAGE.read_text(encoding="utf-8")
+    page = PAGES.get(name, PAGE)
+    text = page.read_text(encoding="utf-8")
     mark = f"<!-- {name}: made by python -m benchmarks.one_each -->"
     new, count = re.subn(
         re.escape(mark) + r"\n.*?<!-- end -->", "\n".join([mark, *lines, "<!-- end -->"]), text, flags=re.DOTALL
     )
     if count != 1:
-        raise SystemExit(f"{PAGE} must hold {mark!r} once, and has it {count} times.")
-    PAGE.write_text(new, encoding="utf-8")
+        raise SystemExit(f"{page} must hold {mark!r} once, and has it {count} times.")
+    page.write_text(new, encoding="utf-8")
 
 
 TABLES = {
     "one gradient": lambda: [*regret_table(), "", gradient_line()],
     "rounds": round_table,
     "one projection": projection_table,
+    "old ages": age_table,
+    "metas": meta_table,
 }
 
 
