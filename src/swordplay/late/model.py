@@ -43,6 +43,8 @@ class LateModel(Guarded):
         How many tickets may be pending; an ask beyond is refused.
     level
         What share of the truths the intervals of a regression are to hold, in (0, 1); None for no intervals.
+    columns
+        What columns of rows by name hold: number, word, date or time. Unless given the first value decides.
 
     Attributes
     ----------
@@ -62,8 +64,12 @@ class LateModel(Guarded):
     ['late', 'on time']
     """
 
-    def __init__(self, model: Any, *, max_pending: int = 100_000, level: float | None = 0.9) -> None:
+    def __init__(
+        self, model: Any, *, max_pending: int = 100_000, level: float | None = 0.9, columns: Mapping[str, str] | None = None
+    ) -> None:
         self._asks = kinds.askable(model)
+        if columns is not None:
+            kinds.declare(self._asks, columns)
         self.max_pending = arguments.whole("max_pending", max_pending)
         self.level = None if level is None or self._asks.of_classes else float(np.atleast_1d(SwordIntervals(level).level)[0])
         self._bands = Bands()
