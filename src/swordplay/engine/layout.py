@@ -48,6 +48,8 @@ SCRATCH = Field(False)
 
 PROOF = "proof"
 """For certificates only: no prediction depends on it."""
+SHARPER = "sharper"
+"""Makes certificates smaller; where a record does not hold it, the domain's reach stands in."""
 ADAPTIVE = "adaptive"
 """For experts whose steps adapt."""
 GROWING = "growing"
@@ -80,6 +82,8 @@ class _Expert(NamedTuple):
     inverse: Annotated[int, kept("certificate.inverse_step", when=PROOF)]
     growth: Annotated[int, kept("certificate.inverse_growth", when=PROOF)]
     largest: Annotated[int, kept("certificate.inverse_largest", when=PROOF)]
+    swing: Annotated[int, kept("certificate.swing", when=SHARPER)]
+    farthest: Annotated[int, kept("certificate.farthest", when=SHARPER)]
     step: Annotated[int, kept(when=SHOWN)]  # step size, or the multiplier c of an adaptive one
     extra: Annotated[int, MADE]  # 1 for extra-gradient experts, 0 for gradient descent
     eta: Annotated[int, MADE]  # step used in the last round; a constant step is always here
@@ -180,6 +184,9 @@ def readable_names(places: Any, room: str) -> dict[str, str]:
     found = {field.readable: name for name, field in fields(places).items() if field.readable.startswith(f"{room}.")}
     return {name.removeprefix(f"{room}."): number for name, number in found.items()}
 
+
+UNKNOWN = 1e150
+"""The farthest point of a learner whose file or record does not tell."""
 
 BLOCK = 8
 """Experts per block: one vector register of 512 bits, two of 256."""

@@ -53,6 +53,7 @@ EXPERT_RANGES = {
     "lead": POSITIVE,
     "scale": Range(1e-60, 1.0),
     "norm": POSITIVE,
+    "farthest": POSITIVE,
     "alpha": SHARE,
 }
 """Of each kind of number of an expert; the others are any numbers that are not vast."""
