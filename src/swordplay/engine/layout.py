@@ -49,6 +49,8 @@ SCRATCH = Field(False)
 
 PROOF = "proof"
 """For certificates only: no prediction depends on it."""
+SHARPER = "sharper"
+"""Makes certificates smaller; where a record does not hold it, the domain's reach stands in."""
 ADAPTIVE = "adaptive"
 """For experts whose steps adapt."""
 GROWING = "growing"
@@ -83,6 +85,8 @@ class _Expert(NamedTuple):
     inverse: Annotated[int, kept("certificate.inverse_step", when=PROOF)]
     growth: Annotated[int, kept("certificate.inverse_growth", when=PROOF)]
     largest: Annotated[int, kept("certificate.inverse_largest", when=PROOF)]
+    swing: Annotated[int, kept("certificate.swing", when=SHARPER)]
+    farthest: Annotated[int, kept("certificate.farthest", when=SHARPER)]
     # What a meta charges for moving, and what that needs.
     charge: Annotated[int, kept(when=CHARGED)]  # 2L norm(x_t - x_{t-1})^2
     turned: Annotated[int, kept(when=CHARGED)]  # <a', xhat_t>
@@ -194,6 +198,9 @@ def readable_names(places: Any, room: str) -> dict[str, str]:
     found = {field.readable: name for name, field in fields(places).items() if field.readable.startswith(f"{room}.")}
     return {name.removeprefix(f"{room}."): number for name, number in found.items()}
 
+
+UNKNOWN = 1e150
+"""The farthest point of a learner whose file or record does not tell."""
 
 BLOCK = 8
 """Experts per block: one vector register of 512 bits, two of 256."""

@@ -116,6 +116,8 @@ def _place(memory: Memory, base: Matrix, points: Matrix, order: Any) -> None:
     numbers = memory.numbers
     if not memory.recipe.on_ball:
         memory.coords[order], memory.coords[numbers.shape[1] + order] = base, points
+        from_center = base - memory.center
+        numbers[EXPERT.norm, order] = np.einsum("ij,ij->i", from_center, from_center)
         return
     center = memory.vectors[VECTOR.center]
     offset, ahead = base - center, points - center

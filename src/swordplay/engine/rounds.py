@@ -15,7 +15,7 @@ from swordplay.engine import ball, ball_sparse, ball_steps, foresight, points
 from swordplay.engine.ball_sparse import Entries
 from swordplay.engine.growth import fork_numbers, is_growing
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
-from swordplay.engine.meta import judge
+from swordplay.engine.meta import judge, venture
 from swordplay.engine.rates import look_back
 from swordplay.engine.scalar import phi
 from swordplay.engine.weights import weigh
@@ -55,6 +55,7 @@ def make_round(measure: Any, predict: Any, move: Any, fork: Any, keep: Any, judg
         loss = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], prediction, target)
         h = judge(me, of, centered, target)
         smallest = move(me, of, features, target)
+        venture(me)
         live[LIVE.rounds] += 1.0
         while is_growing(live, config):
             fork_numbers(me.numbers, live)

@@ -53,6 +53,7 @@ EXPERT_RANGES = {
     "lead": POSITIVE,
     "scale": Range(1e-60, 1.0),
     "norm": POSITIVE,
+    "farthest": POSITIVE,
     "alpha": SHARE,
     "charge": Range(0.0, 1e139),
 }

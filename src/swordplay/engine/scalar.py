@@ -36,6 +36,17 @@ def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
 
 
 @part
+def level(loss: int, threshold: float, prediction: float, target: float) -> float:
+    """φ(z, y) again, of the losses that are not squares, in a form that vector instructions can hold."""
+    if loss == HUBER:
+        residual = prediction - target
+        clipped = min(max(residual, -threshold), threshold)
+        return clipped * (residual - 0.5 * clipped)
+    margin = (2.0 * target - 1.0) * prediction
+    return max(-margin, 0.0) + log_of_one_and(fading(-abs(margin)))
+
+
+@part
 def slope(loss: int, threshold: float, prediction: float, target: float) -> float:
     """Derivative of φ in the prediction."""
     residual = prediction - target
@@ -74,3 +85,21 @@ def fading(exponent: float) -> float:
     top = 1.0 / 479001600.0 + r * (1.0 / 6227020800.0)
     series = low + r4 * (middle + r4 * (high + r4 * top))
     return series * number_of((bits_of(shifted) + 1023) << 52)
+
+
+@exact
+def log_of_one_and(small: float) -> float:
+    """log(1 + s) for s from 0 to 1, to the last digits.
+
+    log(1 + s) = 2 artanh(u) with u = s / (2 + s) <= 1/3, and artanh(u) = u (1 + v/3 + v^2/5 + ...) with v = u^2 <= 1/9: seventeen
+    terms are exact to rounding.
+    """
+    u = small / (2.0 + small)
+    v = u * u
+    v2 = v * v
+    v4 = v2 * v2
+    a = (1.0 + v * (1.0 / 3.0)) + (1.0 / 5.0 + v * (1.0 / 7.0)) * v2
+    b = (1.0 / 9.0 + v * (1.0 / 11.0)) + (1.0 / 13.0 + v * (1.0 / 15.0)) * v2
+    c = (1.0 / 17.0 + v * (1.0 / 19.0)) + (1.0 / 21.0 + v * (1.0 / 23.0)) * v2
+    d = (1.0 / 25.0 + v * (1.0 / 27.0)) + (1.0 / 29.0 + v * (1.0 / 31.0)) * v2
+    return 2.0 * u * (a + v4 * (b + v4 * (c + v4 * (d + v4 * (1.0 / 33.0)))))
