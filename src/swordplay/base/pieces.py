@@ -2,8 +2,8 @@
 
 numba compiles every function that it meets to machine code, with a way in from Python and one from C, and optimises it together
 with all that it calls. Pieces that are called by pieces are then optimised again on every storey of the house, and none of that
-machine code is ever run, as a kernel contains what it calls. A piece that stops before the optimiser costs half of that
-(docs/decisions/0026).
+machine code is ever run, as a kernel contains what it calls. Pieces that stop before the optimiser, the innermost loops
+excepted, cost half of that (docs/decisions/0026).
 """
 
 from __future__ import annotations
@@ -19,20 +19,24 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
 
-class _Unfinished(JITCodeLibrary):  # type: ignore[misc]  # because numba is untyped
+class _Linked(JITCodeLibrary):  # type: ignore[misc]  # because numba is untyped
     """What a piece and all that it calls are in LLVM's notation: to be linked into a kernel, never to be run."""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        """Nothing: the kernel is optimised."""
 
     def _finalize_final_module(self) -> None:
         """The last steps without those that make machine code."""
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         self._finalized = True
+
+
+class _Unfinished(_Linked):
+    """The same, not optimised: the kernel is."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Nothing."""
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call, untyped-decorator]
@@ -45,7 +49,10 @@ class _LoweringOfPieces(NativeLowering):  # type: ignore[misc]
         """Lower the function, and let others call it."""
         flags = state.flags
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        state.library = _Unfinished(state.targetctx.codegen(), state.func_id.func_qualname)
+        # A loop over arrays that do not overlap becomes vector instructions now: once it is inside a kernel, with arrays that
+        # might, LLVM knows less about it (a fifth slower, measured).
+        kind = _Linked if flags.noalias else _Unfinished
+        state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
         super().run_pass(state)
         lowered = state["cr"]
         what, name = lowered.fndesc, lowered.fndesc.qualname.split(".")[-1]

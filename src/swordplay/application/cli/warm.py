@@ -23,7 +23,7 @@ steps      what track compares with           games    the learners of the game
 EXAMPLES = """\b
 Examples:
   swordplay warm
-  swordplay warm --into /opt/swordplay-kernels     # and NUMBA_CACHE_DIR=/opt/swordplay-kernels wherever it is used
+  swordplay warm --into /opt/kernels       # and NUMBA_CACHE_DIR=/opt/kernels wherever it is used
   swordplay warm learn intervals --processes 1
 """
 NAMES = ("learn", "intervals", "steps", "curves", "keys", "games")
