@@ -129,6 +129,11 @@ def kernel(function: F) -> F:
     return cast(F, found)
 
 
+def machine_code(kernel: F, arguments: tuple[Any, ...]) -> F:
+    """What a kernel calls for these arguments, compiled if it has to be: others must have exactly the same types."""
+    return kernel if DISABLED else cast(F, cast(Any, kernel).compile(tuple(map(numba.typeof, arguments))))
+
+
 def is_kept(source: str) -> bool:
     """Whether machine code of some kernel of a file, named as it lies below the package, is on disk."""
     file = PACKAGE / source

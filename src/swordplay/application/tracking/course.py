@@ -233,7 +233,7 @@ class Recorder:
 
 
 def room_for(width: int) -> int:
-    """How many stretches of a width there may be: more and more of them, as looking at the learner costs less and less a row."""
+    """How many stretches of a width there may be: the wider they are, the less a look at the learner costs a row."""
     return min(MOST, max(FEW, 2 * width))
 
 
