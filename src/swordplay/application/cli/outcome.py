@@ -29,6 +29,9 @@ MEANINGS = {
     "majority class": "the most frequent one before",
 }
 
+LONG = 0.5
+"""Seconds of compiling that are worth a line."""
+
 
 def show(outcome: Outcome, story: AnyStory, files: Mapping[str, str], out: Console) -> None:
     """Print the errors beside those of the baselines, with keys the best and the worst of them, and where everything is."""
@@ -80,6 +83,8 @@ def _meaning(story: AnyStory, name: str) -> str:
 def _lines(outcome: Outcome, story: AnyStory) -> list[str]:
     tracker, seconds = outcome.tracker, max(outcome.seconds, 1e-9)
     lines = [f"{counted(tracker.rows, 'row')} in {seconds:.1f} s ({tracker.rows / seconds:,.0f} rows/s)."]
+    if outcome.compiling >= LONG:
+        lines.append(f"Before that, {outcome.compiling:.1f} s of compiling: once, the next run finds it on disk.")
     if outcome.resumed:
         lines.append(f"{counted(outcome.news, 'row')} of the input were new, after {outcome.resumed:,} of earlier runs.")
     if isinstance(story, TwiceStory):

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from swordplay.application.cli.words import LONGEST_NAME, columns, counted, printable
 from swordplay.application.tracking import Progress as Report
+from swordplay.application.tracking.saving import RunClock
 from swordplay.application.tracking.trackers import AnyTracker
 from swordplay.application.tracking.verdict import figure
 from swordplay.data.tables import Refusal
@@ -38,8 +39,8 @@ class Watch:
 
     def __init__(self, say: Callable[[str], None], show: Callable[[Report, str], None]) -> None:
         self.say, self.show = say, show
-        self.begun, self.since = False, time.monotonic()
-        """Whether anything was learned, and when this began."""
+        self.begun, self.lasting = False, RunClock()
+        """Whether anything was learned, and how long it takes."""
         self.remarks = self.refusals = 0
         """How many of them were said,"""
         self.silent = False
@@ -77,7 +78,7 @@ class Watch:
             if remark.kind not in self.order:
                 self.say(remark.text)
                 self.order.add(remark.kind)
-        pace = (report.rows - report.resumed) / max(time.monotonic() - self.since, 1e-9)
+        pace = (report.rows - report.resumed) / max(self.lasting.seconds(0.0), 1e-9)
         self.show(report, _told(report, pace))
 
 

@@ -188,12 +188,15 @@ def _job(asked: Asked) -> tuple[Job, str]:
 def _track(job: Job, asked: Asked, remark: str) -> int:
     from rich.console import Console
 
+    from swordplay.application import warming
     from swordplay.application.cli import outcome, progress
     from swordplay.application.cli.errors import in_words
     from swordplay.application.cli.signals import Interrupts
     from swordplay.application.tracking import run
     from swordplay.application.tracking.paths import written_files
 
+    if not asked.key:  # many keys are played by other kernels
+        warming.beside(["steps"] if asked.no_interval else ["steps", "intervals"])
     name = "standard input" if job.source == "-" else os.path.basename(asked.file)
     shown = progress.shown(name, asked.quiet, plain=job.output == "-" and sys.stdout.isatty())
     with Interrupts() as interrupts:

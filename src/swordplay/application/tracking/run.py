@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any, NoReturn, final
@@ -23,7 +22,7 @@ from swordplay.application.tracking.keeping import Kept, kept_by
 from swordplay.application.tracking.ordered import everything, ordered
 from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.pieces import Piece, at_once, larger, pieces
-from swordplay.application.tracking.saving import SaveClock
+from swordplay.application.tracking.saving import RunClock, SaveClock
 from swordplay.application.tracking.threads import GLANCE, Ahead
 from swordplay.application.tracking.trackers import AnyTracker
 from swordplay.base.checkpoint import CheckpointError
@@ -63,7 +62,7 @@ class _Run:
 
     def __init__(self, job: Job, watch: Callable[[Progress], None], told: Callable[[], bool]) -> None:
         self.job, self.watch, self.told = job, watch, told
-        self.began = time.monotonic()
+        self.lasting = RunClock()
         self.opened, self.saved = learning.opened(job, jobs.load(job))
         saved = self.saved
         self.position = saved.position if saved else None
@@ -108,9 +107,9 @@ class _Run:
             except (TableError, TrackingError) as error:
                 self._fail(error)
             partial = self._end(stopped, news=self.rows > self.before)
-        told = (*self.remarks, *(one.text for one in self.tracker.remarks()))
-        done = (self._refused(), self._seconds(), told, self.before, self.rows - self.before, stopped, self.refusals, partial)
-        return Outcome(self.tracker, *done)
+        remarks = (*self.remarks, *(one.text for one in self.tracker.remarks()))
+        done = (self._refused(), self._seconds(), remarks, self.before, self.rows - self.before)
+        return Outcome(self.tracker, *done, stopped, self.refusals, partial, self.lasting.compiling)
 
     def _ordered(self, table: Table) -> Table:
         """The table in another order; bad rows are put on their list."""
@@ -297,4 +296,4 @@ class _Run:
         return self.bad + self.tracker.refused
 
     def _seconds(self) -> float:
-        return (self.saved.seconds if self.saved else 0.0) + time.monotonic() - self.began
+        return self.lasting.seconds(self.saved.seconds if self.saved else 0.0)
