@@ -17,7 +17,7 @@ from swordplay.estimators.block_solvers import LeastSquares
 from swordplay.estimators.chunks import in_chunks
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
+from swordplay.estimators.model import AUTO, MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.sklearn_classifier import SwordClassifier
@@ -94,9 +94,9 @@ class SwordRegressor(Explained, Regression):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int | str = 0,
+        lags: int | str = AUTO,
         encode: bool = False,
-        curves: str | None = None,
+        curves: str | None = AUTO,
     ) -> None:
         self.loss = loss
         self.radius, self.memory, self.clip = radius, memory, clip
@@ -131,8 +131,8 @@ class SwordRegressor(Explained, Regression):
     def _second(self) -> SecondOrder | None:
         return self.model_.second  # type: ignore[no-any-return]
 
-    def _asking(self, model: Any) -> Callable[[Matrix], Any]:
-        return self._in_order(model.predict)
+    def _asking(self, model: Any, following: int) -> Callable[[Matrix], Any]:
+        return self._in_order(model.predict, following)
 
     def _study(self, rows: Any, targets: Any) -> None:
         model = self.model_

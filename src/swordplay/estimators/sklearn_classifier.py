@@ -24,7 +24,7 @@ from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.coat import loss_weights
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import MEMORY, LinearModel, settings
+from swordplay.estimators.model import AUTO, MEMORY, LinearModel, settings
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.sets import WithSets
 
@@ -64,9 +64,9 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int | str = 0,
+        lags: int | str = AUTO,
         encode: bool = False,
-        curves: str | None = None,
+        curves: str | None = AUTO,
     ) -> None:
         self.radius, self.memory, self.clip = radius, memory, clip
         self.standardize, self.intercept, self.lags, self.encode = standardize, intercept, lags, encode
@@ -123,10 +123,16 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         _ = self.model_  # refuses parameters that have changed, before anything else is looked at
         return self._answers(self._rows(X))
 
-    def _answers(self, rows: Any) -> Matrix:
-        """Probabilities of rows that are clean."""
-        model, scores = self.model_, self._in_order(self._scores)
-        return np.asarray(in_chunks(lambda part: model.probabilities(scores(part)), rows))
+    def _answers(self, rows: Any, following: int = 1) -> Matrix:
+        """Probabilities of rows that are clean; so many of them follow the last one learned."""
+        model, block = self.model_, self._block
+
+        def answer(part: Matrix, first: int) -> Matrix:
+            if block is not None:
+                return np.asarray(model.probabilities(block.scores(part)))
+            return np.asarray(model.chances(model.scores(part, first), first))
+
+        return np.asarray(in_chunks(self._in_order(answer, following), rows))
 
     def askable(self) -> Askable:
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""

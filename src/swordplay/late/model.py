@@ -123,9 +123,9 @@ class LateModel(Guarded):
         kept = self._asks.read(xs)
         lags = tuple(team.recent.copy() for team in self._asks.teams if len(team.recent))
         tickets = answers.said(self._asks, self._bands, self.level, names, kept)
-        voices = answers.voices(self._asks, kept)
-        for ticket, row, said in zip(tickets, kept, voices, strict=True):
-            self._pending.put(Kept(ticket, row, lags, said, self.score.told))
+        voices, notes = answers.voices(self._asks, kept)
+        for ticket, row, said, noted in zip(tickets, kept, voices, notes, strict=True):
+            self._pending.put(Kept(ticket, row, lags, said, self.score.told, noted))
         self.score = self.score._replace(asked=self.score.asked + len(xs))
         self._serial += len(xs) if ids is None else 0
         return tickets

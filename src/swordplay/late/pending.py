@@ -22,6 +22,9 @@ Lags = tuple[Vector, ...]
 """The last targets of each team of heads, as they were when a row was asked."""
 
 
+NOTHING: Vector = np.empty(0)
+
+
 class Kept(NamedTuple):
     """What is needed when the answer comes."""
 
@@ -32,6 +35,8 @@ class Kept(NamedTuple):
     """What the decision and every expert said, ``(H, 1 + N)`` for each team of heads,"""
     told: int = 0
     """and how many answers had been told then."""
+    notes: Vector = NOTHING
+    """What second-order experts have to know of it (see ``SecondOrder.notes``)."""
 
 
 @final
@@ -83,6 +88,8 @@ class Pending:
             "voices": np.concatenate([np.empty(0), *(each.ravel() for one in kept for each in one.voices)]),
             "shapes": json.dumps([[list(each.shape) for each in one.voices] for one in kept]),
             "told": np.array([one.told for one in kept], dtype=np.int64),
+            "notes": np.concatenate([NOTHING, *(one.notes for one in kept)]),
+            "noted": np.array([len(one.notes) for one in kept], dtype=np.int64),
         }
 
     @classmethod
@@ -114,6 +121,9 @@ class Pending:
         require("pending.told", told, ROWS)
         if told.shape != (len(ids),):
             raise ValueError(f"pending.told must have shape ({len(ids)},), got {told.shape}. {DAMAGED}")
+        notes = [NOTHING] * len(ids)  # of files before there were any
+        if "noted" in saved:
+            notes = parts("notes", saved["notes"], saved["noted"], len(ids), 1, Range(-SAID, SAID))
         labels, pending = model.labels, cls()
         if max(map(len, chances), default=0) > len(labels):
             raise ValueError(f"pending.known must not pass the {len(labels)} labels that are known. {DAMAGED}")
@@ -121,7 +131,7 @@ class Pending:
             ends = (None, None) if np.isnan(lower[k]) else (float(lower[k]), float(upper[k]))
             ticket = of_labels(id, labels, chances[k]) if model.of_classes else of_number(id, said[k], *ends)
             known = tuple(recent[k].reshape(-1, lags)) if lags else ()
-            pending.put(Kept(ticket, rows[k], known, voices[k], int(told[k])))
+            pending.put(Kept(ticket, rows[k], known, voices[k], int(told[k]), notes[k]))
         return pending
 
 

@@ -63,7 +63,7 @@ class BulkTracker:
         """One for all keys: numbers need no categories of their own. Columns that appear late do not join."""
         self.late: list[str] = []
         """Those that have appeared."""
-        form = Form(self.encoder.width, like.settings.loss, like.settings.lags)
+        form = Form(self.encoder.width, like.settings.loss, like.settings.columns_of_lags)
         self.group, self._crew = Group(form, 1), Crew(form, min(THREADS, len(os.sched_getaffinity(0))))
         self.last_targets, self.totals = Growing(np.empty(0)), Growing(np.empty(0))
         self.counts, self.sums = Growing(np.empty(0, dtype=np.int64)), Growing(np.empty((0, 3)))

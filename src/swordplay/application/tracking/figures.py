@@ -61,7 +61,7 @@ def _end(outcome: Outcome, files: Mapping[str, str]) -> dict[str, Any]:
 
 def verdict_of(outcome: Outcome, story: AnyStory) -> str:
     """What is said of the learner beside the baselines; empty where there is nothing to say."""
-    lags = outcome.tracker.settings.lags
+    lags = outcome.tracker.settings.lags != 0
     if isinstance(story, KeyedStory):
         return verdict(story.errors, story.task, story.rows, lags=lags, same_key=True)
     confusion = None if story.task == "regression" else story.confusion
