@@ -122,7 +122,7 @@ def test_late_labels_are_learned_with_the_last_label_of_then():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_it_harms_nowhere(seed):
-    """Log loss beside that of first order: where there is something to learn, where there is not, and where labels are noise."""
+    """Log loss beside that of first order: with something to learn, with nothing, and where labels are noise."""
     rng = np.random.default_rng(seed)
     X, labels = table(1500, seed=seed)
     for target in (labels, rng.permutation(labels), rng.integers(0, 6, 1500)):

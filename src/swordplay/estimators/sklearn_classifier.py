@@ -40,19 +40,22 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
     radius, memory, clip, standardize, intercept
         As in :class:`swordplay.sklearn.SwordRegressor`; the radius is one of log-odds.
     lags
-        How many of the last labels join the columns, as truths of "was it this class"; also ``"auto"``, as in
-        :class:`swordplay.sklearn.SwordRegressor`.
+        ``"auto"``, as in :class:`swordplay.sklearn.SwordRegressor`; or how many of the last labels join the columns, as truths
+        of "was it this class".
     encode
         As in :class:`swordplay.sklearn.SwordRegressor`.
     curves
-        As in :class:`swordplay.sklearn.SwordRegressor`, for two classes; three or more do without.
+        As in :class:`swordplay.sklearn.SwordRegressor`, for two classes. Three or more have first-order experts, whose
+        probabilities are made as sure as they are right (one temperature for all, and how likely the last label stays), unless
+        it is None.
 
     Attributes
     ----------
     classes_
         Labels, the columns of ``predict_proba``: sorted, and behind them those that joined late.
     coef_, intercept_
-        Of the log-odds in the units of the raw columns, shapes ``(1, d)`` and ``(1,)``, or ``(K, d)`` and ``(K,)``.
+        Of the log-odds in the units of the raw columns, without curves and doubt; shapes ``(1, d)`` and ``(1,)``, or ``(K, d)``
+        and ``(K,)``.
     weights_, step_sizes_, effective_step_size_, certificate_
         The experts of the model, or of the model of each class.
     """

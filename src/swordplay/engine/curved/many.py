@@ -2,7 +2,8 @@ r"""Probabilities of many classes made as sure as they are right.
 
 One model a class, divided by their sum, is too modest (or too sure), and knows nothing of the last label. From its
 logarithms :math:`l_k` experts make :math:`q_k \propto \exp(\tau l_k + c\,[k \text{ is the last label}])` and learn
-:math:`\tau`, or both, by Newton's method with forgetting. They and the probabilities as they were are mixed by what each has lost lately.
+:math:`\tau`, or both, by Newton's method with forgetting. They and the probabilities as they were are mixed by what each has
+lost lately.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from swordplay.base.types import Matrix, Vector
 from swordplay.engine.curved import mixing
 
 LAST, BEHIND, SHARP, STAY, NUMBERS = 0, 1, 4, 6, 11
-"""Places: the last label (-1 before any), how far behind each of three is, tau and its curvature, tau, c and their curvatures."""
+"""Places: the last label (-1 before any), how far behind three are, tau and its curvature, tau, c and their curvatures."""
 EXPERTS = 3
 MEMORY = 2000.0
 """Rounds that are remembered."""
