@@ -17,6 +17,7 @@ from swordplay.application.cli import run
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
+from swordplay.estimators.named_classes import NamedClassifier
 from swordplay.estimators.voices import Voices, said_now
 from swordplay.intervals import SwordIntervals
 from swordplay.late import LateModel, Ticket, TicketError, TicketPending, TooManyPending, UnknownTicket
@@ -75,7 +76,7 @@ class NaiveNumbers:
 @settings(max_examples=25, deadline=None)
 def test_random_interleavings_are_those_of_a_naive_twin(tmp_path_factory, lags, steps, seed):
     rng, folder = np.random.default_rng(seed), tmp_path_factory.mktemp("late")
-    late, naive = LateModel(sklearn.SwordRegressor(lags=lags)), NaiveNumbers(lags)
+    late, naive = LateModel(sklearn.SwordRegressor(lags=lags, curves=None)), NaiveNumbers(lags)
     for number, (what, which) in enumerate(steps):
         ids = list(naive.pending)
         if what == "save":
@@ -157,7 +158,7 @@ class NaiveLabels:
 @settings(max_examples=25, deadline=None)
 def test_rows_by_name_and_labels_too(tmp_path_factory, steps, seed):
     rng, folder = np.random.default_rng(seed), tmp_path_factory.mktemp("late")
-    late, naive = LateModel("classification"), NaiveLabels()
+    late, naive = LateModel(NamedClassifier(lags=0, curves=None)), NaiveLabels()
     for number, (what, which) in enumerate(steps):
         ids = list(naive.pending)
         if what == "save":

@@ -17,6 +17,9 @@ from swordplay.estimators.heads import Heads
 from swordplay.estimators.labels import Labels
 from swordplay.estimators.mixed_rows import MixedRows, Row
 from swordplay.estimators.named_rows import load_names, number, plain_name
+from swordplay.estimators.second_order import SecondOrder
+from swordplay.estimators.tempered import Tempered
+from swordplay.estimators.tuning import AUTO
 
 if TYPE_CHECKING:
     from swordplay.estimators.named_coat import NamedCoat
@@ -41,6 +44,15 @@ class Askable(Protocol):
     @property
     def teams(self) -> list[Heads]:
         """Where the last targets are kept; none before anything was learned."""
+        ...
+
+    @property
+    def layer(self) -> SecondOrder | Tempered | None:
+        """What stands beside the first-order model, where there is something."""
+        ...
+
+    def notes(self, numbers: Matrix) -> Matrix:
+        """What these have to keep of rows, shape ``(T, n)``; n is 0 where there are none."""
         ...
 
     @property
@@ -116,13 +128,24 @@ class AskedByName:
     @property
     def together(self) -> bool:
         """Whether several rows may be learned by one call."""
-        return bool(self._estimator.standardize) and not self._estimator.lags
+        return bool(self._estimator.standardize) and self._estimator.lags in (0, AUTO)
 
     @property
     def teams(self) -> list[Heads]:
         """Where the last targets are kept."""
         model = self._estimator._model
         return [] if model is None else model.teams
+
+    @property
+    def layer(self) -> SecondOrder | Tempered | None:
+        """What stands beside the first-order model, where there is something."""
+        model = self._estimator._model
+        return None if model is None else model.layer
+
+    def notes(self, numbers: Matrix) -> Matrix:
+        """What these have to keep of rows."""
+        model = self._estimator._model
+        return np.empty((len(numbers), 0)) if model is None else model.notes(numbers)
 
     @property
     def labels(self) -> list[Any]:
@@ -147,7 +170,7 @@ class AskedByName:
         model = self._estimator._model
         if model is None:
             return np.zeros((len(numbers), 0))
-        return np.asarray(model.predict(numbers)).reshape(len(numbers), -1)
+        return np.asarray(model.predict(numbers, len(numbers))).reshape(len(numbers), -1)
 
     def truth(self, y: Any) -> Any:
         """A number, or a label."""

@@ -42,11 +42,6 @@ def askable(model: Any) -> Askable:
             f"model must be an estimator of swordplay.sklearn or swordplay.river, or {' or '.join(map(repr, MODELS))}, "
             f"got {arguments.shown(model)} ({type(model).__name__})."
         )
-    if getattr(model, "lags", 0) == AUTO or (getattr(model, "lags", 0) and getattr(model, "curves", None) is not None):
-        raise ValueError(
-            f"model has lags={model.lags!r} and curves={model.curves!r}: rows that wait keep first-order lags only. "
-            "Make it with lags=0, or with a number of lags and curves=None."
-        )
     return asked()  # type: ignore[no-any-return]
 
 
@@ -61,5 +56,6 @@ def declare(asks: Askable, columns: Mapping[str, str]) -> None:
 
 
 def lags(model: Any) -> int:
-    """How many of the last targets join the columns of an estimator."""
-    return int(getattr(model, "lags", 0))
+    """How many of the last targets join the columns of the first-order model of an estimator."""
+    found = getattr(model, "lags", 0)
+    return 0 if found == AUTO else int(found)

@@ -133,9 +133,9 @@ class LateModel(Guarded):
         kept = self._asks.read(xs)
         lags = tuple(team.recent.copy() for team in self._asks.teams if len(team.recent))
         tickets, sides = answers.said(self._asks, self._anchors.now, self._bands, self.level, names, kept)
-        voices = answers.voices(self._asks, kept)
-        for ticket, row, said, side in zip(tickets, kept, voices, sides, strict=True):
-            self._pending.put(Kept(ticket, row, lags, said, self.score.told, side))
+        voices, notes = answers.voices(self._asks, kept)
+        for ticket, row, said, side, noted in zip(tickets, kept, voices, sides, notes, strict=True):
+            self._pending.put(Kept(ticket, row, lags, said, self.score.told, side, noted))
         self.score = self.score._replace(asked=self.score.asked + len(xs))
         self._serial = int(names[-1]) if ids is None else self._serial
         return tickets

@@ -22,6 +22,9 @@ Lags = tuple[Vector, ...]
 """The last targets of each team of heads, as they were when a row was asked."""
 
 
+NOTHING: Vector = np.empty(0)
+
+
 class Kept(NamedTuple):
     """What is needed when the answer comes."""
 
@@ -34,6 +37,8 @@ class Kept(NamedTuple):
     """and how many answers had been told then."""
     sides: Matrix | None = None
     """What the model and its former self said, ``(2, K)``, where there is one (see ``anchor``)."""
+    notes: Vector = NOTHING
+    """What second-order experts have to know of it (see ``SecondOrder.notes``)."""
 
 
 @final
@@ -111,6 +116,8 @@ class Pending:
             "told": np.array([one.told for one in kept], dtype=np.int64),
             "sides": np.concatenate([np.empty(0), *(one.sides.ravel() for one in kept if one.sides is not None)]),
             "sided": np.array([0 if one.sides is None else one.sides.shape[1] for one in kept], dtype=np.int64),
+            "notes": np.concatenate([NOTHING, *(one.notes for one in kept)]),
+            "noted": np.array([len(one.notes) for one in kept], dtype=np.int64),
         }
 
     @classmethod
@@ -143,6 +150,9 @@ class Pending:
         if told.shape != (len(ids),):
             raise ValueError(f"pending.told must have shape ({len(ids)},), got {told.shape}. {DAMAGED}")
         sides = [None] * len(ids) if "sided" not in saved else sides_of(saved, chances, model.of_classes)  # of an earlier file
+        notes = [NOTHING] * len(ids)  # of files before there were any
+        if "noted" in saved:
+            notes = parts("notes", saved["notes"], saved["noted"], len(ids), 1, Range(-SAID, SAID))
         labels, pending = model.labels, cls()
         if max(map(len, chances), default=0) > len(labels):
             raise ValueError(f"pending.known must not pass the {len(labels)} labels that are known. {DAMAGED}")
@@ -150,7 +160,7 @@ class Pending:
             ends = (None, None) if np.isnan(lower[k]) else (float(lower[k]), float(upper[k]))
             ticket = of_labels(id, labels, chances[k]) if model.of_classes else of_number(id, said[k], *ends)
             known = tuple(recent[k].reshape(-1, lags)) if lags else ()
-            pending.put(Kept(ticket, rows[k], known, voices[k], int(told[k]), sides[k]))
+            pending.put(Kept(ticket, rows[k], known, voices[k], int(told[k]), sides[k], notes[k]))
         return pending
 
 

@@ -37,6 +37,7 @@ TOLD = {
     "target": "--target",
     "task": "--task",
     "lags": "--lags",
+    "curves": "--curves",
     "features": "--features",
     "drop": "--drop",
     "key": "--key",

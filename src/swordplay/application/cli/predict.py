@@ -21,7 +21,8 @@ HELP = """Predict the rows of FILE by what `swordplay learn` or `swordplay track
 
 FILE is CSV, NDJSON or Parquet (also .gz and .zst), or - for standard input. It has the columns that the model learned
 from, in any order; they are read as they were then. It needs no target, and one that is there is not looked at. Nothing
-is learned, and the state stays as it is: every row is predicted as if it came next.
+is learned, and the state stays as it is. The first row is taken to follow the last one that was learned; the last targets
+before the others are not known, and they are predicted without.
 
 The predictions have the columns row, the columns of --id (or the date of the row), prediction, for a number the
 interval from lower to upper, and for classes the probability of the prediction. They go to standard output, in the

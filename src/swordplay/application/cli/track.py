@@ -67,7 +67,8 @@ class Asked(NamedTuple):
     hindsight: bool
     state: str | None
     task: Any
-    lags: int
+    lags: int | str
+    curves: str | None
     features: tuple[str, ...] | None
     drop: tuple[str, ...] | None
     key: tuple[str, ...] | None

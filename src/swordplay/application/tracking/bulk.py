@@ -74,7 +74,7 @@ class BulkTracker:
         """One for all keys: numbers need no categories of their own. Columns that appear late do not join."""
         self.late: list[str] = []
         """Those that have appeared."""
-        form = Form(self.encoder.width, like.settings.loss, like.settings.lags)
+        form = Form(self.encoder.width, like.settings.loss, like.settings.columns_of_lags)
         threads = min(THREADS, len(os.sched_getaffinity(0)))
         self.group, self._crew = Group(form, 1), Crew(form, threads)
         self.bands = None if like.settings.level is None else BulkBands(like.settings.level, threads)

@@ -69,7 +69,7 @@ def _end(outcome: Outcome, files: Mapping[str, str]) -> dict[str, Any]:
 
 def verdict_of(outcome: Outcome, story: AnyStory) -> str:
     """What is said of the learner beside the baselines; empty where there is nothing to say."""
-    lags = outcome.tracker.settings.lags
+    lags = outcome.tracker.settings.lags != 0
     if not isinstance(story, Story):
         return verdict(story.errors, story.task, story.rows, lags=lags, same_key=isinstance(story, KeyedStory))
     confusion = None if story.task == "regression" else story.confusion

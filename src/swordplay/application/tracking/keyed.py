@@ -84,7 +84,10 @@ class KeyedTracker:
     def _fresh(self) -> Tracker:
         of_classes = self.recognised.of_classes
         tracker = Tracker(
-            self.settings, self.recognised, self.kind, Encoder(self.plans, self.settings.lags, of_classes, self.settings.target)
+            self.settings,
+            self.recognised,
+            self.kind,
+            Encoder(self.plans, self.settings.columns_of_lags, of_classes, self.settings.target),
         )
         tracker.order.clocks = {name: Steps() for name in self.clocks}
         return tracker
@@ -268,7 +271,7 @@ class KeyedTracker:
         fields, clocks = carried.read(saved["fields"]), json.loads(saved["clocks"])
         sanity.require_carried(fields, plans)
         sanity.require_clocks(dict.fromkeys(clocks), plans)
-        sanity.require_held(saved, len(plans), settings.lags)
+        sanity.require_held(saved, len(plans), settings.columns_of_lags)
         settings = settings._replace(key=tuple(settings.key))
         keyed = cls(settings, recognised, saved["kind"], plans, fields, tuple(clocks))
         keyed.predictions.load_state(nested.take("predictions", saved))

@@ -61,10 +61,11 @@ class _Run:
     """One life of a job."""
 
     def __init__(self, job: Job, watch: Callable[[Progress], None], told: Callable[[], bool]) -> None:
-        self.job, self.watch, self.told = job, watch, told
+        self.watch, self.told = watch, told
         self.lasting = RunClock()
         self.opened, self.saved = learning.opened(job, jobs.load(job))
         saved = self.saved
+        self.job = job = jobs.as_before(job, saved.essence) if saved else job
         self.position = saved.position if saved else None
         """In the input, at the end of the last batch that is done,"""
         self.rows = self.before = saved.done if saved else 0
