@@ -33,7 +33,15 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     h = live[LIVE.weight] * slope(int(config[CONFIG.loss]), config[CONFIG.threshold], prediction + of.offset, target)
     surprise = distance(h, live[LIVE.candidate], of)
     if live[LIVE.rounds] == 0.0:
-        follow_steps(n, numbers[EXPERT.eta], numbers[EXPERT.inverse], numbers[EXPERT.growth], numbers[EXPERT.largest])
+        follow_steps(
+            n,
+            numbers[EXPERT.eta],
+            numbers[EXPERT.norm],
+            numbers[EXPERT.inverse],
+            numbers[EXPERT.growth],
+            numbers[EXPERT.largest],
+            numbers[EXPERT.swing],
+        )
     account(
         n,
         h,

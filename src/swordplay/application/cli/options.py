@@ -231,7 +231,8 @@ def settings(typed: Mapping[str, Any]) -> Settings:
     from swordplay.application.tracking import Settings
 
     plain = {name: typed[name] for name in ("target", "task", "features", "loss", "types", "missing", "header")}
-    more = {"drop": typed["drop"] or (), "key": typed["key"] or (), "id": typed["ids"], "level": level(typed), "twice": typed["twice"]}
+    more = {"drop": typed["drop"] or (), "key": typed["key"] or (), "id": typed["ids"]}
+    more |= {"level": level(typed), "twice": typed["twice"]}
     return Settings(**plain, **more, **of_model(typed["lags"], typed["curves"], typed["key"]))
 
 
