@@ -61,7 +61,10 @@ class TwiceTracker:
         made = estimator(MODELS["classification" if recognised.of_classes else "regression"])
         extra = {} if recognised.of_classes else {"loss": settings.loss}
         self.model = LateModel(
-            made(lags=settings.lags, **extra), max_pending=MOST_PENDING + 1, level=settings.level, columns=self.reading.kinds
+            made(lags=settings.lags, curves=settings.curves, **extra),
+            max_pending=MOST_PENDING + 1,
+            level=settings.level,
+            columns=self.reading.kinds,
         )
         self.score = Score()
         self.said: dict[str, Said] = {}
@@ -83,7 +86,7 @@ class TwiceTracker:
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
         plans = plan(head, settings.target, settings.features, settings.drop, settings.id)
-        encoder = Encoder(plans, settings.lags, recognised.of_classes, settings.target)
+        encoder = Encoder(plans, settings.columns_of_lags, recognised.of_classes, settings.target)
         return cls(settings, recognised, str(target.type), encoder, carried.carried(head, settings.target, settings.id))
 
     @property
@@ -245,7 +248,9 @@ class TwiceTracker:
         """The tracker that was saved, bit by bit."""
         settings, recognised = sanity.read_decided(saved)
         settings = settings._replace(id=tuple(settings.id or ()))
-        encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, recognised.of_classes, settings.target)
+        encoder = Encoder.resumed(
+            nested.take("encoder", saved), settings.columns_of_lags, recognised.of_classes, settings.target
+        )
         require_encoder(encoder)
         fields = carried.read(saved["carried"])
         sanity.require_carried(fields, encoder.plans)
