@@ -1,10 +1,10 @@
 """How tight certificates are: certificate over regret on the drift worlds.
 
 ``python -m benchmarks.certificates`` plays every world of ``sp.streams.drift``, as it is made unless told otherwise (3 columns,
-1,000 rounds, squared losses), with several seeds, and writes the table into ``docs/theory.md``. P is the path length of the planted
-comparators. A certificate holds against every comparator of that path length, so it is held against the one that it hurts most:
-the best sequence of that path length, found by hindsight. Beside it stands the ratio to the planted comparators' own regret, which
-may be much smaller, as they were not chosen for their losses.
+1,000 rounds, squared losses), with several seeds, and writes the table into ``docs/theory.md``. P is the path length of the
+planted comparators. A certificate holds against every comparator of that path length, so it is held against the one that it
+hurts most: the best sequence of that path length, found by hindsight. Beside it stands the ratio to the planted comparators'
+own regret, which may be much smaller, as they were not chosen for their losses.
 """
 
 from __future__ import annotations

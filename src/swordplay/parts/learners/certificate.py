@@ -9,8 +9,8 @@ For experts whose round-t step is :math:`\eta_{t,k} = 1/a_{t,k}`, and any compar
 Where it comes from. The regret is that of the decisions against expert k, :math:`\sum_t f_t(x_t) - f_t(x_{t,k})`, and the
 expert's own, by convexity at most :math:`\sum_t \langle g_{t,k}, x_{t,k} - u_t \rangle`. The former is the first sum:
 :math:`B_{t,k} = f_t(x_{t,k}) - f_t(x_t) - \langle g_t, x_{t,k} - x_t \rangle \ge 0` is how far the loss lies above its tangent
-at the decision. (Where all experts descend along :math:`g_t`, the tangent itself is what they are held against, and B is 0.) The
-two projections of a round give
+at the decision. (Where all experts descend along :math:`g_t`, the tangent itself is what they are held against, and B is 0.)
+The two projections of a round give
 
 .. math:: \langle g, x - u \rangle \le \tfrac{a}{2} (\|u - \hat x_t\|^2 - \|u - \hat x_{t+1}\|^2)
     + \tfrac{\eta}{2} \|g - M\|^2 - \tfrac{a}{2} \|x - \hat x_t\|^2 .
