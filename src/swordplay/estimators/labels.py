@@ -27,6 +27,8 @@ class Labels:
 
     def check(self, label: Any) -> Any:
         """A label that is a truth value, a finite number or a string."""
+        if type(label) is bool or type(label) is str:
+            return label  # the usual cases
         if isinstance(label, np.generic):
             label = label.item()
         if not isinstance(label, bool | int | float | str):
