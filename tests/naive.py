@@ -45,8 +45,8 @@ def certificate(pasts, domain, P, steady=True):
     """min_k { sum lost + sum eta/2 surprise - sum lead/(2 eta) + distance }, from whole histories.
 
     Where steps are ``steady``, 1/a for ever, the distance is sigma(a w) - a |w|^2 / 2 + P a rho, with w where the expert ended,
-    seen from the centre, and rho the farthest that it has been from there. Else what the changes of a add to this, with |w| <= rho
-    for those that point anywhere, or D^2/2 Lambda + D P max_t a_t, if that is smaller.
+    seen from the centre, and rho the farthest that it has been from there. Else what the changes of a add to this, with
+    |w| <= rho for those that point anywhere, or D^2/2 Lambda + D P max_t a_t, if that is smaller.
     """
     D, center, values = domain.diameter, domain.center.tolist(), []
     r = domain.radius if isinstance(domain, sp.Ball) else min(D, math.sqrt(sum(far(domain, j) ** 2 for j in range(domain.dim))))

@@ -54,7 +54,7 @@ def test_steps_that_change_and_nobody_knows_where_they_led(path_length, expected
 
 
 def test_steps_that_change():
-    """By parts: 1/eta of 2, 4, 1 with |w|^2 of 0, 0.16, 0.36 turns by 7 and swings by (2 * 0.16 - 3 * 0.36) / 2; w ends at 0.5."""
+    """By parts: 1/eta of 2, 4, 1 with |w|^2 of 0, 0.16, 0.36 turns by 7, swings by (2 * 0.16 - 3 * 0.36) / 2; w ends at 0.5."""
     state = played()
     np.testing.assert_allclose(state.swing, [0.16 - 0.54, (-0.25 * 0.25 + 0.75 * 1.0) / 2], rtol=0, atol=ROUNDING)
     np.testing.assert_allclose(state.farthest, [0.36, 1.0], rtol=0, atol=ROUNDING)
@@ -130,7 +130,7 @@ def test_a_window_of_steps_that_change_by_hand():
 
 
 def test_a_window_of_steps_that_change_by_parts():
-    """The last of three rounds. First: a from 4 to 1 turns by 3 and swings by -3 * 0.36 / 2; w stays 0.5 long, from (0.4, 0.3)."""
+    """The last of three rounds. First: a from 4 to 1 turns by 3, swings by -3 * 0.36 / 2; w stays 0.5 long, from (0.4, 0.3)."""
     then = Moment(2, played(2), np.array([[0.4, 0.3], [0.0, 1.0]]))
     found = [certificate.value_since(played(), AROUND, path, False, ENDS, then, np.arange(2)) for path in (0.0, 1.0)]
     # 4 + 0 of the sums; |(0.3, 0.4) - 4 (0.4, 0.3)| = |(1.3, 0.8)|; 4 * 0.25 / 2 - 0.25 / 2 of the squares.

@@ -91,8 +91,8 @@ def fading(exponent: float) -> float:
 def log_of_one_and(small: float) -> float:
     """log(1 + s) for s from 0 to 1, to the last digits.
 
-    log(1 + s) = 2 artanh(u) with u = s / (2 + s) <= 1/3, and artanh(u) = u (1 + v/3 + v^2/5 + ...) with v = u^2 <= 1/9: seventeen
-    terms are exact to rounding.
+    log(1 + s) = 2 artanh(u) with u = s / (2 + s) <= 1/3, and artanh(u) = u (1 + v/3 + v^2/5 + ...) with v = u^2 <= 1/9:
+    seventeen terms are exact to rounding.
     """
     u = small / (2.0 + small)
     v = u * u

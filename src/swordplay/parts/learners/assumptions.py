@@ -200,4 +200,4 @@ def above_tangent(gradient: Gradient, decision: Vector, points: Matrix, advantag
     if not isinstance(gradient, WatchedLoss):
         return 0.0
     values = gradient.value(np.vstack([decision, points]))
-    return np.maximum(values[1:] - values[0] + advantage, 0.0)
+    return np.asarray(np.maximum(values[1:] - values[0] + advantage, 0.0))

@@ -8,9 +8,9 @@ For experts whose round-t step is :math:`\eta_{t,k} = 1/a_{t,k}`, and any compar
 
 Where it comes from. The regret is that of the decisions against expert k, :math:`\sum_t f_t(x_t) - f_t(x_{t,k})`, and the
 expert's own, by convexity at most :math:`\sum_t \langle g_{t,k}, x_{t,k} - u_t \rangle`. The former is the first sum:
-:math:`B_{t,k} = f_t(x_{t,k}) - f_t(x_t) - \langle g_t, x_{t,k} - x_t \rangle \ge 0` is how far the loss lies above its tangent at
-the decision. (Where all experts descend along :math:`g_t`, the tangent itself is what they are held against, and B is 0.) The
-two projections of a round give
+:math:`B_{t,k} = f_t(x_{t,k}) - f_t(x_t) - \langle g_t, x_{t,k} - x_t \rangle \ge 0` is how far the loss lies above its tangent
+at the decision. (Where all experts descend along :math:`g_t`, the tangent itself is what they are held against, and B is 0.)
+The two projections of a round give
 
 .. math:: \langle g, x - u \rangle \le \tfrac{a}{2} (\|u - \hat x_t\|^2 - \|u - \hat x_{t+1}\|^2)
     + \tfrac{\eta}{2} \|g - M\|^2 - \tfrac{a}{2} \|x - \hat x_t\|^2 .
@@ -23,10 +23,10 @@ are it sums by parts to
     \qquad \varrho = \max_t \|w_t\|,
 
 as :math:`w_1 = 0`; σ is the support function of the domain around c, and no w is longer than the domain's reach r. Whatever
-the last w, that is at most :math:`\tfrac{a}{2} r^2 + P a r`: on a ball :math:`a (D^2/8 + D P / 2)`, and much less in a ball that is
-too large. For steps that change, the sums by parts are those of
-:math:`S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t w_{t+1} - \sum_{s \le t} (a_s - a_{s-1}) w_s`, a vector of which only a bound is
-kept, :math:`\|S_t\| \le a_t \|w_{t+1}\| + \varrho \sum_s |a_s - a_{s-1}|`, and the squares leave
+the last w, that is at most :math:`\tfrac{a}{2} r^2 + P a r`: on a ball :math:`a (D^2/8 + D P / 2)`, and much less in a ball
+that is too large. For steps that change, the sums by parts are those of
+:math:`S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t w_{t+1} - \sum_{s \le t} (a_s - a_{s-1}) w_s`, a vector of which only
+a bound is kept, :math:`\|S_t\| \le a_t \|w_{t+1}\| + \varrho \sum_s |a_s - a_{s-1}|`, and the squares leave
 :math:`\sum_t (a_t - a_{t-1}) \|w_t\|^2 / 2`, the swing. Or one pays for the largest distances at once: a
 growing a costs :math:`D^2` times its growth and a moving u costs 2D times its move,
 :math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D P \max_t a_t` with
@@ -46,7 +46,6 @@ import numpy as np
 from swordplay.base.types import Array, Domain, Matrix, State, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.experts import Move
-
 
 UNKNOWN = 1e150
 """Stands for the farthest point of a state of before, which did not tell: the domain's reach is taken instead."""
