@@ -177,7 +177,7 @@ def require_inside(name: str, value: Any) -> None:
         where, starts = (value.indices,), value.indptr
     else:  # built in a way that cannot point outside, or checked once it is CSR
         return
-    sizes = value.shape
+    sizes = value.shape if value.ndim == 2 or starts is None else (1, *value.shape)
     if starts is not None:
         blocks = getattr(value, "blocksize", (1, 1))
         rows, columns = (sizes[0] // blocks[0], sizes[1] // blocks[1]) if value.format != "csc" else (sizes[1], sizes[0])

@@ -22,6 +22,7 @@ readable state (``readable``) follow from that. Places may change from one versi
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
 
@@ -173,8 +174,14 @@ CONFIG = _Config(*range(len(_Config._fields)))
 
 def fields(places: Any) -> dict[str, Field]:
     """The declaration of every number of ``EXPERT``, ``VECTOR``, ``LIVE`` or ``CONFIG``, by name, in their order."""
-    hints = get_type_hints(type(places), include_extras=True)
-    return {name: hints[name].__metadata__[0] for name in places._fields}
+    return _declared(type(places))
+
+
+@functools.cache
+def _declared(kind: Any) -> dict[str, Field]:
+    """Read once: a checkpoint of many keys asks for them thousands of times."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hints[name].__metadata__[0] for name in kind._fields}
 
 
 def kept_names(places: Any, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -114,11 +114,12 @@ def hear(me: Arrays, asked: Matrix, t: int) -> None:
 def play_planned(me: Arrays, features: Matrix, targets: Vector, schedule: Matrix, asked: Matrix, predictions: Vector) -> int:
     """Dense rows on a ball whose rounds are all planned; only the predictions are kept."""
     for t in range(len(targets)):
+        weight = me.live[LIVE.weight]
         follow(me.live, me.config, schedule, t)
         hear(me, asked, t)
         played, predictions[t], _ = dense_round(me, features[t], targets[t])
         if not played:
-            me.live[LIVE.late] = 0.0
+            me.live[LIVE.weight], me.live[LIVE.late] = weight, 0.0
             return t
     return len(targets)
 
