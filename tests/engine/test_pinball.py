@@ -102,10 +102,10 @@ def best_moving_quantile(targets: np.ndarray, level: float, penalty: float) -> t
     Variables: u_t, what it falls short by, what it exceeds by, and how far it moves up and down after each round.
     """
     T = len(targets)
-    eye, none = scipy.sparse.identity(T, format="csr"), scipy.sparse.csr_matrix((T - 1, 2 * T))
-    steps = scipy.sparse.diags_array([-np.ones(T - 1), np.ones(T - 1)], offsets=[0, 1], shape=(T - 1, T))
-    moves = scipy.sparse.identity(T - 1, format="csr")
-    rows = scipy.sparse.bmat([[eye, eye, -eye, scipy.sparse.csr_matrix((T, 2 * T - 2))], [steps, none, -moves, moves]])
+    eye, moves = scipy.sparse.identity(T), scipy.sparse.identity(T - 1)
+    none, still = scipy.sparse.csr_matrix((T - 1, T)), scipy.sparse.csr_matrix((T, T - 1))
+    steps = scipy.sparse.csr_matrix(np.diff(np.eye(T), axis=0))
+    rows = scipy.sparse.bmat([[eye, eye, -eye, still, still], [steps, none, none, -moves, moves]], format="csr")
     prices = np.concatenate([np.zeros(T), np.full(T, level), np.full(T, 1 - level), np.full(2 * T - 2, penalty)])
     sizes = [(-1.0, 1.0)] * T + [(0.0, None)] * (4 * T - 2)
     found = scipy.optimize.linprog(prices, A_eq=rows, b_eq=np.append(targets, np.zeros(T - 1)), bounds=sizes)

@@ -22,7 +22,7 @@ from swordplay.parts.metas import Parts
 
 CHUNK = 1 << 14
 """Rows per compiled call: a few milliseconds, so that Ctrl-C and progress are prompt."""
-WIDE = 32
+WIDE = 256
 """Coordinates from which on Sword++ does not write to all of them in every round."""
 CHUNK_NUMBERS = 1 << 21
 """Entries per chunk of wide rows, for the same reason."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -91,7 +91,7 @@ class Fleet:
         start: int,
     ) -> None:
         """Some rounds of every stream, the streams divided among the workers."""
-        kernel = self._engine.kernels.play_fleet
+        kernel: Callable[..., None] = self._engine.kernels.play_fleet
         for memory in self._memories:
             memory.reserve_rounds(targets.shape[1])
         widest = max(memory.numbers.shape[1] for memory in self._memories)

@@ -45,8 +45,21 @@ def predict(me: Arrays, of: Products, features: Vector) -> float:
             sweep_one(columns, coords[j], change, common[j], features[j], products)
         me.live[LIVE.pending] = 0.0
     else:
-        for j in range(0, whole, 4):
-            read_four(columns, coords[j], coords[j + 1], coords[j + 2], coords[j + 3], features[j : j + 4], products)
+        whole = dim - dim % 8
+        for j in range(0, whole, 8):
+            read_eight(
+                columns,
+                coords[j],
+                coords[j + 1],
+                coords[j + 2],
+                coords[j + 3],
+                coords[j + 4],
+                coords[j + 5],
+                coords[j + 6],
+                coords[j + 7],
+                features[j : j + 8],
+                products,
+            )
         for j in range(whole, dim):
             read_one(columns, coords[j], features[j], products)
     lean(columns, dot(dim, features, common), numbers[EXPERT.unscale], numbers[EXPERT.eta], products)
@@ -54,11 +67,14 @@ def predict(me: Arrays, of: Products, features: Vector) -> float:
 
 
 @expert_loop
-def read_four(columns: int, u: Any, v: Any, w: Any, x: Any, a: Vector, products: Vector) -> None:
-    """Four coordinates at a time, as ``ball.sweep_four``, with nothing to write."""
-    a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
+def read_eight(
+    columns: int, p: Any, q: Any, r: Any, s: Any, u: Any, v: Any, w: Any, x: Any, a: Vector, products: Vector
+) -> None:
+    """Eight coordinates at a time: with nothing to write the products would be what is waited for."""
+    a0, a1, a2, a3, a4, a5, a6, a7 = a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]
     for i in range(columns):
-        products[i] += (u[i] * a0 + v[i] * a1) + (w[i] * a2 + x[i] * a3)
+        first = (p[i] * a0 + q[i] * a1) + (r[i] * a2 + s[i] * a3)
+        products[i] += first + ((u[i] * a4 + v[i] * a5) + (w[i] * a6 + x[i] * a7))
 
 
 @expert_loop
