@@ -242,7 +242,7 @@ def test_it_explains_itself(name):
 
 
 def test_a_missing_feature_lies_at_its_centre():
-    model = SwordRegressor()
+    model = SwordRegressor(lags=0, curves=None)
     rng = np.random.default_rng(2)
     for _ in range(3000):
         x = {"a": 5.0 + rng.normal(), "b": -3.0 + rng.normal()}
@@ -299,7 +299,7 @@ class TestCoefficients:
 
     @pytest.mark.parametrize("lags", [0, 2])
     def test_a_prediction_is_made_of_them(self, lags):
-        model, rows = SwordRegressor(clip=50.0, lags=lags), self.rows()
+        model, rows = SwordRegressor(clip=50.0, lags=lags, curves=None), self.rows()
         for x, y in rows:
             model.learn_one(x, y)
         assert set(model.coefficients) == {"a", "b"}
@@ -311,7 +311,7 @@ class TestCoefficients:
             assert model.coefficients == pytest.approx({"a": 3.0, "b": 0.02}, rel=0.05)
 
     def test_of_classes_also_of_one_that_joined(self):
-        two, three = SwordClassifier(clip=50.0), SwordClassifier(clip=50.0)
+        two, three = (SwordClassifier(clip=50.0, lags=0, curves=None) for _ in range(2))
         for t, (x, y) in enumerate(self.rows()):
             two.learn_one(x, y > 7)
             three.learn_one(x, "low" if y < 5 else "high" if y < 9 or t < 100 else "top")

@@ -17,9 +17,9 @@ OTHERS = {
     "intercept": False,
     "lags": 2,
     "encode": True,
-    "curves": "auto",
+    "curves": None,
 }
-NONSENSE = {"loss": "absolute", "radius": -1.0, "memory": 0.0, "clip": float("nan"), "lags": -1, "curves": "rich"}
+NONSENSE = {"loss": "absolute", "radius": -1.0, "memory": 0.0, "clip": float("nan"), "lags": -1, "curves": "some"}
 
 
 def targets(kind):

@@ -109,7 +109,10 @@ def test_predict_then_learn_is_the_loop_that_anyone_would_write(estimator):
 
 def test_it_is_the_engine_and_nothing_else():
     X, y = drifting()
-    np.testing.assert_array_equal(SwordRegressor().predict_then_learn(X, y), LinearModel(3).predict_then_learn(X, y))
+    plain = SwordRegressor(lags=0, curves=None)
+    np.testing.assert_array_equal(plain.predict_then_learn(X, y), LinearModel(3).predict_then_learn(X, y))
+    auto = {"lags": "auto", "curves": "auto"}
+    np.testing.assert_array_equal(SwordRegressor().predict_then_learn(X, y), LinearModel(3, **auto).predict_then_learn(X, y))
 
 
 def test_sparse_rows_are_the_dense_ones(estimator, monkeypatch):
@@ -160,14 +163,14 @@ def test_a_weight_multiplies_the_loss():
 
 def test_coefficients_are_in_the_units_of_the_raw_columns():
     X, y = drifting()
-    model = SwordRegressor(clip=50.0).fit(X, y)  # nothing is clipped
+    model = SwordRegressor(clip=50.0, lags=0, curves=None).fit(X, y)  # nothing is clipped
     np.testing.assert_allclose(X @ model.coef_ + model.intercept_, model.predict(X), rtol=TWIN)
-    lagged = SwordRegressor(clip=50.0, lags=2).fit(X, y)
+    lagged = SwordRegressor(clip=50.0, lags=2, curves=None).fit(X, y)
     recent = lagged.lag_coef_ @ [y[-1], y[-2]]
     np.testing.assert_allclose(X @ lagged.coef_ + lagged.intercept_ + recent, lagged.predict(X), rtol=TWIN)
     labels = np.digitize(y, [45.0, 55.0])
     for wanted in (labels, labels > 0):
-        classifier = SwordClassifier(clip=50.0).fit(X, wanted)
+        classifier = SwordClassifier(clip=50.0, lags=0, curves=None).fit(X, wanted)
         scores = np.squeeze(X @ classifier.coef_.T + classifier.intercept_)
         np.testing.assert_allclose(scores, classifier.decision_function(X), atol=TWIN * np.abs(scores).max())
 
@@ -264,7 +267,7 @@ def test_a_checkpoint_of_another_kind_is_refused(tmp_path):
 
 def test_it_explains_itself():
     X, y = drifting()
-    model = SwordRegressor().fit(X, y)
+    model = SwordRegressor(lags=0, curves=None).fit(X, y)
     assert model.weights_.shape == model.step_sizes_.shape
     assert model.weights_.sum() == pytest.approx(1.0)
     assert model.step_sizes_.min() <= model.effective_step_size_ <= model.step_sizes_.max()
