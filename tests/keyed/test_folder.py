@@ -67,13 +67,13 @@ def test_one_key_is_read_without_the_others(tmp_path):
     size = os.path.getsize(tmp_path / FILE)
     opened, before = Keyed.load(tmp_path), read()
     opened.model(1234)
-    assert 0 < read() - before < 200_000 < size / 30
+    assert 0 < read() - before < 60_000 < size / 10
     assert list(opened._shelf.group.places) == [1234]
     before = os.stat(tmp_path / FILE).st_mtime_ns
     opened.predict_then_learn([1234], rows[:1], [1.0])
     written = wrote()
     opened.save(tmp_path)
-    assert wrote() - written < 200_000  # one key, and not 2,000
+    assert wrote() - written < 60_000  # one key, and not 2,000
     assert len(Keyed.load(tmp_path)) == 2000
 
 
@@ -157,7 +157,7 @@ def test_what_is_no_folder_of_keys_or_damaged_is_refused(tmp_path):
     place = whole.index(state[20:60])  # somewhere in a state
     (tmp_path / FILE).write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
     for bad in (state[:50], b"\xff\0nothing"):
-        with pytest.raises(ValueError, match="."):
+        with pytest.raises(ValueError, match=r"."):
             unpacked(keyed._shelf.group, [Row("a", 1, bad)], 0)
     with pytest.raises(CheckpointError, match=r"a state of key '.' that is damaged"):
         Keyed.load(tmp_path).predict(["a", "b"], np.ones((2, 1)))
