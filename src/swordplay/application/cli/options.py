@@ -20,7 +20,9 @@ Command = Callable[..., Any]
 MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
 NOT_ASKED = "it was not asked for (--no-hindsight)"
-"""Why a report does not look back."""
+"""Why a report does not look back,"""
+TOLD_LATER = "rows come twice (--twice)"
+"""and another reason."""
 
 
 TARGET = click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
@@ -171,6 +173,11 @@ IDS = click.option(
     metavar="A,B",
     help="Columns that the predictions carry, such as a key; by default the date of the row. none for none.",
 )
+TWICE = click.option(
+    "--twice",
+    is_flag=True,
+    help="Rows come twice, recognised by --id: first without their target, and again with it once it is known.",
+)
 KEY = click.option(
     "--key", callback=names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
 )
@@ -208,7 +215,9 @@ def settings(typed: Mapping[str, Any]) -> Settings:
     from swordplay.application.tracking import Settings
 
     plain = {name: typed[name] for name in ("target", "task", "lags", "features", "loss", "types", "missing", "header")}
-    return Settings(**plain, drop=typed["drop"] or (), key=typed["key"] or (), id=typed["ids"], level=level(typed))
+    return Settings(
+        **plain, drop=typed["drop"] or (), key=typed["key"] or (), id=typed["ids"], level=level(typed), twice=typed["twice"]
+    )
 
 
 def told(known: Settings) -> dict[str, Any]:

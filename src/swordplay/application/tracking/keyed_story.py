@@ -143,7 +143,7 @@ def story(tracker: KeyedTracker | BulkTracker, source: str, refused: int, second
         rows=sum(line.rows for line in found),
         errors=tracker.errors()[0],
         intervals=tracker.intervals(),
-        columns=tuple(_column(one) for one in tracker.plans),
+        columns=tuple(column(one) for one in tracker.plans),
         key=tracker.settings.key,
         keys=len(tracker.trackers),
         ahead=sum(line.errors[LEARNER] < line.errors[NO_CHANGE] for line in found),
@@ -197,6 +197,7 @@ def _without_best_step(errors: Mapping[str, float]) -> dict[str, float]:
     return {name: error for name, error in errors.items() if name != BEST_STEP}
 
 
-def _column(one: Plan) -> Column:
+def column(one: Plan) -> Column:
+    """A column and what was made of it, for a run that keeps no more than that."""
     note = f"left out: {one.why}" if one.kind == "left out" else NOTES[one.kind]
     return Column(one.name, one.kind.removesuffix(" and time"), note)

@@ -179,9 +179,9 @@ class _Run:
             self._learn(piece)
             return
         first = min(found)
-        bad = self.tracker.usable(piece.rows.slice(first, 1), piece.numbers[first : first + 1])[2][0]
         if first:
             self._learn(piece.first(first))
+        bad = self.tracker.usable(piece.rows.slice(first, 1), piece.numbers[first : first + 1])[2][0]
         raise unusable(self.table.name, bad)
 
     def _learn(self, piece: Piece) -> None:
