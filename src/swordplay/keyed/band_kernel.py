@@ -6,13 +6,12 @@ from typing import Any
 
 from swordplay.base.compiling import kernel
 from swordplay.base.types import Matrix, Vector
-from swordplay.intervals.layout import GIVE
+from swordplay.intervals.layout import BOTH, GIVE
 from swordplay.intervals.rounds import play
 
 
 @kernel
 def play_bands(
-    mode: int,
     records: Matrix,
     who: Any,
     edges: Any,
@@ -40,9 +39,10 @@ def play_bands(
 ) -> None:
     """Rows ``edges[k]`` to ``edges[k + 1]`` belong to the key of record ``who[k]``; ``bounds`` has shape ``(T, 1, 2)``.
 
-    The arrays from ``live`` to ``column_first`` are views of ``flat``, into which records are copied. ``mode`` is ``BOTH``, or
-    ``GIVE`` for records that stay as they are.
+    The arrays from ``live`` to ``column_first`` are views of ``flat``, into which records are copied. Without ``targets``
+    nothing is learned, and records stay as they are.
     """
+    mode = BOTH if len(targets) else GIVE
     for k in range(len(who)):
         a, b = edges[k], edges[k + 1]
         record = records[who[k]]

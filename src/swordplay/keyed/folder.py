@@ -20,8 +20,9 @@ from swordplay.base.checkpoint import CheckpointError, CheckpointMissing
 FILE = "keys.sqlite"
 FORMAT = 1
 """Version of what is written."""
-PAGE = 1024
-"""Bytes of a page. A state of some thousand bytes then fills few pages and shares hardly any: the less is written again."""
+PAGE = 512
+"""Bytes of a page, the fewest there may be: a state of some thousand bytes fills its pages and shares hardly any, so that the
+least is written again, once to the journal and once to the file."""
 PATIENCE = 60.0
 """Seconds to wait for somebody else who is saving."""
 EVER = -(2**63)

@@ -224,14 +224,14 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
 
 def _story(found: Outcome, name: str, show_keys: tuple[str, ...]) -> AnyStory:
     """What the run has to tell, and the keys that were asked for."""
+    from swordplay.application.tracking.bulk import BulkTracker
+    from swordplay.application.tracking.keyed import KeyedTracker
     from swordplay.application.tracking.keyed_story import KeyedStory, with_key
-    from swordplay.application.tracking.tracker import Tracker
-    from swordplay.application.tracking.twice import TwiceTracker
 
     story = found.tracker.story(name, refused=found.refused, seconds=found.seconds)
     for values in show_keys:
         assert isinstance(story, KeyedStory)
-        assert not isinstance(found.tracker, Tracker | TwiceTracker)
+        assert isinstance(found.tracker, KeyedTracker | BulkTracker)
         story = with_key(story, found.tracker, options.names(None, None, values) or ())
     return story
 
