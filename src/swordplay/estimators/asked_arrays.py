@@ -88,6 +88,8 @@ class AskedByPlace:
 
     def _numbers(self, x: Any) -> Vector:
         """A row of finite numbers, as wide as those before it."""
+        if hasattr(x, "tocsr"):
+            raise TypeError(f"x must be an array of numbers, got a sparse one ({type(x).__name__}). Give x.toarray().")
         refuse_words("x", x)
         row = arguments.array("x", x, ndim=1).copy()
         wanted = self._estimator.n_features_in_ if self._learned else self._wide

@@ -122,6 +122,8 @@ class LateModel(Guarded):
         rows, ids
             As in :meth:`ask`; as many ids as rows.
         """
+        if hasattr(rows, "tocsr"):  # scipy would sort it by rows, and write wherever its indices point
+            raise TypeError(f"rows must be a list of rows, got a sparse one ({type(rows).__name__}). Give rows.toarray().")
         xs = list(rows)
         names = self._pending.names(len(xs), ids, self._serial)
         if not xs:

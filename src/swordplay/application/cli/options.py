@@ -156,7 +156,7 @@ def header(context: click.Context, option: click.Parameter, value: str | None) -
     return None if value is None else value == "yes"
 
 
-def names(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def names(context: click.Context | None, option: click.Parameter | None, value: str | None) -> tuple[str, ...] | None:
     """Names of columns between commas; those that hold a comma stand in quotes."""
     if value is None:
         return None
@@ -180,6 +180,13 @@ TWICE = click.option(
 )
 KEY = click.option(
     "--key", callback=names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
+)
+SHOW_KEY = click.option(
+    "--show-key",
+    "show_keys",
+    multiple=True,
+    metavar="VALUE[,VALUE]",
+    help="Show how this key went, too, given by its values as the predictions have them. More than once for more keys.",
 )
 FORMAT = click.option(
     "--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given."

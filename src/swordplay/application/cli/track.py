@@ -71,6 +71,7 @@ class Asked(NamedTuple):
     features: tuple[str, ...] | None
     drop: tuple[str, ...] | None
     key: tuple[str, ...] | None
+    show_keys: tuple[str, ...]
     reverse: bool
     sort: str | None
     types: dict[str, str] | None
@@ -108,6 +109,7 @@ class Asked(NamedTuple):
 @click.option("--state", metavar="PATH", help="Save learner and position here; the same command again goes on from there.")
 @options.of_learning
 @options.KEY
+@options.SHOW_KEY
 @options.REVERSE
 @options.SORT
 @options.LOSS
@@ -149,6 +151,8 @@ def _require_sense(asked: Asked) -> None:
         raise click.UsageError("--twice does not go together with --key. Leave out one of them, or use swordplay serve.")
     if asked.level is not None and asked.no_interval:
         raise click.UsageError("--level does not go together with --no-interval. Leave out one of them.")
+    if asked.show_keys and not asked.key:
+        raise click.UsageError("--show-key shows one of the keys that --key tells apart. Give --key as well.")
     if asked.output == "-" and sys.stdout is None:
         raise click.UsageError("-o - goes to standard output, which is closed. Open it, or give a file.")
     if asked.output == "-" and asked.output_format == "parquet":
@@ -197,7 +201,7 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
             with shown as watch, in_words(lambda: watch.begun):
                 watch.start(remark)
                 found = run(job, watch=watch, told=interrupts)
-                story = None if found.stopped else found.tracker.story(name, refused=found.refused, seconds=found.seconds)
+                story = None if found.stopped else _story(found, name, asked.show_keys)
         except KeyboardInterrupt:
             click.echo("swordplay: interrupted.", err=True)
             return interrupts.exit_code
@@ -212,6 +216,19 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
     else:
         outcome.show(found, story, files, Console(highlight=False, stderr=job.output == "-"))
     return 0
+
+
+def _story(found: Outcome, name: str, show_keys: tuple[str, ...]) -> AnyStory:
+    """What the run has to tell, and the keys that were asked for."""
+    from swordplay.application.tracking.keyed_story import KeyedStory, with_key
+    from swordplay.application.tracking.tracker import Tracker
+
+    story = found.tracker.story(name, refused=found.refused, seconds=found.seconds)
+    for values in show_keys:
+        assert isinstance(story, KeyedStory)
+        assert not isinstance(found.tracker, Tracker)
+        story = with_key(story, found.tracker, options.names(None, None, values) or ())
+    return story
 
 
 def _view(job: Job, found: Outcome, asked: Asked) -> Perspective | LeftOut:

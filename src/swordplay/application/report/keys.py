@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from swordplay.application.tracking.keyed_story import KeyedStory, KeyLine
     from swordplay.application.tracking.story import RunStory
 
-CAPTIONS = {"best": "Where it did best", "worst": "Where it did worst", "largest": "The keys with most rows"}
+CAPTIONS = {
+    "asked for": "What was asked for",
+    "best": "Where it did best",
+    "worst": "Where it did worst",
+    "largest": "The keys with most rows",
+}
 RATIO = "× no change"
 """The head of the column of errors in units of those of no change."""
 
@@ -104,10 +109,22 @@ def _ahead(story: KeyedStory) -> str:
 def _tables(story: KeyedStory) -> tuple[Table, ...]:
     head = (" and ".join(story.key), "rows", *story.errors, RATIO)
     numbers = tuple(range(1, len(head)))
-    return tuple(
-        Table(_caption(story, title), head, tuple(_line(story, line) for line in lines), numbers)
-        for title, lines in story.named.items()
+    return (
+        *_spread(story),
+        *(
+            Table(_caption(story, title), head, tuple(_line(story, line) for line in lines), numbers)
+            for title, lines in story.named.items()
+        ),
     )
+
+
+def _spread(story: KeyedStory) -> tuple[Table, ...]:
+    """How errors are distributed over the keys."""
+    if not story.spread:
+        return ()
+    head = ("so many of the keys", f"{story.measure} at most", f"{RATIO} at most")
+    rows = tuple((f"{one.share:.0%}", _figure(story, one.error), words.number(one.ratio)) for one in story.spread)
+    return (Table("How the keys are spread, of those with ten predicted rows or more", head, rows, (1, 2)),)
 
 
 def _caption(story: KeyedStory, title: str) -> str:
@@ -115,7 +132,7 @@ def _caption(story: KeyedStory, title: str) -> str:
     ranked = f"by {RATIO}" if story.measure == "RMSE" else "by the share of mistakes"
     losers = sum(line.ratio > 1.0 for line in story.named[title])
     lost = f"; {losers} of these lose against no change" if title == "best" and losers else ""
-    return CAPTIONS[title] + ("" if title == "largest" else f", {ranked}{lost}")
+    return CAPTIONS[title] + ("" if title in ("largest", "asked for") else f", {ranked}{lost}")
 
 
 def _line(story: KeyedStory, line: KeyLine) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -107,7 +108,8 @@ def _of_keys(story: KeyedStory) -> dict[str, Any]:
         "keys": story.keys,
         "keys_ahead": story.ahead,
         **_intervals(story),
-        **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("best", "worst", "largest")},
+        "spread": [{**one._asdict(), "ratio": one.ratio if math.isfinite(one.ratio) else None} for one in story.spread],
+        **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("asked", "best", "worst", "largest")},
     }
 
 
