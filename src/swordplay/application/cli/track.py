@@ -222,11 +222,12 @@ def _story(found: Outcome, name: str, show_keys: tuple[str, ...]) -> AnyStory:
     """What the run has to tell, and the keys that were asked for."""
     from swordplay.application.tracking.keyed_story import KeyedStory, with_key
     from swordplay.application.tracking.tracker import Tracker
+    from swordplay.application.tracking.twice import TwiceTracker
 
     story = found.tracker.story(name, refused=found.refused, seconds=found.seconds)
     for values in show_keys:
         assert isinstance(story, KeyedStory)
-        assert not isinstance(found.tracker, Tracker)
+        assert not isinstance(found.tracker, Tracker | TwiceTracker)
         story = with_key(story, found.tracker, options.names(None, None, values) or ())
     return story
 

@@ -123,7 +123,7 @@ def _spread(story: KeyedStory) -> tuple[Table, ...]:
     if not story.spread:
         return ()
     head = ("so many of the keys", f"{story.measure} at most", f"{RATIO} at most")
-    rows = tuple((f"{one.share:.0%}", _figure(story, one.error), words.number(one.ratio)) for one in story.spread)
+    rows = tuple((f"{one.share:.0%}", figure(story, one.error), words.number(one.ratio)) for one in story.spread)
     return (Table("How the keys are spread, of those with ten predicted rows or more", head, rows, (1, 2)),)
 
 

@@ -13,6 +13,7 @@ from swordplay.application.tracking.job import Job
 from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.taught import Taught, require_columns, unknown, without_target
 from swordplay.application.tracking.threads import GLANCE, Ahead
+from swordplay.application.tracking.trackers import AnyTracker
 from swordplay.application.tracking.twice import TwiceTracker
 from swordplay.data.tables import Refusal, open_table
 from swordplay.data.tables.earlier import Earlier
@@ -67,10 +68,7 @@ def predict(
         One or two lines: what is wrong, where, and what to do.
     """
     tracker, target = model.tracker, model.settings.target
-    if not tracker.started:
-        raise TrackingError(f"the model in {state} has not learned anything yet. Let it learn first: swordplay learn.")
-    if isinstance(tracker, TwiceTracker):
-        tracker.only_predicts = True
+    _require_learned(tracker, state)
     before = {**model.earlier, target: Earlier(None)}
     said = job.reading | {"target": None, "drop": (), "keep": None, "types": None, "before": before, "others": False}
     outputs = Outputs(job, None)
@@ -105,6 +103,14 @@ def predict(
             outputs.finish(schema)
     news = tuple(unknown(table, before))
     return Predicted(rows, len(refusals), tuple(refusals[:FEW]), silent, news, stopped, partial)
+
+
+def _require_learned(tracker: AnyTracker, state: str) -> None:
+    """Refuse a model that knows nothing; one whose rows come twice predicts them as they come."""
+    if not tracker.started:
+        raise TrackingError(f"the model in {state} has not learned anything yet. Let it learn first: swordplay learn.")
+    if isinstance(tracker, TwiceTracker):
+        tracker.only_predicts = True
 
 
 def without_answers(names: Any) -> list[str]:
