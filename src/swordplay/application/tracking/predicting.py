@@ -20,6 +20,8 @@ from swordplay.data.tables.earlier import Earlier
 
 ANSWERS = ("truth", "loss", "running_error")
 """Columns that predictions have only where targets are known."""
+Watch = Callable[[int, float | None], None]
+"""Is called with rows that are done, and their share of all where that is known."""
 FEW = 5
 """Refused rows that are told one by one."""
 
@@ -45,7 +47,7 @@ def predict(
     model: Taught,
     state: str,
     told: Callable[[], bool] = lambda: False,
-    watch: Callable[[int, float | None], None] = lambda rows, share: None,
+    watch: Watch = lambda rows, share: None,
 ) -> Predicted:
     """Predict the rows of a table, each as the row that comes next.
 
@@ -57,10 +59,8 @@ def predict(
         Left by a run. It is used up: what it says of later rows is not to be relied on.
     state
         Where it was saved, for messages.
-    told
-        Asked now and then whether to stop.
-    watch
-        Called after every batch with the rows that are done and, where it is known, their share of all.
+    told, watch
+        Asked now and then whether to stop; called after every batch with rows that are done and, where known, their share.
 
     Raises
     ------
@@ -71,9 +71,7 @@ def predict(
     _require_learned(tracker, state)
     before = {**model.earlier, target: Earlier(None)}
     said = job.reading | {"target": None, "drop": (), "keep": None, "types": None, "before": before, "others": False}
-    outputs = Outputs(job, None)
-    rows = silent = 0
-    refusals: list[Refusal] = []
+    outputs, rows, silent, refusals = Outputs(job, None), 0, 0, list[Refusal]()
     with ExitStack() as stack:
         table = open_table(job.source, **said)
         stack.callback(table.close)
