@@ -20,10 +20,23 @@ from swordplay.late.ticket import Ticket
 
 
 def said(
-    asks: Askable, anchor: Anchor | None, bands: Bands, level: float | None, ids: Sequence[str], rows: Sequence[Any]
+    asks: Askable,
+    anchor: Anchor | None,
+    bands: Bands,
+    level: float | None,
+    ids: Sequence[str],
+    rows: Sequence[Any],
+    numbers: Matrix,
 ) -> tuple[list[Ticket], list[Matrix | None]]:
-    """Tickets of rows, by what is known now; and what the model and its former self have said, where there is one."""
-    numbers = asks.numbers(rows)
+    """Tickets of rows, by what is known now; and what the model and its former self have said, where there is one.
+
+    Parameters
+    ----------
+    asks, anchor, bands, level
+        Who says it.
+    ids, rows, numbers
+        Of what: rows as they are kept, and as the model sees them.
+    """
     answers = asks.say(rows, numbers)
     sides: list[Matrix | None] = [None] * len(ids)
     if anchor is not None:
@@ -48,11 +61,10 @@ def _tickets(
     return [of_number(id, one, *ends) for id, one, ends in zip(ids, said.tolist(), bounds.tolist(), strict=True)]
 
 
-def voices(asks: Askable, rows: Sequence[Any]) -> tuple[list[tuple[Matrix, ...]], Matrix]:
+def voices(asks: Askable, numbers: Matrix) -> tuple[list[tuple[Matrix, ...]], Matrix]:
     """What decision and experts say of rows now, for each row and each team of heads; and what second-order experts note."""
-    numbers = asks.numbers(rows)
     teams = [said_now(team, numbers) for team in asks.teams]
-    return [tuple(team[k] for team in teams) for k in range(len(rows))], asks.notes(numbers)
+    return [tuple(team[k] for team in teams) for k in range(len(numbers))], asks.notes(numbers)
 
 
 def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int) -> None:

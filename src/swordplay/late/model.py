@@ -132,8 +132,9 @@ class LateModel(Guarded):
             raise TooManyPending(self.max_pending)
         kept = self._asks.read(xs)
         lags = tuple(team.recent.copy() for team in self._asks.teams if len(team.recent))
-        tickets, sides = answers.said(self._asks, self._anchors.now, self._bands, self.level, names, kept)
-        voices, notes = answers.voices(self._asks, kept)
+        numbers = self._asks.numbers(kept)
+        tickets, sides = answers.said(self._asks, self._anchors.now, self._bands, self.level, names, kept, numbers)
+        voices, notes = answers.voices(self._asks, numbers)
         for ticket, row, said, side, noted in zip(tickets, kept, voices, sides, notes, strict=True):
             self._pending.put(Kept(ticket, row, lags, said, self.score.told, side, noted))
         self.score = self.score._replace(asked=self.score.asked + len(xs))
@@ -196,7 +197,7 @@ class LateModel(Guarded):
         """Learn the first answers: as many together as leads to the same as one after the other."""
         kept = [self._pending[id] for id in ids]
         late = [self.score.told + k - one.told for k, one in enumerate(kept)]
-        joined = self._asks.joins([one.row for one in kept]) or len(ids)
+        joined = (self._asks.joins([one.row for one in kept]) if len(ids) > 1 else 0) or len(ids)
         first = min(self._anchors.begins(late, self.score.told) or len(ids), joined)
         kept, truths, late = kept[:first], truths[:first], late[:first]
         self._anchors.judge(self._asks, kept, truths, late, self.score.told)

@@ -13,12 +13,15 @@ from swordplay.application.tracking.job import Job
 from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.taught import Taught, require_columns, unknown, without_target
 from swordplay.application.tracking.threads import GLANCE, Ahead
+from swordplay.application.tracking.trackers import AnyTracker
 from swordplay.application.tracking.twice import TwiceTracker
 from swordplay.data.tables import Refusal, open_table
 from swordplay.data.tables.earlier import Earlier
 
 ANSWERS = ("truth", "loss", "running_error")
 """Columns that predictions have only where targets are known."""
+Watch = Callable[[int, float | None], None]
+"""Is called with rows that are done, and their share of all where that is known."""
 FEW = 5
 """Refused rows that are told one by one."""
 
@@ -44,7 +47,7 @@ def predict(
     model: Taught,
     state: str,
     told: Callable[[], bool] = lambda: False,
-    watch: Callable[[int, float | None], None] = lambda rows, share: None,
+    watch: Watch = lambda rows, share: None,
 ) -> Predicted:
     """Predict the rows of a table, each as the row that comes next.
 
@@ -56,10 +59,8 @@ def predict(
         Left by a run. It is used up: what it says of later rows is not to be relied on.
     state
         Where it was saved, for messages.
-    told
-        Asked now and then whether to stop.
-    watch
-        Called after every batch with the rows that are done and, where it is known, their share of all.
+    told, watch
+        Asked now and then whether to stop; called after every batch with rows that are done and, where known, their share.
 
     Raises
     ------
@@ -67,15 +68,10 @@ def predict(
         One or two lines: what is wrong, where, and what to do.
     """
     tracker, target = model.tracker, model.settings.target
-    if not tracker.started:
-        raise TrackingError(f"the model in {state} has not learned anything yet. Let it learn first: swordplay learn.")
-    if isinstance(tracker, TwiceTracker):
-        tracker.only_predicts = True
+    _require_learned(tracker, state)
     before = {**model.earlier, target: Earlier(None)}
     said = job.reading | {"target": None, "drop": (), "keep": None, "types": None, "before": before, "others": False}
-    outputs = Outputs(job, None)
-    rows = silent = 0
-    refusals: list[Refusal] = []
+    outputs, rows, silent, refusals = Outputs(job, None), 0, 0, list[Refusal]()
     with ExitStack() as stack:
         table = open_table(job.source, **said)
         stack.callback(table.close)
@@ -105,6 +101,14 @@ def predict(
             outputs.finish(schema)
     news = tuple(unknown(table, before))
     return Predicted(rows, len(refusals), tuple(refusals[:FEW]), silent, news, stopped, partial)
+
+
+def _require_learned(tracker: AnyTracker, state: str) -> None:
+    """Refuse a model that knows nothing; one whose rows come twice predicts them as they come."""
+    if not tracker.started:
+        raise TrackingError(f"the model in {state} has not learned anything yet. Let it learn first: swordplay learn.")
+    if isinstance(tracker, TwiceTracker):
+        tracker.only_predicts = True
 
 
 def without_answers(names: Any) -> list[str]:
