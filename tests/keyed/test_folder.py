@@ -47,7 +47,7 @@ def test_a_start_and_names_of_columns_are_kept(tmp_path):
     import pandas as pd
 
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(100, 2)), columns=["x", "z"])
-    start = SwordRegressor()
+    start = SwordRegressor(lags=0, curves=None)
     start.predict_then_learn(rows.to_numpy(), rows["x"].to_numpy())
     keyed = Keyed(start=start)
     keyed.predict_then_learn(["a"] * 100, rows, rows["z"])

@@ -35,7 +35,7 @@ def test_keys_say_what_each_says_alone(monkeypatch, loss, lags, threads):
         said = keyed.predict_then_learn(names, rows, targets)
         for key in np.unique(names):
             mine = names == key
-            model = alone.setdefault(key, SwordRegressor(loss=loss, lags=lags))
+            model = alone.setdefault(key, SwordRegressor(loss=loss, lags=lags, curves=None))
             assert np.array_equal(said[mine], model.predict_then_learn(rows[mine], targets[mine]))
         asked = keyed.predict(names, rows)
         for key in np.unique(names):
@@ -61,7 +61,7 @@ def test_classes(classes):
         for key in np.unique(names):
             mine = names == key
             if key not in alone:
-                alone[key] = SwordClassifier().partial_fit(rows[mine][:1], y[mine][:1], classes=labels)
+                alone[key] = SwordClassifier(lags=0, curves=None).partial_fit(rows[mine][:1], y[mine][:1], classes=labels)
                 assert np.array_equal(
                     said[mine][1:], alone[key].predict_proba_then_learn(rows[mine][1:], y[mine][1:])
                 ) or not len(said[mine][1:])
@@ -82,14 +82,14 @@ def test_every_key_may_begin_as_a_trained_model():
     rng = np.random.default_rng(3)
     for count in (10, 200):  # young and grown
         rows = rng.normal(size=(count, 3))
-        start = SwordRegressor()
+        start = SwordRegressor(lags=0, curves=None)
         start.predict_then_learn(rows, rows @ [1.0, 2.0, 3.0])
         keyed = Keyed(start=start)
         assert np.array_equal(keyed.predict(["new"], rows[:1]), start.predict(rows[:1]))
         names, rows, targets = next(world(4))
         said = keyed.predict_then_learn(names, rows, targets)
         for key in np.unique(names):
-            model = SwordRegressor()
+            model = SwordRegressor(lags=0, curves=None)
             first = np.random.default_rng(3)
             for each in (10, 200)[: 1 if count == 10 else 2]:
                 begun = first.normal(size=(each, 3))

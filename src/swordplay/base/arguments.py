@@ -82,6 +82,14 @@ def nonnegative(name: str, value: Any) -> float:
     return number
 
 
+def share(name: str, value: Any) -> float:
+    """A number between 0 and 1, neither of them included."""
+    number = real(name, value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, got {number}. Give a number such as 0.9.")
+    return number
+
+
 def whole(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least ``least``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):

@@ -17,6 +17,7 @@ from swordplay.base.compiling import part
 from swordplay.base.types import Vector
 from swordplay.engine.layout import (
     ADAPTIVE,
+    CHARGED,
     CONFIG,
     EXPERT,
     GROWING,
@@ -55,7 +56,7 @@ __all__ = [
     "write_round",
 ]
 
-LEFT_OUT = (PROOF, ADAPTIVE, GROWING, SCHEDULED, SHOWN)
+LEFT_OUT = (PROOF, ADAPTIVE, GROWING, SCHEDULED, CHARGED, SHOWN)
 ROUND, EXPERTS = kept_names(LIVE, without=LEFT_OUT), kept_names(EXPERT, without=LEFT_OUT)
 RECIPROCALS = ("inverse", "growth", "largest")
 """Of the certificate's sums, those that are 1 / step from the first round on where steps are constant."""

@@ -54,6 +54,7 @@ EXPERT_RANGES = {
     "scale": Range(1e-60, 1.0),
     "norm": POSITIVE,
     "alpha": SHARE,
+    "charge": Range(0.0, 1e139),
 }
 """Of each kind of number of an expert; the others are any numbers that are not vast."""
 SETTING_RANGES = {

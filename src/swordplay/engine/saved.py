@@ -15,12 +15,14 @@ import numpy as np
 
 from swordplay.base.arguments import shown
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
+from swordplay.engine.layout import CHARGED, CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.engine.memory import Memory
 
 KEPT_OF_EXPERTS, KEPT_OF_ROUND, CHANGED_SETTINGS = kept_names(EXPERT), kept_names(LIVE), kept_names(CONFIG)
 MADE_SETTINGS = tuple(name for name, field in fields(CONFIG).items() if not field.kept)
 """What tells one make from another."""
+YOUNGER = tuple(name for name in KEPT_OF_EXPERTS if fields(EXPERT)[name].when == CHARGED)
+"""Numbers of experts that earlier states do not have: they were 0."""
 NAMES = {"experts": "expert_names", "round": "round_names", "settings": "setting_names"}
 """The groups, and the entries that name what is in them."""
 
@@ -82,6 +84,8 @@ def read(saved: Mapping[str, Any], dtype: Any = np.float64) -> Numbers:
     if "live" in saved:
         saved = _renewed(saved)
     by_name = {group: _named(saved, group, names) for group, names in NAMES.items()}
+    nothing = np.zeros(by_name["experts"][next(iter(by_name["experts"]))].shape)
+    by_name["experts"] = dict.fromkeys(YOUNGER, nothing) | by_name["experts"]
     missing = [
         name
         for group, wanted in (("experts", KEPT_OF_EXPERTS), ("round", KEPT_OF_ROUND), ("settings", CHANGED_SETTINGS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from swordplay.base.compiling import bits_of, exact, number_of, part
-from swordplay.engine.layout import HUBER, SQUARED
+from swordplay.engine.layout import HUBER, LINEAR, PINBALL, SQUARED
 
 SHIFTER = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number and leaves that in the low bits
 LOG2_E = 1.4426950408889634
@@ -16,13 +16,20 @@ SMALLEST_EXPONENT = -700.0
 
 @part
 def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
-    """φ(z, y) of ``losses.SquaredLoss``, ``HuberLoss`` or ``LogisticLoss``."""
+    """φ(z, y) of ``losses.SquaredLoss``, ``HuberLoss``, ``PinballLoss`` or ``LogisticLoss``; z itself of a linear one.
+
+    ``threshold`` is the Huber loss's, or the pinball loss's level.
+    """
     residual = prediction - target
     if loss == SQUARED:
         return 0.5 * residual * residual
     if loss == HUBER:
         clipped = min(max(residual, -threshold), threshold)
         return clipped * (residual - 0.5 * clipped)
+    if loss == PINBALL:
+        return max(-threshold * residual, (1.0 - threshold) * residual)
+    if loss == LINEAR:
+        return prediction
     margin = (2.0 * target - 1.0) * prediction
     # log(1 + exp(-m)) without overflow: the larger exponent is taken out first.
     return max(-margin, 0.0) + math.log1p(math.exp(-abs(margin)))
@@ -36,6 +43,10 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
         return residual
     if loss == HUBER:
         return min(max(residual, -threshold), threshold)
+    if loss == PINBALL:
+        return (1.0 - threshold if residual > 0.0 else 0.0) - (threshold if residual < 0.0 else 0.0)
+    if loss == LINEAR:
+        return 1.0
     # -s / (1 + exp(m)); for m > 0 written with exp(-m), so that it fades to 0 instead of overflowing.
     sign = 2.0 * target - 1.0
     margin = sign * prediction

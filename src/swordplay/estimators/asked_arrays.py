@@ -148,6 +148,15 @@ class AskedByPlace:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Nothing but the estimator."""
 
+    def joins(self, rows: Sequence[Any]) -> int:
+        """None: columns are where they are."""
+        return 0
+
+    def follow(self, other: Any) -> None:
+        """Take rows that another one has read: heads see the last targets that it has."""
+        for mine, its in zip(self.teams, other.teams, strict=False):
+            mine.recent[:] = its.recent
+
     def packed(self, rows: Sequence[Any]) -> Any:
         """An array, or the values of every row by name."""
         return json.dumps(rows) if self._estimator.encode else np.array(rows)

@@ -12,14 +12,28 @@ from swordplay.estimators.asked import Askable
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.voices import Voices, said_now
+from swordplay.late.anchor import Anchor
 from swordplay.late.pending import Kept, of_labels, of_number
 from swordplay.late.ticket import Ticket
 
 
-def said(asks: Askable, bands: Bands, level: float | None, ids: Sequence[str], rows: Sequence[Any]) -> list[Ticket]:
-    """Tickets of rows, by what is known now."""
+def said(
+    asks: Askable, anchor: Anchor | None, bands: Bands, level: float | None, ids: Sequence[str], rows: Sequence[Any]
+) -> tuple[list[Ticket], list[Matrix | None]]:
+    """Tickets of rows, by what is known now; and what the model and its former self have said, where there is one."""
     numbers = asks.numbers(rows)
     answers = asks.say(rows, numbers)
+    sides: list[Matrix | None] = [None] * len(ids)
+    if anchor is not None:
+        frozen = anchor.say(asks, rows, answers)
+        sides = list(np.stack([answers, frozen], axis=1))
+        answers = anchor.mixed(answers, frozen)
+    return _tickets(asks, bands, level, ids, numbers, answers), sides
+
+
+def _tickets(
+    asks: Askable, bands: Bands, level: float | None, ids: Sequence[str], numbers: Matrix, answers: Matrix
+) -> list[Ticket]:
     if asks.of_classes:
         labels = asks.labels
         return [of_labels(id, labels, chances) for id, chances in zip(ids, answers, strict=True)]

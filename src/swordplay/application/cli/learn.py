@@ -41,6 +41,7 @@ TOLD = {
     "drop": "--drop",
     "key": "--key",
     "ids": "--id",
+    "twice": "--twice",
     "types": "--types",
     "missing": "--missing",
     "header": "--header",
@@ -58,6 +59,7 @@ TOLD = {
 @options.of_learning
 @options.KEY
 @options.IDS
+@options.TWICE
 @options.LOSS
 @options.LEVEL
 @options.NO_INTERVAL

@@ -20,7 +20,9 @@ Command = Callable[..., Any]
 MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
 NOT_ASKED = "it was not asked for (--no-hindsight)"
-"""Why a report does not look back."""
+"""Why a report does not look back,"""
+TOLD_LATER = "rows come twice (--twice)"
+"""and another reason."""
 
 
 TARGET = click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
@@ -154,7 +156,7 @@ def header(context: click.Context, option: click.Parameter, value: str | None) -
     return None if value is None else value == "yes"
 
 
-def names(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def names(context: click.Context | None, option: click.Parameter | None, value: str | None) -> tuple[str, ...] | None:
     """Names of columns between commas; those that hold a comma stand in quotes."""
     if value is None:
         return None
@@ -171,8 +173,20 @@ IDS = click.option(
     metavar="A,B",
     help="Columns that the predictions carry, such as a key; by default the date of the row. none for none.",
 )
+TWICE = click.option(
+    "--twice",
+    is_flag=True,
+    help="Rows come twice, recognised by --id: first without their target, and again with it once it is known.",
+)
 KEY = click.option(
     "--key", callback=names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
+)
+SHOW_KEY = click.option(
+    "--show-key",
+    "show_keys",
+    multiple=True,
+    metavar="VALUE[,VALUE]",
+    help="Show how this key went, too, given by its values as the predictions have them. More than once for more keys.",
 )
 FORMAT = click.option(
     "--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given."
@@ -201,7 +215,9 @@ def settings(typed: Mapping[str, Any]) -> Settings:
     from swordplay.application.tracking import Settings
 
     plain = {name: typed[name] for name in ("target", "task", "lags", "features", "loss", "types", "missing", "header")}
-    return Settings(**plain, drop=typed["drop"] or (), key=typed["key"] or (), id=typed["ids"], level=level(typed))
+    return Settings(
+        **plain, drop=typed["drop"] or (), key=typed["key"] or (), id=typed["ids"], level=level(typed), twice=typed["twice"]
+    )
 
 
 def told(known: Settings) -> dict[str, Any]:
