@@ -169,6 +169,28 @@ def test_targets_as_large_as_they_may_be_can_be_resumed():
     assert cut.errors() == whole.errors()
 
 
+def test_a_label_that_is_there_twice(tmp_path):
+    from swordplay import river
+
+    model = river.SwordClassifier()
+    for k in range(6):
+        model.learn_one({"a": float(k)}, "xy"[k % 2])
+    state = saved(model) | {"labels": '["y", "x", "y"]'}
+    checkpoint.save(tmp_path / "x", state, kind="river.SwordClassifier")
+    with pytest.raises(CheckpointError, match="there twice"):
+        river.SwordClassifier.load(tmp_path / "x")
+
+
+def test_rounds_that_can_hardly_be_counted_can_be_saved_again(tmp_path):
+    """The norms are measured again some rounds later: that number lies beyond."""
+    state = saved(fitted())
+    state["model.engine.round"][LIVE.rounds] = 2.0**53
+    checkpoint.save(tmp_path / "x", state, kind="SwordRegressor")
+    model = sklearn.SwordRegressor.load(tmp_path / "x")
+    model.partial_fit(np.ones((50, 3)), np.ones(50))
+    sklearn.SwordRegressor.from_state(model.state())
+
+
 def test_changed_states_are_refused_or_used():
     found = isolated(0, QUICK)
     assert sum(found.values()) == sum(shares(QUICK, list(KINDS)).values())

@@ -178,7 +178,7 @@ CONFIG = _Config(*range(len(_Config._fields)))
 
 def fields(places: Any) -> dict[str, Field]:
     """The declaration of every number of ``EXPERT``, ``VECTOR``, ``LIVE`` or ``CONFIG``, by name, in their order."""
-    return _declared(type(places))
+    return _declared(type(places))  # type: ignore[arg-type]  # a class is hashable
 
 
 @functools.cache

@@ -37,7 +37,7 @@ ROUND_RANGES = {
     "total": Range(0.0, 1e300),
     "level": POSITIVE,
     "rate": Range(0.0, np.inf),
-    "refresh_at": COUNT,
+    "refresh_at": Range(0.0, 2.0 * COUNT.most, whole=True),  # rounds, and some more
     "magnitude": POSITIVE,
     "weight": Range(0.0, 1e60),
 }
