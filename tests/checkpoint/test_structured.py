@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from checkpoint.campaign import KINDS, isolated, saved
+from checkpoint.campaign import KINDS, isolated, shares
+from checkpoint.kinds import saved
 from swordplay import sklearn
 from swordplay.base import checkpoint
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.state import Range, require
 from swordplay.engine.layout import LIVE
 
-QUICK, DEEP, CHUNK = 660, 1_000_000, 500
-"""Changes in all, and of each kind in one process."""
+QUICK, DEEP, CHUNK = 10_000, 1_000_000, 5_000
+"""Changes in all, and in one process of a deep campaign."""
 
 
 def fitted(kind="SwordRegressor", **settings):
@@ -169,14 +170,16 @@ def test_targets_as_large_as_they_may_be_can_be_resumed():
 
 
 def test_changed_states_are_refused_or_used():
-    found = isolated(0, QUICK // len(KINDS))
-    assert sum(found.values()) == QUICK // len(KINDS) * len(KINDS)
+    found = isolated(0, QUICK)
+    assert sum(found.values()) == sum(shares(QUICK, list(KINDS)).values())
+    assert sum(found.values()) == pytest.approx(QUICK, abs=len(KINDS))
     assert min(found.values()) > 0.1 * QUICK  # both sides of the checks were seen
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", KINDS)
 def test_very_many_changed_states_are_refused_or_used(name):
-    for first in range(QUICK, QUICK + DEEP // len(KINDS), CHUNK):
-        isolated(first, CHUNK, [name])
-        print(f"{name}: {first + CHUNK - QUICK:,} changes", flush=True)
+    count = shares(DEEP, list(KINDS))[name]
+    for done in range(0, count, CHUNK):
+        isolated(QUICK + done, min(CHUNK, count - done), [name])
+        print(f"{name}: {min(done + CHUNK, count):,} changes", flush=True)

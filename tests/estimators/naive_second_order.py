@@ -41,39 +41,44 @@ class Weights:
         self.prior = np.array([prior] + [(1 - prior) / (count - 1)] * (count - 1))
         self.behind, self.sums, self.rounds = np.zeros(count), np.zeros(count), 0.0
 
-    def shares(self):
-        w = self.prior * np.exp(-self.behind)
+    def shares(self, n):
+        """Of the first n; the others are not asked."""
+        prior = np.array([self.prior[0]] + [(1 - self.prior[0]) / (n - 1)] * (n - 1))
+        w = prior * np.exp(-self.behind[:n])
         return w / w.sum()
 
-    def best(self):
-        return self.sums.min() / self.rounds
+    def best(self, n):
+        return self.sums[:n].min() / self.rounds
 
     def judge_numbers(self, said, target, reach):
-        most = 100 * max(self.best(), 1e-18 * reach**2) if self.rounds >= 20 else math.inf
+        n = len(said)
+        most = 100 * max(self.best(n), 1e-18 * reach**2) if self.rounds >= 20 else math.inf
         losses = np.minimum((target - said) ** 2, most)
         self.rounds = 0.998 * self.rounds + 1
-        self.sums = 0.998 * self.sums + losses
-        scale = max(self.best(), 1e-18 * reach**2)
+        self.sums[:n] = 0.998 * self.sums[:n] + losses
+        scale = max(self.best(n), 1e-18 * reach**2)
         if scale > 0:
-            self.behind = 0.998 * self.behind + 0.1 * np.minimum(losses / scale, 1e6)
-        self.behind = np.minimum(self.behind - self.behind.min(), 14)
+            self.behind[:n] = 0.998 * self.behind[:n] + 0.1 * np.minimum(losses / scale, 1e6)
+        self.behind[:n] = np.minimum(self.behind[:n] - self.behind[:n].min(), 14)
 
     def judge_labels(self, said, target):
+        n = len(said)
         right = np.clip(said if target else -said, -15, 15)
-        self.behind = 0.998 * self.behind + 0.3 * np.log1p(np.exp(-right))
-        self.behind = np.minimum(self.behind - self.behind.min(), 14)
+        self.behind[:n] = 0.998 * self.behind[:n] + 0.3 * np.log1p(np.exp(-right))
+        self.behind[:n] = np.minimum(self.behind[:n] - self.behind[:n].min(), 14)
 
 
 class NaiveLayer:
-    """Two experts without lags, two with three lags, no change and first order; intercept, complete rows."""
+    """Two experts without lags, two with three lags, no change and first order; intercept, complete rows; given curves."""
 
-    def __init__(self, dim, logistic):
-        self.logistic, self.dim = logistic, dim
+    def __init__(self, dim, logistic, shapes):
+        self.logistic, self.dim, self.shapes = logistic, dim, shapes
+        self.benders = [Expert(1 + len(shapes), 1 - 2.0**-power) for power in (8, 10, 12, 14)]
         width = 1 + 3 + dim
         shortest = max(6, math.ceil(math.log2(2 * width)))
         self.experts = [Expert(width, 1 - 2.0 ** -(shortest + more)) for more in (0, 4, 0, 4)]
         self.correctors = [Expert(5 if logistic else 3, 1 - 2.0**-power) for power in (8, 10, 12, 14)]
-        self.inner, self.outer = Weights(0.3, 6), Weights(0.5, 5)
+        self.inner, self.outer = Weights(0.3, 6), Weights(0.5, 9)
         self.values = [[] for _ in range(dim + 1)]
         self.places = [None] * (dim + 1)
         self.recent, self.active, self.low, self.high, self.stay = [0.0] * 3, 0, -1.0, 1.0, 0.5
@@ -113,14 +118,23 @@ class NaiveLayer:
         scores = [one.score(a) for one, a in zip(self.experts, rows, strict=True)]
         odds = math.log(min(max(self.stay, 0.01), 0.99) / (1 - min(max(self.stay, 0.01), 0.99)))
         same = self.recent[0] * odds if self.logistic else self.recent[0]
-        said = np.array([first, *(min(max(s, -8), 8) if self.logistic else self.cut(s) for s in scores), same])
-        w = self.inner.shares()
+        if self.logistic:  # log-odds are less sure the less is known of their row
+            doubts = [math.sqrt(1 + math.pi / 8 * one.leverage(a)) for one, a in zip(self.experts, rows, strict=True)]
+            told = [min(max(s / doubt, -8), 8) for s, doubt in zip(scores, doubts, strict=True)]
+        else:
+            told = [self.cut(s) for s in scores]
+        said = np.array([first, *told, same])
+        w = self.inner.shares(6)
         plain = w @ said
         sides = [first - plain, w[:3] @ said[:3] / w[:3].sum() - plain, w[3:] @ said[3:] / w[3:].sum() - plain]
         z = np.array(sides + [1.0, plain] * self.logistic)
         more = [one.score(z) for one in self.correctors]
-        top = np.array([plain, *(min(max(plain + m, -15), 15) if self.logistic else self.cut(plain + m) for m in more)])
-        mixed = self.outer.shares() @ top
+        awake = self.active % 8 == 0 or min(self.outer.behind[5:]) < 7
+        curves = np.array([1.0, *(self.curve(shape, scaled) for shape in self.shapes)])
+        bent = [one.score(curves) for one in self.benders] if awake else []
+        top = [plain, *(min(max(plain + m, -15), 15) if self.logistic else self.cut(plain + m) for m in more + bent)]
+        top = np.array(top)
+        mixed = self.outer.shares(len(top)) @ top
         if self.logistic:
             self.inner.judge_labels(said, target)
             self.outer.judge_labels(top, target)
@@ -128,7 +142,7 @@ class NaiveLayer:
         else:
             self.inner.judge_numbers(said, target, self.high - self.low)
             self.outer.judge_numbers(top, target, self.high - self.low)
-            unit = self.inner.best()
+            unit = self.inner.best(6)
         for one, a, score in zip(self.experts, rows, scores, strict=True):
             self.teach(one, a, score, target, 1.0)
         for one, score in zip(self.correctors, more, strict=True):
@@ -136,7 +150,14 @@ class NaiveLayer:
                 self.teach(one, z, score + plain, target, 1.0)
             else:
                 self.teach(one, z, score, target - plain, 1.0 / unit)
+        for one, score in zip(self.benders, bent, strict=False):
+            offset = plain if self.logistic else 0.0
+            self.teach(one, curves, score + offset, target if self.logistic else target - plain, 1.0)
         return mixed
+
+    def curve(self, shape, scaled):
+        one, other = (min(max(scaled[int(j)], -4), 4) for j in shape[:2])
+        return abs(one) if shape[2] == 0 else math.sqrt(2) * math.cos(shape[2] * one + shape[3] * other + shape[4])
 
     def teach(self, one, a, score, target, weight):
         if self.logistic:

@@ -1,5 +1,6 @@
 """A folder of keys: goes on bit by bit, is read key by key, and is whole or as it was after a kill."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -46,7 +47,7 @@ def test_a_start_and_names_of_columns_are_kept(tmp_path):
     import pandas as pd
 
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(100, 2)), columns=["x", "z"])
-    start = SwordRegressor()
+    start = SwordRegressor(lags=0, curves=None)
     start.predict_then_learn(rows.to_numpy(), rows["x"].to_numpy())
     keyed = Keyed(start=start)
     keyed.predict_then_learn(["a"] * 100, rows, rows["z"])
@@ -155,6 +156,40 @@ def test_what_is_no_folder_of_keys_or_damaged_is_refused(tmp_path):
         base.execute("PRAGMA user_version = 99")
     with pytest.raises(CheckpointError, match="have format 99, and this version of swordplay reads 1"):
         Keyed.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("kind", value) for value in (True, "numbers")),
+        *(("names", value) for value in ({"a": None}, ["a", "b"])),
+        *(("dim", value) for value in ("1", 10**9)),
+        ("clock", -1),
+        ("lags", 10**9),
+    ],
+)
+def test_what_keys_cannot_have_in_common_is_refused(tmp_path, name, value):
+    keyed = Keyed()
+    keyed.predict_then_learn(["a"], np.ones((1, 1)), [1.0])
+    keyed.save(tmp_path)
+    about = Folder(tmp_path).open()
+    for settings in (json.dumps(json.loads(about["settings"]) | {name: value}), json.dumps(value)):
+        with sqlite3.connect(tmp_path / FILE) as base:
+            base.execute("UPDATE about SET value = ? WHERE name = 'settings'", (settings.encode(),))
+        with pytest.raises(CheckpointError, match="cannot be taken up"):
+            Keyed.load(tmp_path)
+
+
+def test_a_time_that_is_none_is_refused_though_its_checksum_fits(tmp_path):
+    keyed = Keyed()
+    keyed.predict_then_learn(["a"], np.ones((1, 1)), [1.0])
+    keyed.save(tmp_path)
+    folder = Folder(tmp_path)
+    about = folder.open()
+    (row,) = folder.read_all()
+    folder.write(about, [row._replace(seen="soon")], since=None)
+    with pytest.raises(CheckpointError, match="a state of key 'a' that is damaged"):
+        Keyed.load(tmp_path).predict(["a"], np.ones((1, 1)))
 
 
 NURSERY = """

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from swordplay import river, sklearn
 from swordplay.application.cli import run
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
+from swordplay.estimators.named_classes import NamedClassifier
 from swordplay.estimators.voices import Voices, said_now
 from swordplay.intervals import SwordIntervals
 from swordplay.late import LateModel, Ticket, TicketError, TicketPending, TooManyPending, UnknownTicket
@@ -74,7 +76,7 @@ class NaiveNumbers:
 @settings(max_examples=25, deadline=None)
 def test_random_interleavings_are_those_of_a_naive_twin(tmp_path_factory, lags, steps, seed):
     rng, folder = np.random.default_rng(seed), tmp_path_factory.mktemp("late")
-    late, naive = LateModel(sklearn.SwordRegressor(lags=lags)), NaiveNumbers(lags)
+    late, naive = LateModel(sklearn.SwordRegressor(lags=lags, curves=None)), NaiveNumbers(lags)
     for number, (what, which) in enumerate(steps):
         ids = list(naive.pending)
         if what == "save":
@@ -156,7 +158,7 @@ class NaiveLabels:
 @settings(max_examples=25, deadline=None)
 def test_rows_by_name_and_labels_too(tmp_path_factory, steps, seed):
     rng, folder = np.random.default_rng(seed), tmp_path_factory.mktemp("late")
-    late, naive = LateModel("classification"), NaiveLabels()
+    late, naive = LateModel(NamedClassifier(lags=0, curves=None)), NaiveLabels()
     for number, (what, which) in enumerate(steps):
         ids = list(naive.pending)
         if what == "save":
@@ -299,6 +301,8 @@ def test_tickets_that_cannot_be():
         ("arrays", [1.0, 2.0], "x must have 3 number"),
         ("arrays", [1.0, 2.0, math.nan], "NaN|nan|finite"),
         ("arrays", ["1", "2", "3"], "must hold numbers"),
+        ("arrays", sparse.csr_array([[1.0, 2.0, 3.0]]), "got a sparse one"),
+        ("arrays", np.ma.masked_array([1.0, 2.0, 3.0], mask=[True, False, False]), "must not be masked"),
         ("arrays", {"a": 1.0}, "not fitted to columns with names"),
     ],
 )

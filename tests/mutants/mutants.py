@@ -458,5 +458,12 @@ MUTANTS = [
         ("** (2 / 3)", "** (1 / 3)"),
     ),
     *_in("parts/learners/bandit.py", (f"{FIELD_TWINS}::test_bandit",), ("d / (2 * self.step)", "d / self.step")),
+    *_in(
+        "late/anchor.py",
+        ("tests/late/test_anchor.py::test_both_are_mixed_by_exponential_weights_for_late_losses",),
+        ("math.sqrt(2.0 * math.log(2.0)", "math.sqrt(math.log(2.0)"),
+        ("(0.5 + late)", "(1.0 + late)"),
+        ("            return 0.5\n", "            return 0.4\n"),
+    ),
     *_in("parts/learners/late.py", (f"{FIELD_TWINS}::test_late_losses",), ("(1 + 2 * arguments", "(1 + arguments")),
 ]

@@ -17,6 +17,9 @@ from swordplay.estimators.heads import Heads
 from swordplay.estimators.labels import Labels
 from swordplay.estimators.mixed_rows import MixedRows, Row
 from swordplay.estimators.named_rows import load_names, number, plain_name
+from swordplay.estimators.second_order import SecondOrder
+from swordplay.estimators.tempered import Tempered
+from swordplay.estimators.tuning import AUTO
 
 if TYPE_CHECKING:
     from swordplay.estimators.named_coat import NamedCoat
@@ -41,6 +44,15 @@ class Askable(Protocol):
     @property
     def teams(self) -> list[Heads]:
         """Where the last targets are kept; none before anything was learned."""
+        ...
+
+    @property
+    def layer(self) -> SecondOrder | Tempered | None:
+        """What stands beside the first-order model, where there is something."""
+        ...
+
+    def notes(self, numbers: Matrix) -> Matrix:
+        """What these have to keep of rows, shape ``(T, n)``; n is 0 where there are none."""
         ...
 
     @property
@@ -76,6 +88,14 @@ class Askable(Protocol):
         """Take up what else there is; the estimator is there already."""
         ...
 
+    def joins(self, rows: Sequence[Any]) -> int:
+        """Which of these rows, learned in this order, is the first but one with a name that is new; 0 for none."""
+        ...
+
+    def follow(self, other: Any) -> None:
+        """Take rows that another one of the same kind has read, and that may hold more columns than were known here."""
+        ...
+
     def packed(self, rows: Sequence[Any]) -> Any:
         """Kept rows as a checkpoint holds them."""
         ...
@@ -108,13 +128,24 @@ class AskedByName:
     @property
     def together(self) -> bool:
         """Whether several rows may be learned by one call."""
-        return bool(self._estimator.standardize) and not self._estimator.lags
+        return bool(self._estimator.standardize) and self._estimator.lags in (0, AUTO)
 
     @property
     def teams(self) -> list[Heads]:
         """Where the last targets are kept."""
         model = self._estimator._model
         return [] if model is None else model.teams
+
+    @property
+    def layer(self) -> SecondOrder | Tempered | None:
+        """What stands beside the first-order model, where there is something."""
+        model = self._estimator._model
+        return None if model is None else model.layer
+
+    def notes(self, numbers: Matrix) -> Matrix:
+        """What these have to keep of rows."""
+        model = self._estimator._model
+        return np.empty((len(numbers), 0)) if model is None else model.notes(numbers)
 
     @property
     def labels(self) -> list[Any]:
@@ -139,7 +170,7 @@ class AskedByName:
         model = self._estimator._model
         if model is None:
             return np.zeros((len(numbers), 0))
-        return np.asarray(model.predict(numbers)).reshape(len(numbers), -1)
+        return np.asarray(model.predict(numbers, len(numbers))).reshape(len(numbers), -1)
 
     def truth(self, y: Any) -> Any:
         """A number, or a label."""
@@ -169,6 +200,24 @@ class AskedByName:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Take up what its columns hold."""
         self.rows = MixedRows.of_state(saved)
+
+    def joins(self, rows: Sequence[Row]) -> int:
+        """Which of these rows is the first but one with a column or a word that is new; 0 for none."""
+        known, first = self._estimator._rows.places, set[Any]()
+        for k, row in enumerate(rows):
+            plain = all(type(value) is float for value in row.values())
+            names: Any = row.keys() if plain else self.rows.numbers(row).keys()
+            if not k:
+                first = set(names)
+            elif any(name not in known and name not in first for name in names):
+                return k
+        return 0
+
+    def follow(self, other: Any) -> None:
+        """Take rows that another one has read: what columns hold is what they hold there, and heads see the last targets."""
+        self.rows.kinds = other.rows.kinds
+        for mine, its in zip(self.teams, other.teams, strict=False):
+            mine.recent[:] = its.recent
 
     def packed(self, rows: Sequence[Row]) -> str:
         """Names and values of every row."""

@@ -15,6 +15,9 @@ from swordplay.estimators.coat import Coat, refuse_huge, refuse_words
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.labels import Labels
 from swordplay.estimators.named_rows import number
+from swordplay.estimators.second_order import SecondOrder
+from swordplay.estimators.tempered import Tempered
+from swordplay.estimators.tuning import AUTO
 
 PLAIN = (bool, int, float, str)
 """What a value of a data frame may be; None is missing."""
@@ -46,7 +49,7 @@ class AskedByPlace:
     def together(self) -> bool:
         """Whether several rows may be learned by one call."""
         asked = self._estimator.get_params()
-        return bool(asked.get("standardize")) and not asked["lags"] and not asked["encode"]
+        return bool(asked.get("standardize")) and asked["lags"] in (0, AUTO) and not asked["encode"]
 
     @property
     def _learned(self) -> bool:
@@ -56,6 +59,15 @@ class AskedByPlace:
     def teams(self) -> list[Heads]:
         """Where the last targets are kept."""
         return list(self._estimator.model_.teams) if self._learned else []
+
+    @property
+    def layer(self) -> SecondOrder | Tempered | None:
+        """What stands beside the first-order model, where there is something."""
+        return getattr(self._estimator.model_, "layer", None) if self._learned else None
+
+    def notes(self, numbers: Matrix) -> Matrix:
+        """What these have to keep of rows."""
+        return np.empty((len(numbers), 0)) if self.layer is None else self._estimator.model_.notes(numbers)
 
     @property
     def labels(self) -> list[Any]:
@@ -88,6 +100,8 @@ class AskedByPlace:
 
     def _numbers(self, x: Any) -> Vector:
         """A row of finite numbers, as wide as those before it."""
+        if hasattr(x, "tocsr"):
+            raise TypeError(f"x must be an array of numbers, got a sparse one ({type(x).__name__}). Give x.toarray().")
         refuse_words("x", x)
         row = arguments.array("x", x, ndim=1).copy()
         wanted = self._estimator.n_features_in_ if self._learned else self._wide
@@ -108,7 +122,7 @@ class AskedByPlace:
             return np.zeros((len(rows), 0))
         answers = self._estimator._answers
         if self._estimator.model_.teams:
-            return np.asarray(answers(numbers)).reshape(len(rows), -1)
+            return np.asarray(answers(numbers, len(numbers))).reshape(len(rows), -1)
         # Forecasts are combined by numpy, whose sums depend on how many rows there are.
         return np.array([answers(numbers[k : k + 1]) for k in range(len(rows))])
 
@@ -145,6 +159,15 @@ class AskedByPlace:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Nothing but the estimator."""
+
+    def joins(self, rows: Sequence[Any]) -> int:
+        """None: columns are where they are."""
+        return 0
+
+    def follow(self, other: Any) -> None:
+        """Take rows that another one has read: heads see the last targets that it has."""
+        for mine, its in zip(self.teams, other.teams, strict=False):
+            mine.recent[:] = its.recent
 
     def packed(self, rows: Sequence[Any]) -> Any:
         """An array, or the values of every row by name."""

@@ -18,6 +18,7 @@ from swordplay.estimators.heads import NOBODY, Heads
 from swordplay.estimators.model import LinearModel, loaded, widened
 from swordplay.estimators.scratch import Beside, Plans
 from swordplay.estimators.second_order import SecondOrder
+from swordplay.estimators.tempered import Tempered
 
 
 @final
@@ -41,6 +42,10 @@ class OneModelPerClass:
 
     second: SecondOrder | None = None
     """Second-order experts beside the only head of two classes; three or more do without."""
+    tempered: Tempered | None = None
+    """What makes the probabilities of three classes or more as sure as they are right, where curves are wanted."""
+    curved = False
+    """Whether they are."""
 
     def __init__(self, make: Callable[[], LinearModel], classes: int = 0) -> None:
         self._make = make
@@ -95,11 +100,13 @@ class OneModelPerClass:
         if not self.teams:
             model = self._make()
             self.teams.append(model.heads)
-            self.second = model.second
+            self.second, self.curved = model.second, model.curved
             self._seat([(0, 0)] * (1 if classes <= 2 else classes), 0)
         if classes <= 2:
             return
         self.second = None
+        if self.curved and self.tempered is None:
+            self.tempered = Tempered()
         if len(self.team) == 1:
             # From two classes to more: the one head told class 1 from class 0. It goes on as that of class 1, and a copy of
             # it, the other way round, as that of class 0: nothing that was learned is lost.
@@ -160,7 +167,20 @@ class OneModelPerClass:
 
     def predict(self, rows: Matrix, following: int = 1) -> Matrix:
         """Probabilities, shape ``(T, K)``; nothing is learned."""
-        return self.probabilities(self.scores(rows, following))
+        return self.chances(self.scores(rows, following), following)
+
+    def chances(self, scores: Matrix, following: int) -> Matrix:
+        """Probabilities from the scores of rows that are not learned; so many of them follow the last one learned."""
+        return self.probabilities(scores) if self.tempered is None else self.tempered.predict(scores, following)
+
+    def chances_then_learn(self, scores: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
+        """The same from the scores of rows that were learned, each made before its own label is learned."""
+        return self.probabilities(scores) if self.tempered is None else self.tempered.learn(scores, labels, weights)
+
+    @property
+    def layer(self) -> Any:
+        """What stands beside the heads and has to keep something of rows whose labels come late; None without."""
+        return self.second if self.classes == 2 else self.tempered
 
     def scores(self, rows: Matrix, following: int = 1) -> Matrix:
         """Log-odds of each class, shape ``(T, K)``; of two, those of the second, ``(T, 1)``.
@@ -172,6 +192,14 @@ class OneModelPerClass:
             return scores
         return self.second.predict(rows[:, : self.second.dim], scores[:, 0], following)[:, None]
 
+    def notes(self, rows: Matrix) -> Matrix:
+        """What the second-order layer has to keep of rows whose labels come late, shape ``(T, n)``; nothing without one."""
+        if self.tempered is not None:
+            return self.tempered.notes(len(rows))
+        if self.second is None or self.classes < 2:
+            return np.empty((len(rows), 0))
+        return self.second.notes(rows[:, : self.second.dim], self._put([team.predict(rows) for team in self.teams])[:, 0])
+
     def predict_then_learn(
         self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
     ) -> Matrix:
@@ -179,7 +207,7 @@ class OneModelPerClass:
 
         See :meth:`Heads.learn`; who learns ``beside`` does so from the columns of the first class.
         """
-        return self.probabilities(self.scores_then_learn(rows, labels, weights, beside))
+        return self.chances_then_learn(self.scores_then_learn(rows, labels, weights, beside), labels, weights)
 
     def scores_then_learn(
         self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
@@ -198,7 +226,7 @@ class OneModelPerClass:
             told = [first.learn(rows[part], places[part], share, plans if self._curved else beside)]
             if self._curved:
                 self.second = widened(self.second, first.dim)
-            if self.second is not None and self.classes == 2:
+            if self.second is not None and self._curved:
                 known = rows[part, : self.second.dim]
                 told = [self.second.learn(known, places[part], share, told[0][:, 0], plans.plan)[:, None]]
             answers.append(self._put(told + [team.learn(rows[part], places[part], share) for team in others]))
@@ -229,15 +257,19 @@ class OneModelPerClass:
             score = float(self.teams[0].predict_row(row)[0, 0])
             return probabilities.of_two(score if self.second is None else self.second.predict_row(row, score))
         scores = self._put([team.predict_row(row) for team in self.teams])
-        return self.probabilities(scores)[0].tolist()  # type: ignore[no-any-return]
+        return self.chances(scores, 1)[0].tolist()  # type: ignore[no-any-return]
 
     def learn_row(self, row: Vector, label: int) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`."""
+        said: list[Matrix] = []
         if label in self._waiting:
             self._admit(label)
         for team in self.teams:
             scratch = team.learn_row(row, label)
-        if self.second is not None and self.classes == 2:
+            said.append(scratch.predictions.T.copy())
+        if self.tempered is not None:
+            self.tempered.learn(self._put(said), np.array([label]), None)
+        if self.second is not None and self._curved:
             self.second.learn_row(row, label, float(scratch.predictions[0, 0]), scratch.rounds[0, 3:5])
         self.counts[label] += 1.0
 
@@ -246,11 +278,13 @@ class OneModelPerClass:
     def state(self) -> State:
         """All that the next row needs."""
         flat = class_files.write(self.counts, self.turned, self.teams, self.team, self.place)
+        if self.tempered is not None:
+            flat |= nested.put("tempered", self.tempered.state())
         return flat if self.second is None else flat | nested.put("second", self.second.state())
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit."""
-        found, teams = class_files.read(saved), []
+        found, teams, parts = class_files.read(saved), [], nested.split(saved)
         for shared, heads in found.teams:
             model = self._make()
             team = model.heads
@@ -260,6 +294,8 @@ class OneModelPerClass:
                 team.add()
             team.load_state(shared, heads)
             teams.append(team)
+        self.curved = model.curved
         self.counts, self.turned, self.teams, self.team, self.place = found.counts, found.turned, teams, found.team, found.place
-        self.second = loaded(model.second if len(found.counts) < 3 else None, nested.split(saved), teams[0].dim)
+        self.second = loaded(model.second if len(found.counts) < 3 else None, parts, teams[0].dim)
+        self.tempered = Tempered.of_parts(parts, len(found.counts)) if self.curved else None
         self._settle()

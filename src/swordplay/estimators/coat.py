@@ -44,7 +44,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     encode: Any = False
     """Whether words, dates and missing values of a data frame are encoded, for those who have this parameter."""
     encoder_: Any
-    _answers: Callable[[Any], Any]
+    _answers: Callable[..., Any]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -189,9 +189,9 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         self.model_ = self._make()
         return self.model_
 
-    def _in_order(self, answer: Callable[[Matrix, int], Any]) -> Callable[[Matrix], Any]:
-        """What answers for chunks in their order; the first row follows the last one learned, unless a block is asked for."""
-        return in_order(answer, int(not self._for_block))
+    def _in_order(self, answer: Callable[[Matrix, int], Any], following: int = 1) -> Callable[[Matrix], Any]:
+        """What answers for chunks in their order; so many rows follow the last one learned, none if a block is asked for."""
+        return in_order(answer, 0 if self._for_block else following)
 
     @abstractmethod
     def _make(self) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
+import numpy as np
+
 from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine.driver import Engine
@@ -12,13 +14,14 @@ from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.scratch import Beside, Plans
-from swordplay.estimators.second_order import WIDEST_SECOND_ORDER, SecondOrder
+from swordplay.estimators.second_order import BENDS, RICH_BENDS, WIDEST_SECOND_ORDER, SecondOrder
 from swordplay.estimators.tuning import (
     AUTO,
     CURVATURES,
     LARGEST,
     MEMORY,
     REACH,
+    RICH,
     SMALLEST_NORM,
     THRESHOLDS,
     LossName,
@@ -51,7 +54,8 @@ def second_order(heads: Heads, lags: int | str, curves: str | None) -> SecondOrd
     if curves is None or heads.dim > WIDEST_SECOND_ORDER:
         return None
     logistic, intercept = heads.loss == "logistic", heads.columns.intercept
-    return SecondOrder(heads.dim, logistic=logistic, intercept=intercept, lags=None if lags == AUTO else int(lags))
+    bends = RICH_BENDS if curves == RICH else BENDS
+    return SecondOrder(heads.dim, logistic=logistic, intercept=intercept, lags=None if lags == AUTO else int(lags), bends=bends)
 
 
 def widened(second: SecondOrder | None, dim: int) -> SecondOrder | None:
@@ -89,6 +93,8 @@ class LinearModel:
         As in :class:`Heads`, of which there is one. With ``loss="logistic"`` targets are 0 and 1.
     """
 
+    curved = False
+    """Whether it was asked for more than a linear model."""
     second: SecondOrder | None = None
     """Second-order experts beside the head; none where they are not wanted, and in models that were pickled before."""
 
@@ -96,6 +102,7 @@ class LinearModel:
         self.heads = Heads(dim, lags=own_lags(lags), **options)
         self.heads.add()
         self.second = second_order(self.heads, lags, curves)
+        self.curved = curves is not None
 
     @property
     def head(self) -> Head:
@@ -138,6 +145,11 @@ class LinearModel:
         return self.heads.radius
 
     @property
+    def layer(self) -> SecondOrder | None:
+        """What stands beside the head and has to keep something of rows whose targets come late."""
+        return self.second
+
+    @property
     def rounds(self) -> int:
         """How many rows were learned."""
         return self.head.rounds
@@ -160,6 +172,12 @@ class LinearModel:
         """The score of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it, several times faster."""
         first = float(self.heads.predict_row(row)[0, 0])
         return first if self.second is None else self.second.predict_row(row, first)
+
+    def notes(self, rows: Matrix) -> Matrix:
+        """What the second-order layer has to keep of rows whose targets come late, shape ``(T, n)``; nothing without one."""
+        if self.second is None:
+            return np.empty((len(rows), 0))
+        return self.second.notes(rows[:, : self.second.dim], self.heads.predict(rows)[:, 0])
 
     def predict_then_learn(
         self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None

@@ -15,7 +15,7 @@ from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
 from swordplay.estimators.labels import Labels
 from swordplay.estimators.mass import mass_above, of_truths
-from swordplay.estimators.model import MEMORY
+from swordplay.estimators.model import AUTO, MEMORY
 from swordplay.estimators.named_coat import Features, NamedCoat
 
 
@@ -31,8 +31,8 @@ class NamedClassification(NamedCoat):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int | str = 0,
-        curves: str | None = None,
+        lags: int | str = AUTO,
+        curves: str | None = AUTO,
     ) -> None:
         super().__init__(radius, memory, clip, standardize, intercept, lags, curves)
         self._labels = Labels()

@@ -11,7 +11,7 @@ from swordplay.base.types import Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.asked import Askable, AskedByName
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import MEMORY, LinearModel, regression_loss
+from swordplay.estimators.model import AUTO, MEMORY, LinearModel, regression_loss
 from swordplay.estimators.named_coat import Features, NamedCoat
 from swordplay.estimators.named_rows import number
 
@@ -27,8 +27,8 @@ class NamedRegression(NamedCoat):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int | str = 0,
-        curves: str | None = None,
+        lags: int | str = AUTO,
+        curves: str | None = AUTO,
     ) -> None:
         super().__init__(radius, memory, clip, standardize, intercept, lags, curves)
         self.loss = regression_loss(loss)

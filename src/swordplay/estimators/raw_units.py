@@ -44,3 +44,13 @@ def of_classes(model: OneModelPerClass) -> tuple[Matrix, Vector]:
     if model.second is not None:
         found = [mixed(*one, model.second) for one in found]
     return signs[:, None] * np.stack([row for row, _ in found]), signs * np.array([constant for _, constant in found])
+
+
+def in_scaled_units(head: Head, second: SecondOrder | None) -> Vector:
+    """Coefficients of the scaled columns of a first-order model, mixed with those of the layer beside it; lags are left out."""
+    spreads = head.columns.places[1]
+    own = head.decision[: len(spreads)]
+    if second is None or not second.active:
+        return own
+    found, lags = second.in_raw_units(), len(spreads) - second.dim
+    return np.asarray(found.share * own + np.append(np.zeros(lags), found.columns) * spreads)

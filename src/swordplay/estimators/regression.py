@@ -82,10 +82,10 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         _ = self.model_  # refuses parameters that have changed, before anything else is looked at
         return self._answers(self._rows(X))
 
-    def _answers(self, rows: Any) -> Vector:
-        """Predictions of rows that are clean."""
+    def _answers(self, rows: Any, following: int = 1) -> Vector:
+        """Predictions of rows that are clean; so many of them follow the last one learned."""
         model, block = self.model_, self._block
-        answer = self._asking(model) if block is None else lambda part: block.scores(part)[:, 0]
+        answer = self._asking(model, following) if block is None else lambda part: block.scores(part)[:, 0]
         return np.asarray(in_chunks(answer, rows))
 
     def askable(self) -> Askable:
@@ -133,8 +133,8 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
         predictions = np.asarray(play(self.model_, rows, targets, None))
         return predictions, self._bands.interval_then_learn(level, predictions, targets, rows)
 
-    def _asking(self, model: Any) -> Callable[[Matrix], Any]:
-        """What predicts chunks of rows in their order."""
+    def _asking(self, model: Any, following: int) -> Callable[[Matrix], Any]:
+        """What predicts chunks of rows in their order; so many rows follow the last one learned."""
         return model.predict  # type: ignore[no-any-return]
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Vector:

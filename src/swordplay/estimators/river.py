@@ -44,17 +44,19 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
     intercept
         Whether to learn an intercept.
     lags
-        How many of the last targets join the features: the last ones that were learned, when targets arrive late. With
-        ``curves="auto"`` also ``"auto"``: experts with three lags, experts without, and "no change" compete.
+        ``"auto"`` lets experts with the last three targets, experts without, and "no change" compete (with ``curves=None`` it
+        is 0). Or how many of the last targets join the features: the last ones that were learned, when targets arrive late.
     curves
         ``"auto"`` puts second-order experts beside the first-order ones, as long as there are at most 64 features: Newton
-        steps that forget, which do not mind correlated features. None does without.
+        steps that forget, which do not mind correlated features; and experts that correct the mixture of all along 16 curves
+        of the features of the first row, where that helps. ``"rich"`` makes 64 curves. None leaves the linear model of first
+        order.
 
     Attributes
     ----------
     coefficients, intercept_, lag_coef_
         What the prediction is made of, in the units of the features and of the target: the whole of it wherever no feature
-        is missing or clipped. (``intercept`` is the parameter.)
+        is missing or clipped, but for what curves add to it. (``intercept`` is the parameter.)
     weights_, step_sizes_, effective_step_size_, certificate_
         The experts, see there.
 

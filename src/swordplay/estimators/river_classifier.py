@@ -26,10 +26,11 @@ class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
     radius, memory, clip, standardize, intercept
         As in :class:`swordplay.river.SwordRegressor`; the radius is one of log-odds.
     lags
-        How many of the last labels join the features, as truths of "was it this class"; also ``"auto"``, as in
-        :class:`swordplay.river.SwordRegressor`.
+        ``"auto"``, as in :class:`swordplay.river.SwordRegressor`; or how many of the last labels join the features, as truths
+        of "was it this class".
     curves
-        As in :class:`swordplay.river.SwordRegressor`, for two classes; three or more do without.
+        As in :class:`swordplay.river.SwordRegressor`, for two classes. Three or more have first-order experts, whose
+        probabilities are made as sure as they are right, unless it is None.
 
     Attributes
     ----------

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.base.types import Matrix, State, Vector
+from swordplay.estimators import second_order_units
 from swordplay.estimators.second_order_state import check
+from swordplay.estimators.second_order_units import RawUnits
 
 WIDEST_SECOND_ORDER = 64
 """Columns; a row costs their square. Wider tables do without second-order experts."""
@@ -27,16 +29,10 @@ COMPETING, TOGETHER = (0, 4, 0, 4), (0, 2, 4, 6)
 """Powers of two by which the experts' memories are longer than the shortest: without and with lags in turn, or all alike."""
 CORRECTING = (8, 10, 12, 14)
 """Powers of two of the memories of those that correct the mixture."""
+BENDS, RICH_BENDS = 16, 64
+"""Curves, and those of ``curves="rich"``."""
 NO_WEIGHTS: Vector = np.empty(0)
-
-
-class RawUnits(NamedTuple):
-    """What a mixture is made of: share of the first-order model, and coefficients in the units of the table."""
-
-    share: float
-    lags: Vector
-    columns: Vector
-    intercept: float
+NOT_ASKED: Matrix = np.empty((0, 0))
 
 
 def _kernels() -> Any:
@@ -46,16 +42,22 @@ def _kernels() -> Any:
     return rounds
 
 
+def _asking() -> Any:
+    from swordplay.engine.curved import asking
+
+    return asking
+
+
+def _bends() -> Any:
+    from swordplay.engine.curved import bends
+
+    return bends
+
+
 def _layout() -> Any:
     from swordplay.engine.curved import layout
 
     return layout
-
-
-def _uncompiled(function: Any) -> Any:
-    from swordplay.base.compiling import uncompiled
-
-    return uncompiled(function)
 
 
 class _Bench(NamedTuple):
@@ -85,13 +87,19 @@ class SecondOrder:
     lags
         How many of the last targets all of them are told of; None lets experts with AUTO_LAGS compete with experts without and
         with "no change".
+    bends
+        How many curves are made of the columns that are there in the beginning (see ``engine.curved.bends``).
     """
 
-    def __init__(self, dim: int, *, logistic: bool, intercept: bool, lags: int | None) -> None:
-        self.logistic, self.intercept, self.compete = logistic, intercept, lags is None
+    asked: Matrix | None = None
+    """What was noted of the rows that are learned next, where they were asked earlier (see :meth:`notes`); used up by them."""
+
+    def __init__(self, dim: int, *, logistic: bool, intercept: bool, lags: int | None, bends: int = BENDS) -> None:
+        self.logistic, self.intercept, self.compete, self.bends = logistic, intercept, lags is None, bends
         self.lags = AUTO_LAGS if lags is None else lags
         self._hold(dim)
         parts = self._parts()
+        parts["shapes"][:] = _bends().drawn(dim, bends)
         parts["known"][_layout().KNOWN.stay] = 0.5
         parts["ends"][:] = -1.0, 1.0
 
@@ -105,17 +113,18 @@ class SecondOrder:
         width = dim + self.lags + int(self.intercept)
         corrections = (3 if self.compete else 1) + 2 * int(self.logistic)
         self._setting = np.array(
-            [self.logistic, self.intercept, dim, self.lags, self.compete, max(1, self.lags), width, corrections],
+            [self.logistic, self.intercept, dim, self.lags, self.compete, max(1, self.lags), width, corrections, self.bends],
             dtype=np.float64,
         )
-        self._numbers = np.zeros(layout.book_size(dim, max(1, self.lags), self.compete))
+        self._numbers = np.zeros(layout.book_size(dim, max(1, self.lags), self.compete, self.bends))
         shortest = max(SHORTEST, math.ceil(math.log2(2 * width)))
         powers = shortest + np.array(COMPETING if self.compete else TOGETHER)
-        groups = [np.empty((newton.rows_of(wide), newton.LANES)) for wide in (width, corrections)]
+        groups = [np.empty((newton.rows_of(wide), newton.LANES)) for wide in (width, corrections, 1 + self.bends)]
         newton.fresh(groups[0], 1.0 - 2.0**-powers)
-        newton.fresh(groups[1], 1.0 - 2.0 ** -np.array(CORRECTING))
+        for group in groups[1:]:
+            newton.fresh(group, 1.0 - 2.0 ** -np.array(CORRECTING))
         self._lanes = np.concatenate(groups)
-        shape, length = layout.desk_size(width, corrections, self.compete)
+        shape, length = layout.desk_size(width, corrections, self.compete, self.bends)
         self._scratch = np.empty(shape), np.empty(length)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -152,13 +161,35 @@ class SecondOrder:
         """
         answer = np.empty(len(rows))
         arrays = (writable(rows), writable(targets), NO_WEIGHTS if weights is None else writable(weights))
-        _kernels().learn_rows(*arrays, writable(first), plan, *self._arrays, answer)
+        _kernels().learn_rows(*arrays, writable(first), plan, self._noted(len(rows)), *self._arrays, answer)
+        return answer
+
+    def _noted(self, count: int) -> Matrix:
+        """What was noted of the next rows."""
+        if self.asked is None:
+            return NOT_ASKED
+        some, self.asked = self.asked[:count].copy(), self.asked[count:]
+        return some
+
+    @property
+    def noted(self) -> int:
+        """Numbers that are noted of a row."""
+        return 1 + max(1, self.lags) + int(_layout().forecasts(float(self.compete)))
+
+    def notes(self, rows: Matrix, first: Vector) -> Matrix:
+        """What has to be kept of rows whose targets come late, each as if it were the next, shape ``(T, noted)``.
+
+        The last targets and what everybody said of the row: experts learn it with the last targets of then, and everybody is
+        judged by what he said then.
+        """
+        answer = np.empty((len(rows), self.noted))
+        _asking().note_rows(writable(rows), writable(first), *self._arrays, answer)
         return answer
 
     def predict(self, rows: Matrix, first: Vector, following: int) -> Vector:
         """Mixed forecasts; so many of the rows follow the last one learned, of the others no last target is known."""
         answer = np.empty(len(rows))
-        _kernels().predict_rows(writable(rows), writable(first), following, *self._arrays, answer)
+        _asking().predict_rows(writable(rows), writable(first), following, *self._arrays, answer)
         return answer
 
     def predict_row(self, row: Vector, first: float) -> float:
@@ -170,6 +201,9 @@ class SecondOrder:
 
     def learn_row(self, row: Vector, target: float, first: float, plan: Vector) -> None:
         """:meth:`learn` of one row, faster."""
+        if self.asked is not None:
+            self.learn(row[None], np.array([target], dtype=np.float64), None, np.array([first]), plan[None].copy())
+            return
         bench = self._row or self._bench()
         bench.row[0], bench.first[0], bench.target[0], bench.plan[0] = row, first, target, plan
         bench.learn()
@@ -181,8 +215,8 @@ class SecondOrder:
     def _bench(self) -> _Bench:
         row, target, first, plan, answer = np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty((1, 2)), np.empty(1)
         kernels = _kernels()
-        learn = functools.partial(kernels.learn_rows, row, target, NO_WEIGHTS, first, plan, *self._arrays, answer)
-        ask = functools.partial(kernels.predict_rows, row, first, 1, *self._arrays, answer)
+        learn = functools.partial(kernels.learn_rows, row, target, NO_WEIGHTS, first, plan, NOT_ASKED, *self._arrays, answer)
+        ask = functools.partial(_asking().predict_rows, row, first, 1, *self._arrays, answer)
         self._row = _Bench(row, target, first, plan, answer, learn, ask)
         return self._row
 
@@ -205,8 +239,10 @@ class SecondOrder:
 
         layout = _layout()
         book: dict[str, Any] = layout.parts_of(self._numbers, self._setting, layout.forecasts(float(self.compete)))._asdict()
-        corrections, edge = int(self._setting[layout.SETTING.corrections]), newton.rows_of(self.width)
-        for before, group, wide in (("", self._lanes[:edge], self.width), ("correcting_", self._lanes[edge:], corrections)):
+        edge = 0
+        widths = self.width, int(self._setting[layout.SETTING.corrections]), 1 + self.bends
+        for before, wide in zip(("", "correcting_", "bending_"), widths, strict=True):
+            group, edge = self._lanes[edge : edge + newton.rows_of(wide)], edge + newton.rows_of(wide)
             book |= {
                 f"{before}coefficients": group[:wide],
                 f"{before}variances": group[wide : 2 * wide],
@@ -228,53 +264,12 @@ class SecondOrder:
         self._row = None
 
     def in_raw_units(self) -> RawUnits:
-        """What the mixture of a row that follows the last one is made of, where nothing is cut."""
-        parts = self._parts()
-        c, constant = self._shares(parts)
-        unscaled = parts["columns"][1:3]
-        center, spread = (0.0, 1.0) if self.logistic else unscaled[:, -1].tolist()
-        at = int(self.intercept)
-        lanes = parts["coefficients"].copy()
-        if self.compete:
-            lanes[at : at + self.lags, :2] = 0.0
-        mixed = lanes @ c[1 : 1 + lanes.shape[1]]
-        lags = mixed[at : at + self.lags]
-        if self.compete:
-            lags[0] += c[-1] * self._stay_odds(parts)
-        scale = np.divide(spread, unscaled[1, :-1], out=np.zeros(self.dim), where=unscaled[1, :-1] > 0)
-        columns = mixed[at + self.lags :] * scale
-        intercept = float(mixed[0]) * spread if self.intercept else 0.0
-        # spread * (c0 (F - center)/spread + ...) + center, lags (y - center)/spread
-        level = center * (1.0 - c[0] - lags.sum()) if not self.logistic else 0.0
-        return RawUnits(float(c[0]), lags, columns, float(intercept + spread * constant + level - columns @ unscaled[0, :-1]))
+        """What the mixture of a row that follows the last one is made of, where nothing is cut, bent or doubted."""
+        return second_order_units.in_raw_units(self)
 
     def weights(self) -> dict[str, float]:
         """Weight of each kind of forecasts in the mixture of the next row, before it is corrected."""
-        w, kernels = np.empty_like(self._parts()["behind"]), _kernels()
-        _uncompiled(kernels.mixing.weigh)(self._parts()["behind"], kernels.PRIOR, w)
-        if not self.compete:
-            return {"first order": float(w[0]), "second order": float(w[1:].sum())}
-        kinds = {"first order": w[:1], "second order": w[1:3], "second order with lags": w[3:5], "no change": w[5:]}
-        return {kind: float(part.sum()) for kind, part in kinds.items()}
-
-    def _stay_odds(self, parts: Mapping[str, Any]) -> float:
-        """What "no change" says, as a factor of the last target."""
-        return float(_uncompiled(_kernels().no_change)(parts["known"], np.ones(1), self.logistic))
-
-    def _shares(self, parts: Mapping[str, Any]) -> tuple[Vector, float]:
-        """Factor of each forecast in the corrected mixture, and a constant."""
-        kernels = _kernels()
-        w, t = np.empty_like(parts["behind"]), np.empty_like(parts["top_behind"])
-        weigh = _uncompiled(kernels.mixing.weigh)
-        weigh(parts["behind"], kernels.PRIOR, w)
-        weigh(parts["top_behind"], kernels.TOP_PRIOR, t)
-        beta = parts["correcting_coefficients"] @ t[1:]
-        sides = [np.eye(len(w))[0] - w]
-        if self.compete:
-            without = np.arange(len(w)) < kernels.WITHOUT
-            sides += [np.where(side, w, 0.0) / w[side].sum() - w for side in (without, ~without)]
-        shares = w + np.array(beta[: len(sides)]) @ np.array(sides)
-        return (shares + beta[-1] * w, float(beta[-2])) if self.logistic else (shares, 0.0)
+        return second_order_units.weights(self)
 
 
 def writable(array: Any) -> Any:

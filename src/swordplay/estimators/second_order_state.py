@@ -43,8 +43,9 @@ def check(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
         found = np.array(saved[name], dtype=np.float64)
         if found.shape != part.shape:
             raise ValueError(f"state[{'second.' + name!r}] must have shape {part.shape}, got {found.shape}. {DAMAGED}")
-        require(f"second.{name}", found, ALLOWED.get(name.removeprefix("correcting_"), ANYTHING))
+        require(f"second.{name}", found, ALLOWED.get(name.removeprefix("correcting_").removeprefix("bending_"), ANYTHING))
         answer[name] = found
     require("second.columns", answer["columns"][COUNT], Range(0.0, WARM_UP, whole=True))
+    require("second.shapes", answer["shapes"][:, :2], Range(0.0, answer["columns"].shape[1] - 2.0, whole=True))
     require("second.columns", answer["columns"][SPREAD], Range(0.0, 2.0 * LARGEST))
     return answer

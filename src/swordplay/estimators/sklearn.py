@@ -17,7 +17,7 @@ from swordplay.estimators.block_solvers import LeastSquares
 from swordplay.estimators.chunks import in_chunks
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import MEMORY, LinearModel, regression_loss, settings
+from swordplay.estimators.model import AUTO, MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.sklearn_classifier import SwordClassifier
@@ -27,7 +27,7 @@ __all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor", "TableEncoder
 
 
 class SwordRegressor(Explained, Regression):
-    """Linear regression that tracks a drifting target, with nothing to set.
+    """Regression that tracks a drifting target, linear and along curves, with nothing to set.
 
     Columns are scaled as they come and clipped, the target's place and spread are followed, and many step sizes learn at
     once (``SwordAgeless``). The order of the rows is time.
@@ -47,24 +47,24 @@ class SwordRegressor(Explained, Regression):
     intercept
         Whether to learn an intercept.
     lags
-        How many of the last targets join the columns. :meth:`predict` uses the last ones that were learned for all its rows.
-        With ``curves="auto"`` also ``"auto"``: experts with three lags, experts without, and "no change" compete. Then
-        :meth:`predict` uses the last targets for its first row only, which follows the last one learned, and does without for
-        the rows behind it. (Without ``curves``, ``"auto"`` is 0.)
+        ``"auto"`` lets experts with the last three targets, experts without, and "no change" compete. :meth:`predict` then
+        uses the last targets for its first row only, which follows the last one learned, and does without for the rows behind
+        it. (With ``curves=None``, ``"auto"`` is 0.) Or how many of the last targets join the columns of everybody;
+        :meth:`predict` then uses the last ones that were learned for all its rows.
     encode
         Whether X may be a data frame with words, dates, truths and missing values, of which numbers are made as in
         ``swordplay track`` (see :class:`TableEncoder`): strings such as ``"50%"`` and ``"31/01/2012"`` are read, a category
         gets a column with the first row that is learned of it, and what is missing counts as usual. Needs pyarrow.
     curves
         ``"auto"`` puts second-order experts beside the first-order ones, as long as there are at most 64 columns: Newton
-        steps that forget, which do not mind correlated columns. What all of them say is mixed, and followed where it is
-        better. None does without.
+        steps that forget, which do not mind correlated columns; and experts that correct the mixture of all along 16 curves of
+        the columns, where that helps. ``"rich"`` makes 64 curves. None leaves the linear model of first order.
 
     Attributes
     ----------
     coef_, intercept_
         In the units of the raw columns and of the target; they are the whole prediction (of the next row, with lags) wherever
-        no entry is clipped.
+        no entry is clipped, but for what curves add to it.
     lag_coef_
         Of the lags, the newest first, shape ``(lags,)``; three with ``lags="auto"``.
     weights_, step_sizes_, effective_step_size_
@@ -94,9 +94,9 @@ class SwordRegressor(Explained, Regression):
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int | str = 0,
+        lags: int | str = AUTO,
         encode: bool = False,
-        curves: str | None = None,
+        curves: str | None = AUTO,
     ) -> None:
         self.loss = loss
         self.radius, self.memory, self.clip = radius, memory, clip
@@ -131,8 +131,8 @@ class SwordRegressor(Explained, Regression):
     def _second(self) -> SecondOrder | None:
         return self.model_.second  # type: ignore[no-any-return]
 
-    def _asking(self, model: Any) -> Callable[[Matrix], Any]:
-        return self._in_order(model.predict)
+    def _asking(self, model: Any, following: int) -> Callable[[Matrix], Any]:
+        return self._in_order(model.predict, following)
 
     def _study(self, rows: Any, targets: Any) -> None:
         model = self.model_

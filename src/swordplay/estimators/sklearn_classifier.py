@@ -24,7 +24,7 @@ from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.coat import loss_weights
 from swordplay.estimators.explained import Explained
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import MEMORY, LinearModel, settings
+from swordplay.estimators.model import AUTO, MEMORY, LinearModel, settings
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.sets import WithSets
 
@@ -40,19 +40,22 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
     radius, memory, clip, standardize, intercept
         As in :class:`swordplay.sklearn.SwordRegressor`; the radius is one of log-odds.
     lags
-        How many of the last labels join the columns, as truths of "was it this class"; also ``"auto"``, as in
-        :class:`swordplay.sklearn.SwordRegressor`.
+        ``"auto"``, as in :class:`swordplay.sklearn.SwordRegressor`; or how many of the last labels join the columns, as truths
+        of "was it this class".
     encode
         As in :class:`swordplay.sklearn.SwordRegressor`.
     curves
-        As in :class:`swordplay.sklearn.SwordRegressor`, for two classes; three or more do without.
+        As in :class:`swordplay.sklearn.SwordRegressor`, for two classes. Three or more have first-order experts, whose
+        probabilities are made as sure as they are right (one temperature for all, and how likely the last label stays), unless
+        it is None.
 
     Attributes
     ----------
     classes_
         Labels, the columns of ``predict_proba``: sorted, and behind them those that joined late.
     coef_, intercept_
-        Of the log-odds in the units of the raw columns, shapes ``(1, d)`` and ``(1,)``, or ``(K, d)`` and ``(K,)``.
+        Of the log-odds in the units of the raw columns, without curves and doubt; shapes ``(1, d)`` and ``(1,)``, or ``(K, d)``
+        and ``(K,)``.
     weights_, step_sizes_, effective_step_size_, certificate_
         The experts of the model, or of the model of each class.
     """
@@ -64,9 +67,9 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         clip: float = 5.0,
         standardize: bool = True,
         intercept: bool = True,
-        lags: int | str = 0,
+        lags: int | str = AUTO,
         encode: bool = False,
-        curves: str | None = None,
+        curves: str | None = AUTO,
     ) -> None:
         self.radius, self.memory, self.clip = radius, memory, clip
         self.standardize, self.intercept, self.lags, self.encode = standardize, intercept, lags, encode
@@ -123,10 +126,16 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         _ = self.model_  # refuses parameters that have changed, before anything else is looked at
         return self._answers(self._rows(X))
 
-    def _answers(self, rows: Any) -> Matrix:
-        """Probabilities of rows that are clean."""
-        model, scores = self.model_, self._in_order(self._scores)
-        return np.asarray(in_chunks(lambda part: model.probabilities(scores(part)), rows))
+    def _answers(self, rows: Any, following: int = 1) -> Matrix:
+        """Probabilities of rows that are clean; so many of them follow the last one learned."""
+        model, block = self.model_, self._block
+
+        def answer(part: Matrix, first: int) -> Matrix:
+            if block is not None:
+                return np.asarray(model.probabilities(block.scores(part)))
+            return np.asarray(model.chances(model.scores(part, first), first))
+
+        return np.asarray(in_chunks(self._in_order(answer, following), rows))
 
     def askable(self) -> Askable:
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""

@@ -31,7 +31,7 @@ LARGEST_SETTING = 1e30
 CURVATURES = {"squared": 1.0, "huber": 1.0, "logistic": 0.25}
 
 
-AUTO = "auto"
+AUTO, RICH = "auto", "rich"
 """Of lags: experts with and without compete. Of curves: second-order experts stand beside the first-order ones."""
 
 
@@ -58,9 +58,9 @@ def checked_lags(lags: Any) -> int | str:
 
 
 def checked_curves(curves: Any) -> str | None:
-    """``"auto"`` or None."""
-    if curves is not None and not (isinstance(curves, str) and curves == AUTO):
-        raise ValueError(f"curves must be 'auto' or None, got {arguments.shown(curves)}.")
+    """``"auto"``, ``"rich"`` or None."""
+    if curves is not None and not (isinstance(curves, str) and curves in (AUTO, RICH)):
+        raise ValueError(f"curves must be 'auto', 'rich' or None, got {arguments.shown(curves)}.")
     return curves
 
 

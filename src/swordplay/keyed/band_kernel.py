@@ -6,12 +6,13 @@ from typing import Any
 
 from swordplay.base.compiling import kernel
 from swordplay.base.types import Matrix, Vector
-from swordplay.intervals.layout import BOTH
+from swordplay.intervals.layout import GIVE
 from swordplay.intervals.rounds import play
 
 
 @kernel
 def play_bands(
+    mode: int,
     records: Matrix,
     who: Any,
     edges: Any,
@@ -39,7 +40,8 @@ def play_bands(
 ) -> None:
     """Rows ``edges[k]`` to ``edges[k + 1]`` belong to the key of record ``who[k]``; ``bounds`` has shape ``(T, 1, 2)``.
 
-    The arrays from ``live`` to ``column_first`` are views of ``flat``, into which records are copied.
+    The arrays from ``live`` to ``column_first`` are views of ``flat``, into which records are copied. ``mode`` is ``BOTH``, or
+    ``GIVE`` for records that stay as they are.
     """
     for k in range(len(who)):
         a, b = edges[k], edges[k + 1]
@@ -49,8 +51,9 @@ def play_bands(
         for i in range(copies.shape[1]):
             flat[copies[0, i]] = flat[copies[1, i]]
         play(
-            BOTH, alphas, live, places, spreads, losses, radii, debts, balances, column_centers, column_spreads, column_counts,
+            mode, alphas, live, places, spreads, losses, radii, debts, balances, column_centers, column_spreads, column_counts,
             column_first, columns[a:b], predictions[a:b], targets[a:b], row, answers, bounds[a:b],
         )  # fmt: skip
-        for i in range(len(kept)):
-            record[1 + i] = flat[kept[i]]
+        if mode != GIVE:
+            for i in range(len(kept)):
+                record[1 + i] = flat[kept[i]]

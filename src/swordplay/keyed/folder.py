@@ -87,6 +87,12 @@ class Folder:
             for row in base.execute("SELECT key, seen, sum, state FROM keys ORDER BY rowid"):
                 yield self._checked(*row)
 
+    def longest(self) -> int:
+        """Bytes of the longest state, of the first hundred; 0 if there is none."""
+        with self._reading() as base:
+            (found,) = base.execute("SELECT max(length(state)) FROM (SELECT state FROM keys LIMIT 100)").fetchone()
+        return int(found or 0)
+
     def names(self, since: int) -> list[Key]:
         """Keys that have learned at this time or later, those first that joined first; their states are not read."""
         with self._reading() as base:
@@ -146,8 +152,9 @@ class Folder:
             )
 
     def _checked(self, key: Key, seen: int, checksum: int, state: bytes) -> Row:
-        row = Row(key, seen, bytes(state))
-        if _sum(row) != checksum:
+        types = (type(key) in (str, int), type(seen) is int, type(state) is bytes)
+        row = Row(key, seen, state if types[2] else b"")
+        if not all(types) or _sum(row) != checksum:
             self._refuse(f"hold a state of key {key!r} that is damaged")
         return row
 

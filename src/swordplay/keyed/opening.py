@@ -69,7 +69,7 @@ def regressor(form: Form, record: tuple[Vector, Young], names: Sequence[str] | N
     """A ``SwordRegressor`` that has learned the rows of a key."""
     from swordplay.estimators.sklearn import SwordRegressor
 
-    estimator = SwordRegressor(loss=form.loss, lags=form.lags)
+    estimator = SwordRegressor(loss=form.loss, lags=form.lags, curves=None)  # keys are first-order
     return _dressed(estimator, model_of(form, *record).state(), form, names)
 
 
@@ -82,7 +82,7 @@ def classifier(
     state: State = {"counts": np.asarray(counts, dtype=np.float64)}
     for number, record in enumerate(records):
         state |= nested.put(str(number), model_of(form, *record).state())
-    estimator = SwordClassifier(lags=form.lags)
+    estimator = SwordClassifier(lags=form.lags, curves=None)
     estimator._classes = np.asarray(classes)
     return _dressed(estimator, state, form, names)
 
@@ -113,7 +113,7 @@ def require_start(start: Any, lags: int, loss: str) -> LinearModel:
 
     if not isinstance(start, SwordRegressor):
         raise TypeError(f"start must be a SwordRegressor that has learned, got {shown(start)} ({type(start).__name__}).")
-    usual = SwordRegressor(loss=loss, lags=lags)
+    usual = SwordRegressor(loss=loss, lags=lags, curves=None)
     for name, value in usual.get_params().items():
         if getattr(start, name) != value:
             raise ValueError(

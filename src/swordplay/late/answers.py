@@ -11,15 +11,31 @@ from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.heads import Heads
+from swordplay.estimators.second_order import SecondOrder
+from swordplay.estimators.tempered import Tempered
 from swordplay.estimators.voices import Voices, said_now
+from swordplay.late.anchor import Anchor
 from swordplay.late.pending import Kept, of_labels, of_number
 from swordplay.late.ticket import Ticket
 
 
-def said(asks: Askable, bands: Bands, level: float | None, ids: Sequence[str], rows: Sequence[Any]) -> list[Ticket]:
-    """Tickets of rows, by what is known now."""
+def said(
+    asks: Askable, anchor: Anchor | None, bands: Bands, level: float | None, ids: Sequence[str], rows: Sequence[Any]
+) -> tuple[list[Ticket], list[Matrix | None]]:
+    """Tickets of rows, by what is known now; and what the model and its former self have said, where there is one."""
     numbers = asks.numbers(rows)
     answers = asks.say(rows, numbers)
+    sides: list[Matrix | None] = [None] * len(ids)
+    if anchor is not None:
+        frozen = anchor.say(asks, rows, answers)
+        sides = list(np.stack([answers, frozen], axis=1))
+        answers = anchor.mixed(answers, frozen)
+    return _tickets(asks, bands, level, ids, numbers, answers), sides
+
+
+def _tickets(
+    asks: Askable, bands: Bands, level: float | None, ids: Sequence[str], numbers: Matrix, answers: Matrix
+) -> list[Ticket]:
     if asks.of_classes:
         labels = asks.labels
         return [of_labels(id, labels, chances) for id, chances in zip(ids, answers, strict=True)]
@@ -32,11 +48,11 @@ def said(asks: Askable, bands: Bands, level: float | None, ids: Sequence[str], r
     return [of_number(id, one, *ends) for id, one, ends in zip(ids, said.tolist(), bounds.tolist(), strict=True)]
 
 
-def voices(asks: Askable, rows: Sequence[Any]) -> list[tuple[Matrix, ...]]:
-    """What decision and experts say of rows now, for each row and each team of heads."""
+def voices(asks: Askable, rows: Sequence[Any]) -> tuple[list[tuple[Matrix, ...]], Matrix]:
+    """What decision and experts say of rows now, for each row and each team of heads; and what second-order experts note."""
     numbers = asks.numbers(rows)
     teams = [said_now(team, numbers) for team in asks.teams]
-    return [tuple(team[k] for team in teams) for k in range(len(rows))]
+    return [tuple(team[k] for team in teams) for k in range(len(rows))], asks.notes(numbers)
 
 
 def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int) -> None:
@@ -44,7 +60,7 @@ def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int)
 
     With the last targets that were known when they were asked; those that are the last now are remembered. And the meta is
     judged by what decision and experts said then, if other answers have come since: the experts that it trusts are those that
-    are good at predicting as far ahead as the answers are late.
+    are good at predicting as far ahead as the answers are late. The same holds of the second-order experts and their mixture.
 
     Parameters
     ----------
@@ -66,6 +82,8 @@ def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int)
     late = np.array([told + k - one.told for k, one in enumerate(kept)], dtype=np.float64)
     for k, team in enumerate(every if late.any() else ()):
         team.voices = _voices_for(k, team, kept, late)
+    if asks.layer is not None and late.any():
+        asks.layer.asked = _notes_for(asks.layer, kept, late)
     try:
         asks.learn([one.row for one in kept], truths)
     except BaseException:
@@ -75,6 +93,8 @@ def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int)
     finally:
         for team in asks.teams:
             team.voices = None
+        if asks.layer is not None:
+            asks.layer.asked = None
     for team, recent in zip(teams, now, strict=True):
         team.recent[1:] = recent[:-1]
 
@@ -86,6 +106,15 @@ def _voices_for(place: int, team: Heads, kept: Sequence[Kept], late: Vector) -> 
         if place < len(one.voices):
             said[: len(one.voices[place]), k] = one.voices[place]
     return Voices(late, said)
+
+
+def _notes_for(layer: SecondOrder | Tempered, kept: Sequence[Kept], late: Vector) -> Matrix:
+    """What second-order experts noted of rows; of those that are learned at once, or asked of others, nothing."""
+    noted = np.zeros((len(kept), layer.noted))
+    for k, one in enumerate(kept):
+        if late[k] and len(one.notes) == layer.noted:
+            noted[k] = one.notes
+    return noted
 
 
 def learn_intervals(asks: Askable, bands: Bands, level: float | None, kept: Sequence[Kept], truths: Sequence[Any]) -> None:

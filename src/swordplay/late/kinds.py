@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import Any
 
 from swordplay.base import arguments
-from swordplay.estimators.asked import Askable
+from swordplay.estimators.asked import Askable, AskedByName
+from swordplay.estimators.mixed_rows import KINDS
 from swordplay.estimators.tuning import AUTO
 
 MODELS = {"regression": "NamedRegressor", "classification": "NamedClassifier"}
@@ -40,14 +42,20 @@ def askable(model: Any) -> Askable:
             f"model must be an estimator of swordplay.sklearn or swordplay.river, or {' or '.join(map(repr, MODELS))}, "
             f"got {arguments.shown(model)} ({type(model).__name__})."
         )
-    if getattr(model, "lags", 0) == AUTO or (getattr(model, "lags", 0) and getattr(model, "curves", None) is not None):
-        raise ValueError(
-            f"model has lags={model.lags!r} and curves={model.curves!r}: rows that wait keep first-order lags only. "
-            "Make it with lags=0, or with a number of lags and curves=None."
-        )
     return asked()  # type: ignore[no-any-return]
 
 
+def declare(asks: Askable, columns: Mapping[str, str]) -> None:
+    """Say what columns hold before their first values come."""
+    if not isinstance(asks, AskedByName):
+        raise ValueError("columns are for rows by name: leave columns out, or use an estimator that takes these.")
+    for name, kind in columns.items():
+        if type(name) is not str or kind not in KINDS:
+            raise ValueError(f"columns must say one of {', '.join(KINDS)} of a name, got {arguments.shown({name: kind})}.")
+    asks.rows.kinds.update(columns)
+
+
 def lags(model: Any) -> int:
-    """How many of the last targets join the columns of an estimator."""
-    return int(getattr(model, "lags", 0))
+    """How many of the last targets join the columns of the first-order model of an estimator."""
+    found = getattr(model, "lags", 0)
+    return 0 if found == AUTO else int(found)

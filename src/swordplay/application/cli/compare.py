@@ -62,7 +62,8 @@ class Asked(NamedTuple):
     step_sizes: tuple[float, ...]
     radius: float
     task: Any
-    lags: int
+    lags: int | str
+    curves: str | None
     features: tuple[str, ...] | None
     drop: tuple[str, ...] | None
     reverse: bool
@@ -125,6 +126,12 @@ def compare_command(**options_typed: Any) -> None:
             echo(f"The report is in {asked.report}.", err=True)
 
 
+def _model(asked: Asked) -> dict[str, Any]:
+    """What the estimator is told of lags and curves; a number of lags are columns of the table."""
+    said = options.of_model(asked.lags, asked.curves)
+    return said if said["lags"] == options.AUTO else said | {"lags": 0}
+
+
 def _table(asked: Asked) -> Whole:
     """The table in memory; what was made of it is said."""
     from swordplay.application.cli.errors import Refused, in_words
@@ -135,12 +142,12 @@ def _table(asked: Asked) -> Whole:
     settings = Settings(
         asked.target,
         asked.task,
-        asked.lags,
-        asked.features,
-        asked.drop or (),
+        features=asked.features,
+        drop=asked.drop or (),
         types=asked.types,
         missing=asked.missing,
         header=asked.header,
+        **options.of_model(asked.lags, asked.curves),
     )
     order = options.order(asked.reverse, asked.sort)
     with in_words():
@@ -160,6 +167,7 @@ def _compared(table: Whole, asked: Asked, progress: Any) -> tuple[Comparison, Pe
     from swordplay.application.comparison import LeftOut, UnknownLearner, compare, field, perspective
 
     game = field(table.rows, table.targets, len(table.classes), radius=asked.radius, widths=table.widths)
+    game = game._replace(model=_model(asked))
     try:
         found = compare(game, step_sizes=asked.step_sizes, only=asked.learners, progress=progress)
     except UnknownLearner as error:

@@ -67,7 +67,7 @@ def _track(path: Path, target: str, quiet: bool) -> tuple[Any, Any]:
 
     warming.beside(["steps"])  # the stream has classes, and no intervals
     with progress.shown(path.name, quiet) as watch:
-        found = run(Job(str(path), Settings(target)), watch=watch)
+        found = run(Job(str(path), Settings(target, lags=options.AUTO, curves=options.AUTO)), watch=watch)
     return found, found.tracker.story(path.name, refused=found.refused, seconds=found.seconds)
 
 

@@ -37,10 +37,12 @@ TOLD = {
     "target": "--target",
     "task": "--task",
     "lags": "--lags",
+    "curves": "--curves",
     "features": "--features",
     "drop": "--drop",
     "key": "--key",
     "ids": "--id",
+    "twice": "--twice",
     "types": "--types",
     "missing": "--missing",
     "header": "--header",
@@ -58,6 +60,7 @@ TOLD = {
 @options.of_learning
 @options.KEY
 @options.IDS
+@options.TWICE
 @options.LOSS
 @options.LEVEL
 @options.NO_INTERVAL

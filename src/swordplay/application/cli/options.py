@@ -19,8 +19,13 @@ Command = Callable[..., Any]
 """What click makes a command of."""
 MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
+MOST_LAGS = 1000
+AUTO, NONE = "auto", "none"
+"""Of lags and curves."""
 NOT_ASKED = "it was not asked for (--no-hindsight)"
-"""Why a report does not look back."""
+"""Why a report does not look back,"""
+TOLD_LATER = "rows come twice (--twice)"
+"""and another reason."""
 
 
 TARGET = click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
@@ -154,7 +159,20 @@ def header(context: click.Context, option: click.Parameter, value: str | None) -
     return None if value is None else value == "yes"
 
 
-def names(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def lags(context: click.Context, option: click.Parameter, value: Any) -> int | str:
+    """A number of lags, or the word auto."""
+    if value == AUTO:
+        return AUTO
+    try:
+        number = int(value)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= MOST_LAGS:
+        raise click.BadParameter(f"must be auto or a whole number from 0 to {MOST_LAGS}, got {value!r}.")
+    return number
+
+
+def names(context: click.Context | None, option: click.Parameter | None, value: str | None) -> tuple[str, ...] | None:
     """Names of columns between commas; those that hold a comma stand in quotes."""
     if value is None:
         return None
@@ -171,8 +189,20 @@ IDS = click.option(
     metavar="A,B",
     help="Columns that the predictions carry, such as a key; by default the date of the row. none for none.",
 )
+TWICE = click.option(
+    "--twice",
+    is_flag=True,
+    help="Rows come twice, recognised by --id: first without their target, and again with it once it is known.",
+)
 KEY = click.option(
     "--key", callback=names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
+)
+SHOW_KEY = click.option(
+    "--show-key",
+    "show_keys",
+    multiple=True,
+    metavar="VALUE[,VALUE]",
+    help="Show how this key went, too, given by its values as the predictions have them. More than once for more keys.",
 )
 FORMAT = click.option(
     "--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given."
@@ -200,8 +230,15 @@ def settings(typed: Mapping[str, Any]) -> Settings:
     """What was said about a table, by what click calls the options."""
     from swordplay.application.tracking import Settings
 
-    plain = {name: typed[name] for name in ("target", "task", "lags", "features", "loss", "types", "missing", "header")}
-    return Settings(**plain, drop=typed["drop"] or (), key=typed["key"] or (), id=typed["ids"], level=level(typed))
+    plain = {name: typed[name] for name in ("target", "task", "features", "loss", "types", "missing", "header")}
+    more = {"drop": typed["drop"] or (), "key": typed["key"] or (), "id": typed["ids"], "level": level(typed), "twice": typed["twice"]}
+    return Settings(**plain, **more, **of_model(typed["lags"], typed["curves"], typed["key"]))
+
+
+def of_model(lags: Any, curves: Any, key: Any = None) -> dict[str, Any]:
+    """Lags and curves as they are meant: keys have first-order models, and without curves no lags join by themselves."""
+    curves = None if curves == NONE or key else curves
+    return {"lags": 0 if lags == AUTO and curves is None else lags, "curves": curves}
 
 
 def told(known: Settings) -> dict[str, Any]:
@@ -210,13 +247,23 @@ def told(known: Settings) -> dict[str, Any]:
 
 
 def of_learning(command: Command) -> Command:
-    """Options that say what is learned and from which columns: --task, --lags, --features, --drop."""
+    """Options that say what is learned and from which columns: --task, --lags, --curves, --features, --drop."""
     tasks = click.Choice(["regression", "binary", "multi-class"])
     return _each(
         command,
         click.option("--task", type=tasks, help="Recognised from the target unless given."),
         click.option(
-            "--lags", type=click.IntRange(0, 1000), default=0, metavar="K", help="Let the last K targets join the columns."
+            "--lags",
+            callback=lags,
+            default=AUTO,
+            metavar="K",
+            help="Let the last K targets join the columns; auto lets experts with and without them compete.  [default: auto]",
+        ),
+        click.option(
+            "--curves",
+            type=click.Choice([AUTO, "rich", NONE]),
+            default=AUTO,
+            help="none for a linear model of first order, rich for more curves (slower).  [default: auto]",
         ),
         click.option("--features", callback=names, metavar="A,B", help="Columns to use; all others are left out."),
         click.option("--drop", callback=names, metavar="A,B", help="Columns not to use."),

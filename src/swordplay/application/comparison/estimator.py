@@ -18,7 +18,7 @@ def estimator(field: Field) -> Said:
 
 
 def _values(field: Field) -> Said:
-    model = LinearModel(field.widths[0])
+    model = LinearModel(field.widths[0], **field.model)
     parts = []
     for first, stop in pairwise(sorted({*field.widths, len(field.rows)})):
         if first:
@@ -32,7 +32,7 @@ def _classes(field: Field) -> Said:
     absent = np.setdiff1d(np.arange(field.classes), field.targets)
     places = np.argsort(np.concatenate([field.targets[debuts], absent]))  # of each class, in the order in which they appear
     labels = places[field.targets]
-    model = OneModelPerClass(lambda: LinearModel(width, loss="logistic"))
+    model = OneModelPerClass(lambda: LinearModel(width, loss="logistic", **field.model))
     predictions, scores = np.empty(len(labels)), np.zeros((len(labels), max(2, field.classes)))
     for first, stop in pairwise(sorted({*field.widths, *debuts, len(labels)})):
         if first in field.widths:
@@ -40,7 +40,7 @@ def _classes(field: Field) -> Said:
             model.widen(width)
         model.grow(model.classes + (first in debuts))
         told = model.scores_then_learn(_cut(field, first, stop, width), labels[first:stop])
-        predictions[first:stop] = model.probabilities(told).argmax(axis=1)
+        predictions[first:stop] = model.chances_then_learn(told, labels[first:stop]).argmax(axis=1)
         if len(model.team) == 1:
             told = np.hstack([-told, told])
         scores[first:stop, : told.shape[1]] = told

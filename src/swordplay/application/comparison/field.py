@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from swordplay.base import arguments
 from swordplay.base.types import Matrix, Vector
-from swordplay.estimators.model import THRESHOLDS
+from swordplay.estimators.model import AUTO, THRESHOLDS
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.parts.domains import Ball
 from swordplay.parts.streams import LinearStream
 
+AS_IT_COMES: Mapping[str, Any] = {"lags": AUTO, "curves": AUTO}
+"""What an estimator is told of lags and curves, if nothing is said."""
 FEWEST_ROWS = 10
 """With fewer there is nothing to compare."""
 
@@ -46,6 +48,8 @@ class Field(NamedTuple):
     """Losses of a regression are those of targets divided by this: their standard deviation."""
     widths: Mapping[int, int]
     """How many columns there are from a row on, for the first row and those where a column joins (a new category)."""
+    model: Mapping[str, Any] = AS_IT_COMES
+    """Lags and curves of the estimator."""
 
     @property
     def smoothness(self) -> float:

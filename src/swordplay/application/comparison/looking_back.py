@@ -25,7 +25,7 @@ def game_of_run(job: Job) -> Field | LeftOut:
         return LeftOut(f"the first rows alone cannot be looked at: {error}")
     if len(table.rows) < FEWEST_ROWS:
         return LeftOut(f"there are fewer than {FEWEST_ROWS} rows")
-    return field(table.rows, table.targets, len(table.classes))
+    return field(table.rows, table.targets, len(table.classes))._replace(model=job.settings.model)
 
 
 def perspective_of_run(game: Field, tracker: AnyTracker, *, progress: Progress | None = None) -> Perspective | LeftOut:

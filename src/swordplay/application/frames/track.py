@@ -22,6 +22,7 @@ from swordplay.base import arguments
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.options import completed, spelled_out
 from swordplay.data.tables import Frame, TableError, frame
+from swordplay.estimators.tuning import AUTO, checked_curves, checked_lags
 from swordplay.intervals import SwordIntervals
 
 Path_ = str | os.PathLike[str]
@@ -37,7 +38,9 @@ class TrackOptions(TypedDict, total=False):
     task
         ``"regression"``, ``"binary"`` or ``"multi-class"``; recognised from the target unless given.
     lags
-        How many of the last targets join the columns.
+        How many of the last targets join the columns; ``"auto"`` lets experts with and without them compete.
+    curves
+        ``"auto"``, ``"rich"`` or None, as in :class:`swordplay.sklearn.SwordRegressor`. Keys have first-order models only.
     features, drop
         Columns to use (all unless given), and columns not to use.
     loss
@@ -51,6 +54,8 @@ class TrackOptions(TypedDict, total=False):
         A column to sort the rows by, such as their date; or whether the last row is the first.
     id
         One or more columns that the predictions carry; the date of the row unless given, none for ``()``.
+    twice
+        Whether rows come twice, recognised by ``id``: first without their target, and again with it once it is known.
     types
         What columns are, such as ``{"price": "number", "day": "day-first"}``, where that was not recognised.
     missing
@@ -72,7 +77,8 @@ class TrackOptions(TypedDict, total=False):
     """
 
     task: Task | None
-    lags: int
+    lags: int | str
+    curves: str | None
     features: Sequence[str] | None
     drop: Sequence[str]
     loss: Literal["squared", "huber"]
@@ -81,6 +87,7 @@ class TrackOptions(TypedDict, total=False):
     sort: str | None
     reverse: bool
     id: str | Sequence[str] | None
+    twice: bool
     types: Mapping[str, str] | None
     missing: Sequence[str]
     on_bad: Literal["stop", "skip"]
@@ -95,7 +102,8 @@ class TrackOptions(TypedDict, total=False):
 
 USUAL: TrackOptions = {
     "task": None,
-    "lags": 0,
+    "lags": AUTO,
+    "curves": AUTO,
     "features": None,
     "drop": (),
     "loss": "squared",
@@ -104,6 +112,7 @@ USUAL: TrackOptions = {
     "sort": None,
     "reverse": False,
     "id": None,
+    "twice": False,
     "types": None,
     "missing": (),
     "on_bad": "stop",
@@ -167,10 +176,11 @@ def track(table: Any, target: str, report: Path_ | None = None, **options: Unpac
 def _settings(target: str, asked: TrackOptions) -> Settings:
     """What was said about the table, checked."""
     features, key, names = asked["features"], asked["key"], asked["id"]
+    lags, curves = checked_lags(asked["lags"]), None if key else checked_curves(asked["curves"])
     return Settings(
         target,
         _one_of("task", asked["task"], (None, *TASKS)),
-        arguments.whole("lags", asked["lags"], least=0),
+        0 if lags == AUTO and curves is None else lags,
         None if features is None else _names("features", features),
         _names("drop", asked["drop"]),
         _one_of("loss", asked["loss"], ("squared", "huber")),
@@ -180,6 +190,8 @@ def _settings(target: str, asked: TrackOptions) -> Settings:
         asked["header"],
         None if names is None else _names("id", [names] if isinstance(names, str) else names),
         _level(asked["level"]),
+        bool(asked["twice"]),
+        curves,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Played, Said, interleaved
+from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Asking, Played, Said, interleaved
 from swordplay.application.tracking.rungs import COUNT, Rungs
 from swordplay.application.tracking.task import MOST_CLASSES
 from swordplay.base import nested
@@ -19,6 +19,7 @@ from swordplay.data.encoding.categories import codes_of
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import LinearModel
+from swordplay.estimators.raw_units import in_scaled_units
 
 NOT_WHOLE = "is not a whole number, and those before it were taken for classes; if it is an amount, say --task regression"
 ONE_TOO_MANY = f"is one class more than {MOST_CLASSES}; if it is an amount, say --task regression"
@@ -39,22 +40,25 @@ class ClassContestants:
         Number of columns.
     target
         Its name.
+    lags, curves
+        As in :class:`LinearModel`.
     """
 
     names = (LEARNER, NO_CHANGE, "majority class")
     figures: tuple[str, ...] = (LOG_LOSS, BRIER, *(f"{what} {k}" for what in (SAID, WAS) for k in range(COUNTED)))
     """Log losses, Brier scores (summed over classes), and how often each of the first classes was predicted and was true."""
 
-    def __init__(self, dim: int, target: str) -> None:
-        self.dim, self.target = dim, target
+    def __init__(self, dim: int, target: str, *, lags: int | str = 0, curves: str | None = None) -> None:
+        self.dim, self.target, self.lags, self.curves = dim, target, lags, curves
         self.codes: dict[Any, int] = {}
         """The code of each class (0, 1, ...), in the order in which they appeared."""
         self.model = OneModelPerClass(self._make)
+        self.asking = Asking(self.model)
         self.rungs = Rungs(dim)
         self.last = -1.0
 
     def _make(self) -> LinearModel:
-        return LinearModel(self.dim, loss="logistic")
+        return LinearModel(self.dim, loss="logistic", lags=self.lags, curves=self.curves)
 
     @property
     def started(self) -> bool:
@@ -72,7 +76,7 @@ class ClassContestants:
         heads = self.model.heads
         first = 1 if len(heads) == 1 else 0
         return {
-            first + k: sign * head.decision[: head.columns.dim]
+            first + k: sign * in_scaled_units(head, self.model.second if len(heads) == 1 else None)
             for k, (sign, head) in enumerate(zip(self.model.signs, heads, strict=True))
         }
 
@@ -107,10 +111,8 @@ class ClassContestants:
         """Predict rows, each before it is learned."""
         before, known = self.model.counts, ~np.isnan(targets)
         labels = np.where(known, targets, 0.0).astype(np.intp)
-        learn = functools.partial(
-            self.model.predict_then_learn, beside=lambda told, places: self.rungs.play_labels(told, places, rungs)
-        )
-        chances = interleaved(learn, self.model.predict, rows, labels, known)
+        learn = functools.partial(self.asking.learn, beside=lambda told, places: self.rungs.play_labels(told, places, rungs))
+        chances = interleaved(learn, self.asking.predict, rows, labels, known)
         said = _said(chances)
         if not known.any():
             return Played(said, np.empty(0), np.empty((0, 3)), np.empty((0, len(self.figures))), np.empty((0, 0)))
@@ -159,7 +161,7 @@ class ClassContestants:
     def state(self) -> State:
         """All that the next row needs."""
         parts = nested.put("model", self.model.state()) | nested.put("rungs", self.rungs.state())
-        return parts | {"last": self.last, "places": json.dumps(list(self.codes))}
+        return parts | {"last": self.last, "places": json.dumps(list(self.codes))} | self.asking.state()
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
@@ -168,6 +170,7 @@ class ClassContestants:
         self.rungs.grow(self.model.classes)
         self.rungs.load_state(nested.take("rungs", saved))
         self.last = float(saved["last"])
+        self.asking.load_state(saved)
 
 
 def _said(chances: Matrix) -> Said:

@@ -106,6 +106,39 @@ class Contestants(Protocol):
         ...
 
 
+class Asking:
+    """A model that knows whether the row to come follows the last one learned: only then its last targets are known.
+
+    Parameters
+    ----------
+    model
+        Of numbers, or of classes.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.apart = False
+        """Whether rows without a target have come since."""
+
+    def learn(self, rows: Matrix, targets: Any, beside: Any) -> Any:
+        """Predictions of rows, each made before it is learned."""
+        self.apart = False
+        return self._model.predict_then_learn(rows, targets, beside=beside)
+
+    def predict(self, rows: Matrix) -> Any:
+        """Predictions of rows without a target: with the last targets for the first one, if it follows the last one learned."""
+        following, self.apart = int(not self.apart), True
+        return self._model.predict(rows, following)
+
+    def state(self) -> State:
+        """What the next row needs; nothing where it follows."""
+        return {"apart": True} if self.apart else {}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.apart = bool(saved.get("apart", False))
+
+
 def interleaved(
     learn: Callable[[Matrix, Any], Any], predict: Callable[[Matrix], Any], rows: Matrix, targets: Any, known: Any
 ) -> Any:

@@ -24,6 +24,7 @@ from swordplay.data.tables import Frame, OutputPosition, Position, Refusal
 from swordplay.data.tables.reading import ReadOptions
 from swordplay.data.tables.source import is_live
 from swordplay.data.tables.writing import is_stream
+from swordplay.estimators.model import AUTO
 
 KIND = "track"
 """Of a checkpoint of a run."""
@@ -82,6 +83,7 @@ class Job(NamedTuple):
         return options | {
             "--id": "none" if self.settings.id == () else self.settings.id,
             "--key": self.settings.key or None,
+            "--twice": self.settings.twice or None,
             "--reverse": self.order.reverse or None,
             "--sort": self.order.sort,
             "--output": self.output,
@@ -162,6 +164,7 @@ def load(job: Job) -> Saved | None:
     except checkpoint.CheckpointMissing:
         return None
     try:
+        job = as_before(job, state["essence"])
         _require_same(json.loads(state["essence"]), state, job)
         return _restored(state, job)
     except TrackingError:
@@ -170,6 +173,14 @@ def load(job: Job) -> Saved | None:
         raise checkpoint.CheckpointError(
             f"the checkpoint {job.state!r} does not fit this version of swordplay ({error}). Begin anew with --force."
         ) from error
+
+
+def as_before(job: Job, essence: str) -> Job:
+    """The job as it was meant when a state was saved: one of before there were second-order experts goes on without them."""
+    said = job.settings
+    if "--curves" in json.loads(essence) or said.curves != AUTO:
+        return job
+    return job._replace(settings=said._replace(curves=None, lags=said.columns_of_lags))
 
 
 def _require_same(before: Mapping[str, Any], state: Mapping[str, Any], job: Job) -> None:
@@ -258,7 +269,7 @@ def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> No
 
 def _unsaid(value: Any) -> Any:
     """A value of an option; None for one that names nothing, which a state of an older version does not know."""
-    return None if value in ([], {}) else value
+    return None if value in ([], {}, False) else value
 
 
 def _said(option: str, value: Any) -> str:

@@ -28,15 +28,14 @@ from swordplay.base.state import ROWS, require
 from swordplay.base.types import State
 from swordplay.data.encoding.categories import codes_of
 from swordplay.data.encoding.encoder import Encoder
-from swordplay.data.encoding.plans import Plan, plan
+from swordplay.data.encoding.plans import EMPTY, Plan, plan
 from swordplay.data.encoding.sanity import refuse, require_plans
 from swordplay.data.tables import Refusal
 from swordplay.data.tables.errors import nearest
 
 MOST_KEYS = 10_000
 """Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many keys."""
-COUNTS = ("rows", "unlabelled", "refused", "last")
-WHY = "it is the key"
+COUNTS, WHY = ("rows", "unlabelled", "refused", "last"), "it is the key"
 
 
 @final
@@ -85,7 +84,10 @@ class KeyedTracker:
     def _fresh(self) -> Tracker:
         of_classes = self.recognised.of_classes
         tracker = Tracker(
-            self.settings, self.recognised, self.kind, Encoder(self.plans, self.settings.lags, of_classes, self.settings.target)
+            self.settings,
+            self.recognised,
+            self.kind,
+            Encoder(self.plans, self.settings.columns_of_lags, of_classes, self.settings.target),
         )
         tracker.order.clocks = {name: Steps() for name in self.clocks}
         return tracker
@@ -176,9 +178,14 @@ class KeyedTracker:
         if len(self.trackers.keys() | found.keys()) > MOST_KEYS:
             raise TrackingError(
                 f"--key {','.join(self.settings.key)} tells more than {MOST_KEYS:,} series apart, and each would have a model "
-                "of its own in memory. Choose columns with fewer different values, or split the table."
+                f"of its own in memory{self._why_slow()}. Choose columns with fewer different values, or split the table."
             )
         return found
+
+    def _why_slow(self) -> str:
+        """Words for what keeps the keys from being learned in bulk, where millions of them have room."""
+        words = [one.name for one in self.plans if one.kind == "category" or one.why == EMPTY]
+        return f": tables of numbers and dates need less (--drop {','.join(words)})" if words else ""
 
     def _learn_classes(self, targets: Any) -> None:
         """Remember the classes of all keys, of which there may be so many and no more."""
@@ -264,7 +271,7 @@ class KeyedTracker:
         fields, clocks = carried.read(saved["fields"]), json.loads(saved["clocks"])
         sanity.require_carried(fields, plans)
         sanity.require_clocks(dict.fromkeys(clocks), plans)
-        sanity.require_held(saved, len(plans), settings.lags)
+        sanity.require_held(saved, len(plans), settings.columns_of_lags)
         settings = settings._replace(key=tuple(settings.key))
         keyed = cls(settings, recognised, saved["kind"], plans, fields, tuple(clocks))
         keyed.predictions.load_state(nested.take("predictions", saved))

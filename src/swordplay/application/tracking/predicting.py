@@ -13,6 +13,7 @@ from swordplay.application.tracking.job import Job
 from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.taught import Taught, require_columns, unknown, without_target
 from swordplay.application.tracking.threads import GLANCE, Ahead
+from swordplay.application.tracking.twice import TwiceTracker
 from swordplay.data.tables import Refusal, open_table
 from swordplay.data.tables.earlier import Earlier
 
@@ -38,7 +39,13 @@ class Predicted(NamedTuple):
     """Where predictions are that a stopped run has left."""
 
 
-def predict(job: Job, model: Taught, state: str, told: Callable[[], bool] = lambda: False) -> Predicted:
+def predict(
+    job: Job,
+    model: Taught,
+    state: str,
+    told: Callable[[], bool] = lambda: False,
+    watch: Callable[[int, float | None], None] = lambda rows, share: None,
+) -> Predicted:
     """Predict the rows of a table, each as the row that comes next.
 
     Parameters
@@ -51,6 +58,8 @@ def predict(job: Job, model: Taught, state: str, told: Callable[[], bool] = lamb
         Where it was saved, for messages.
     told
         Asked now and then whether to stop.
+    watch
+        Called after every batch with the rows that are done and, where it is known, their share of all.
 
     Raises
     ------
@@ -60,6 +69,8 @@ def predict(job: Job, model: Taught, state: str, told: Callable[[], bool] = lamb
     tracker, target = model.tracker, model.settings.target
     if not tracker.started:
         raise TrackingError(f"the model in {state} has not learned anything yet. Let it learn first: swordplay learn.")
+    if isinstance(tracker, TwiceTracker):
+        tracker.only_predicts = True
     before = {**model.earlier, target: Earlier(None)}
     said = job.reading | {"target": None, "drop": (), "keep": None, "types": None, "before": before, "others": False}
     outputs = Outputs(job, None)
@@ -83,6 +94,7 @@ def predict(job: Job, model: Taught, state: str, told: Callable[[], bool] = lamb
                 outputs.write(answers, batch.refusals)
                 rows, silent = rows + len(answers), silent + answers.column("prediction").null_count
                 refusals += batch.refusals
+                watch(rows, table.share(batch.position))
             if stopped := told():
                 break
         if not rows and not stopped:

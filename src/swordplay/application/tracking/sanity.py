@@ -23,7 +23,8 @@ from swordplay.base.arguments import shown
 from swordplay.base.state import ROWS, Range, require
 from swordplay.data.encoding.plans import ALL_DIFFERENT, Plan
 from swordplay.data.encoding.sanity import refuse
-from swordplay.estimators.model import LARGEST
+from swordplay.estimators.model import AUTO, LARGEST
+from swordplay.estimators.tuning import RICH
 
 if TYPE_CHECKING:
     from swordplay.application.tracking.classes import ClassContestants
@@ -97,6 +98,8 @@ def require_settings(settings: Settings) -> None:
         and all_of((settings.target, *types.values()), (str,))
         and settings.loss in LOSSES
         and settings.task in (None, *TASKS)
+        and (settings.lags == AUTO or type(settings.lags) is int)
+        and settings.curves in (None, AUTO, RICH)
         and settings.header in (None, True, False)
         and (settings.level is None or (type(settings.level) is float and 0.0 < settings.level < 1.0))
     )
@@ -143,8 +146,8 @@ def require_tracker(tracker: Tracker) -> None:
         require(name, count, ROWS)
     of_classes = tracker.recognised.of_classes
     require_predictions(tracker.predictions, of_classes)
-    if tracker.lags.recent.shape != (settings.lags,):
-        raise refuse(f"there are lags of shape {tracker.lags.recent.shape} instead of {settings.lags}")
+    if tracker.lags.recent.shape != (settings.columns_of_lags,):
+        raise refuse(f"there are lags of shape {tracker.lags.recent.shape} instead of {settings.columns_of_lags}")
     codes = Range(0.0, MOST_CLASSES - 1.0, whole=True, missing=True)
     require("lags", tracker.lags.recent, codes if of_classes else VALUE)
     require_carried(tracker.predictions.carried, tracker.encoder.plans)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from swordplay.application.tracking.ordered import AS_IT_IS, Order
 from swordplay.application.tracking.story import Task
 from swordplay.data.tables.reading import ReadOptions
-from swordplay.estimators.model import LossName
+from swordplay.estimators.model import AUTO, LossName
 
 
 class Settings(NamedTuple):
@@ -16,8 +16,8 @@ class Settings(NamedTuple):
 
     target: str
     task: Task | None = None
-    lags: int = 0
-    """How many of the last targets join the columns."""
+    lags: int | str = 0
+    """How many of the last targets join the columns; ``"auto"`` leaves it to the model whether they help."""
     features: tuple[str, ...] | None = None
     """Columns to use; all unless given."""
     drop: tuple[str, ...] = ()
@@ -36,6 +36,21 @@ class Settings(NamedTuple):
     """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
     level: float | None = None
     """Of a regression: what share of the truths its intervals are to hold; None for no intervals."""
+    twice: bool = False
+    """Whether rows come twice, first without and later with their target, and are recognised by ``id``."""
+
+    curves: str | None = None
+    """``"auto"`` for second-order experts beside the first-order ones. None for none, as in older states."""
+
+    @property
+    def columns_of_lags(self) -> int:
+        """How many of the last targets are columns of the table: none where the model has its own."""
+        return 0 if self.lags == AUTO else int(self.lags)
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """What the model is told of lags and curves; one of many keys is a first-order one."""
+        return {"lags": 0, "curves": None} if self.key else {"lags": AUTO if self.lags == AUTO else 0, "curves": self.curves}
 
     @property
     def read(self) -> tuple[str, ...] | None:

@@ -69,13 +69,13 @@ class Tracker:
         self.settings, self.recognised, self.kind, self.encoder = settings, recognised, kind, encoder
         of_classes = recognised.of_classes
         self.contestants: Contestants = (
-            ClassContestants(encoder.width, settings.target)
+            ClassContestants(encoder.width, settings.target, **settings.model)
             if of_classes
-            else ValueContestants(encoder.width, settings.target, settings.loss)
+            else ValueContestants(encoder.width, settings.target, settings.loss, **settings.model)
         )
         self.band = None if settings.level is None or of_classes else Band(settings.level)
         """Intervals around the predictions, where they are asked for."""
-        self.lags = Lags(settings.lags)
+        self.lags = Lags(settings.columns_of_lags)
         self.predictions = Predictions(kind, of_classes, beside, interval=self.band is not None)
         figures = FIGURES if self.band is not None else ()
         # One of many keys keeps sums only: the course of a run takes a hundred times as much.
@@ -110,7 +110,7 @@ class Tracker:
         target = head.column(settings.target)
         recognised = recognise(settings.target, target, settings.task, how_read(head.schema, settings.target))
         plans = plan(head, settings.target, settings.features, settings.drop, settings.id or ())
-        encoder = Encoder(plans, settings.lags, recognised.of_classes, settings.target)
+        encoder = Encoder(plans, settings.columns_of_lags, recognised.of_classes, settings.target)
         beside = carried.carried(head, settings.target, settings.id)
         tracker = cls(settings, recognised, str(target.type), encoder, beside)
         tracker.order.begin(head, settings.target)
@@ -279,8 +279,8 @@ class Tracker:
         """The tracker that was saved, bit by bit."""
         settings, recognised = sanity.read_decided(saved)
         of_classes = recognised.of_classes
-        sanity.require_held(saved, saved["encoder.width"], settings.lags)
-        encoder = Encoder.resumed(nested.take("encoder", saved), settings.lags, of_classes, settings.target)
+        sanity.require_held(saved, saved["encoder.width"], settings.columns_of_lags)
+        encoder = Encoder.resumed(nested.take("encoder", saved), settings.columns_of_lags, of_classes, settings.target)
         require_encoder(encoder)
         tracker = cls(settings, recognised, saved["kind"], encoder, carried.read(saved["carried"]))
         for name in _parts(settings)[1:]:

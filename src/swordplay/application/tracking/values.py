@@ -9,13 +9,14 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Played, Said, interleaved
+from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Asking, Played, Said, interleaved
 from swordplay.application.tracking.rungs import COUNT, Rungs
 from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.data.encoding.encoder import numbers_of
 from swordplay.estimators.head import Head
 from swordplay.estimators.model import LARGEST, LinearModel, LossName
+from swordplay.estimators.raw_units import in_scaled_units
 
 TOO_LARGE = f"must not pass {LARGEST:g} in magnitude"
 NONE: Vector = np.empty(0)
@@ -35,15 +36,20 @@ class ValueContestants:
         Its name.
     loss
         ``"squared"`` or ``"huber"``: what the learner learns from. All are judged by squared errors.
+    lags, curves
+        As in :class:`LinearModel`.
     """
 
     names = (LEARNER, NO_CHANGE, "running mean")
     figures: tuple[str, ...] = (*names, SAID, WAS)
     """Absolute errors of all three, predictions and targets."""
 
-    def __init__(self, dim: int, target: str, loss: LossName = "squared") -> None:
+    def __init__(
+        self, dim: int, target: str, loss: LossName = "squared", *, lags: int | str = 0, curves: str | None = None
+    ) -> None:
         self.target = target
-        self.model = LinearModel(dim, loss=loss)
+        self.model = LinearModel(dim, loss=loss, lags=lags, curves=curves)
+        self.asking = Asking(self.model)
         self.rungs = Rungs(dim)
         self.last, self.total = np.nan, 0.0
 
@@ -60,7 +66,7 @@ class ValueContestants:
     @property
     def coefficients(self) -> dict[int, Vector]:
         """Those of the one model."""
-        return {0: self.model.head.decision[: self.model.columns.dim]}
+        return {0: in_scaled_units(self.model.head, self.model.second)}
 
     def targets(self, column: Any) -> Vector:
         """Targets as numbers, NaN where missing."""
@@ -78,8 +84,8 @@ class ValueContestants:
     def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
         """Predict rows, each before it is learned."""
         before, known = self.model.rounds, ~np.isnan(targets)
-        learn = functools.partial(self.model.predict_then_learn, beside=lambda told, _: self.rungs.play_values(told, rungs))
-        predictions = interleaved(learn, self.model.predict, rows, targets, known)
+        learn = functools.partial(self.asking.learn, beside=lambda told, _: self.rungs.play_values(told, rungs))
+        predictions = interleaved(learn, self.asking.predict, rows, targets, known)
         if not known.any():
             return Played(Said(predictions, NONE), NONE, *NOTHING)
         said, targets = (predictions, targets) if known.all() else (predictions[known], targets[known])
@@ -118,10 +124,11 @@ class ValueContestants:
     def state(self) -> State:
         """All that the next row needs."""
         parts = nested.put("model", self.model.state()) | nested.put("rungs", self.rungs.state())
-        return parts | {"last": self.last, "total": self.total}
+        return parts | {"last": self.last, "total": self.total} | self.asking.state()
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.model.load_state(nested.take("model", saved))
         self.rungs.load_state(nested.take("rungs", saved))
         self.last, self.total = float(saved["last"]), float(saved["total"])
+        self.asking.load_state(saved)

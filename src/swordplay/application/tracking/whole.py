@@ -135,7 +135,7 @@ def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...]
                 f"the target {settings.target!r} must not pass {LARGEST:g} in magnitude, got {largest:g}. Repair that row."
             )
     every = np.ones(len(targets), dtype=bool)
-    encoder = Encoder(plans, settings.lags, of_classes, settings.target)
+    encoder = Encoder(plans, settings.columns_of_lags, of_classes, settings.target)
     widths = {0: encoder.width}
-    encoded = encoder.encode(batch, Lags(settings.lags).before(targets, every), every)
+    encoded = encoder.encode(batch, Lags(settings.columns_of_lags).before(targets, every), every)
     return Whole(encoded.rows, widths | encoded.widths, targets, names, recognised, plans, remarks, refused, cut)

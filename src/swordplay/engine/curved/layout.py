@@ -24,6 +24,8 @@ class _Setting(NamedTuple):
     """Of the experts."""
     corrections: int = 7
     """Width of those that correct the mixture."""
+    bends: int = 8
+    """Curves of the columns, by which others correct it; 0 for none."""
 
 
 SETTING = _Setting()
@@ -49,9 +51,11 @@ COUNT, CENTER, SPREAD, FIRST = range(4)
 WARM_UP = 8
 """Values of a column before its scaling is fixed."""
 COLUMN_ROWS = FIRST + WARM_UP
-TOP = 1 + LANES
-"""Forecasts of the top: the plain mixture and the corrected ones."""
+STRAIGHT = 1 + LANES
+"""Forecasts of the top without curves: the plain mixture and the corrected ones. Those with curves stand behind them."""
 NOTES = 4
+SHAPE = 5
+"""Numbers of a curve: two columns, how fast it runs along them, and where it begins (see ``bends``)."""
 
 
 class Book(NamedTuple):
@@ -70,6 +74,8 @@ class Book(NamedTuple):
     """Their discounted losses, and behind them the discounted rounds, ``(N + 1,)``."""
     top_behind: Any
     top_sums: Any
+    shapes: Any
+    """Of the curves, shape ``(m, SHAPE)``."""
 
 
 class Desk(NamedTuple):
@@ -91,6 +97,11 @@ class Desk(NamedTuple):
     notes: Any
     """Shape ``(NOTES, LANES)``."""
     correction_notes: Any
+    bent: Any
+    """The curves of a row behind a one,"""
+    bending: Any
+    """and as ``leaned`` and ``notes`` of those that learn from them."""
+    bending_notes: Any
 
 
 def forecasts(compete: float) -> int:
@@ -102,58 +113,76 @@ count_forecasts = part(forecasts)
 """The same, for kernels."""
 
 
+def tops(bends: float) -> int:
+    """Forecasts of the top."""
+    return STRAIGHT + LANES if bends > 0.0 else STRAIGHT
+
+
+count_tops = part(tops)
+"""The same, for kernels."""
+
+
 def parts_of(numbers: Vector, setting: Vector, N: int) -> Book:
     """The parts of the one array, for N forecasts."""
-    dim, recent = int(setting[SETTING.dim]), int(setting[SETTING.recent])
+    dim, recent, bends = int(setting[SETTING.dim]), int(setting[SETTING.recent]), int(setting[SETTING.bends])
+    top = STRAIGHT + LANES if bends > 0 else STRAIGHT
     a = KNOWN_COUNT
     b = a + 2
     c = b + recent
     d = c + COLUMN_ROWS * (dim + 1)
     e = d + N
     f = e + N + 1
-    g = f + TOP
-    h = g + TOP + 1
-    columns = numbers[c:d].reshape((COLUMN_ROWS, dim + 1))
-    return Book(numbers[:a], numbers[a:b], numbers[b:c], columns, numbers[d:e], numbers[e:f], numbers[f:g], numbers[g:h])
+    g = f + top
+    h = g + top + 1
+    i = h + SHAPE * bends
+    columns, shapes = numbers[c:d].reshape((COLUMN_ROWS, dim + 1)), numbers[h:i].reshape((bends, SHAPE))
+    return Book(
+        numbers[:a], numbers[a:b], numbers[b:c], columns, numbers[d:e], numbers[e:f], numbers[f:g], numbers[g:h], shapes
+    )
 
 
 book_of = part(parts_of)
 """The same, for kernels."""
 
 
-def book_size(dim: int, recent: int, compete: bool) -> int:
+def book_size(dim: int, recent: int, compete: bool, bends: int) -> int:
     """Length of the one array."""
     N = forecasts(float(compete))
-    return KNOWN_COUNT + 2 + recent + COLUMN_ROWS * (dim + 1) + 2 * N + 1 + 2 * TOP + 1
+    return KNOWN_COUNT + 2 + recent + COLUMN_ROWS * (dim + 1) + 2 * N + 1 + 2 * tops(bends) + 1 + SHAPE * bends
 
 
 @part
 def desk_of(scratch: Matrix, slate: Vector, setting: Vector) -> Desk:
     """The parts of the two scratch arrays."""
-    width, corrections = int(setting[SETTING.width]), int(setting[SETTING.corrections])
-    most = max(width, corrections)
-    a, N = most, count_forecasts(setting[SETTING.compete])
-    b = a + most
-    c = b + N
-    d = c + N
-    e = d + TOP
-    two, three, four = most + corrections, 2 * most + corrections, 2 * most + corrections + NOTES
+    width, corrections, bent = int(setting[SETTING.width]), int(setting[SETTING.corrections]), 1 + int(setting[SETTING.bends])
+    most = max(width, corrections, bent)
+    N, top = count_forecasts(setting[SETTING.compete]), count_tops(setting[SETTING.bends])
+    a, b = most, 2 * most
+    c, d = b + N, b + 2 * N
+    e, f = d + top, d + 2 * top
+    two, three = most + corrections, most + corrections + bent
+    four = three + most
+    five, six = four + NOTES, four + 2 * NOTES
     return Desk(
         slate[:a],
         slate[a:b],
         slate[b:c],
         slate[c:d],
         slate[d:e],
-        slate[e : e + TOP],
+        slate[e:f],
         scratch[:most],
         scratch[most:two],
-        scratch[two:three],
         scratch[three:four],
-        scratch[four : four + NOTES],
+        scratch[four:five],
+        scratch[five:six],
+        slate[f : f + bent],
+        scratch[two:three],
+        scratch[six : six + NOTES],
     )
 
 
-def desk_size(width: int, corrections: int, compete: bool) -> tuple[tuple[int, int], int]:
+def desk_size(width: int, corrections: int, compete: bool, bends: int) -> tuple[tuple[int, int], int]:
     """Shape and length of the two scratch arrays."""
-    most = max(width, corrections)
-    return (2 * most + corrections + 2 * NOTES, LANES), 2 * most + 2 * forecasts(float(compete)) + 2 * TOP
+    most = max(width, corrections, 1 + bends)
+    shape = 2 * most + corrections + 1 + bends + 3 * NOTES, LANES
+    return shape, 2 * most + 2 * forecasts(float(compete)) + 2 * tops(bends) + 1 + bends

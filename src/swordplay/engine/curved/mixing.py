@@ -87,16 +87,17 @@ def weigh(behind: Vector, prior: float, weights: Vector) -> None:
 def judge_numbers(behind: Vector, sums: Vector, forecasts: Vector, target: float, weight: float, cut_at: Cut) -> None:
     """Take in squared errors.
 
-    ``sums`` holds the discounted losses of each, and behind them the discounted rounds. Losses beyond ``cut_at.wildest`` mean
-    losses of the best count as so many.
+    ``sums`` holds the discounted losses of each (and maybe of others who are not asked), and last the discounted rounds. Losses
+    beyond ``cut_at.wildest`` mean losses of the best count as so many.
     """
     memory, wildest, width = cut_at
     count = len(behind)
     fade = 1.0 - 1.0 / memory
     most = math.inf
-    if sums[count] >= KNOWN:
+    rounds = len(sums) - 1
+    if sums[rounds] >= KNOWN:
         most = wildest * max(least(sums, count), SMALLEST_SHARE * width * width)
-    sums[count] = fade * sums[count] + 1.0
+    sums[rounds] = fade * sums[rounds] + 1.0
     for i in range(count):
         miss = target - forecasts[i]
         sums[i] = fade * sums[i] + min(miss * miss, most)
@@ -122,7 +123,7 @@ def least(sums: Vector, count: int) -> float:
     best = sums[0]
     for i in range(1, count):
         best = min(best, sums[i])
-    return float(best / sums[count])
+    return float(best / sums[len(sums) - 1])
 
 
 @exact

@@ -8,23 +8,27 @@ from typing import NamedTuple
 from swordplay.base.compiling import exact, kernel, part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.curved import mixing, newton
+from swordplay.engine.curved.bends import count_asked, put_bends
 from swordplay.engine.curved.columns import follow_column
 from swordplay.engine.curved.layout import (
     CENTER,
     KNOWN,
     SETTING,
     SPREAD,
-    TOP,
+    STRAIGHT,
     Book,
     Desk,
     book_of,
     count_forecasts,
     desk_of,
 )
-from swordplay.engine.curved.newton import LANES, SCORE
+from swordplay.engine.curved.newton import LANES, LEVERAGE, SCORE
 
 SUREST = 8.0
 """Log-odds of a second-order expert at the most in magnitude."""
+DOUBT = math.pi / 8.0
+"""Log-odds z of variance s are told as z/sqrt(1 + DOUBT s): what is left of them when all coefficients that fit are asked
+(MacKay 1992)."""
 STAY = 200.0
 """Labels over which the share of those that stayed what they were is a mean."""
 RAREST = 0.01
@@ -46,6 +50,7 @@ class Setting(NamedTuple):
     lags: int
     width: int
     corrections: int
+    bends: int
 
 
 @exact
@@ -79,14 +84,18 @@ def no_change(known: Vector, recent: Vector, logistic: bool) -> float:
 def forecast(me: Setting, book: Book, lanes: Matrix, desk: Desk, raw: Vector, first: float, ready: bool) -> None:
     """Forecasts of all, in ``desk.said``; with ``ready`` the experts can learn next."""
     put_row(me, book, raw, desk)
-    if ready:
+    if ready or me.logistic:
         newton.ask(lanes, desk.bare, desk.row, me.width, desk.leaned, desk.notes)
     else:
         newton.score(lanes, desk.bare, desk.row, me.width, desk.notes)
     desk.said[0] = first
     for k in range(LANES):
         value = desk.notes[SCORE, k]
-        desk.said[1 + k] = min(max(value, -SUREST), SUREST) if me.logistic else mixing.cut(value, book.ends)
+        if me.logistic:
+            modest = value / math.sqrt(1.0 + DOUBT * desk.notes[LEVERAGE, k])
+            desk.said[1 + k] = min(max(modest, -SUREST), SUREST)
+        else:
+            desk.said[1 + k] = mixing.cut(value, book.ends)
     if me.compete:
         desk.said[1 + LANES] = no_change(book.known, book.recent, me.logistic)
 
@@ -102,19 +111,19 @@ def mean(said: Vector, weights: Vector, first: int, last: int) -> float:
 
 
 @part
-def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> float:
+def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, raw: Vector, ready: bool) -> float:
     """The mixture of all forecasts, corrected: where the plain mixture leans too far towards a side, experts learn by how much.
 
     The plain mixture and the corrected ones are left in ``desk.top``.
     """
-    count = len(book.behind)
+    everybody = len(book.behind)
     mixing.weigh(book.behind, PRIOR, desk.weights)
-    plain = mean(desk.said, desk.weights, 0, count)
+    plain = mean(desk.said, desk.weights, 0, everybody)
     row, width = desk.row, 1
     row[0] = desk.said[0] - plain
     if me.compete:
         row[1] = mean(desk.said, desk.weights, 0, WITHOUT) - plain
-        row[2] = mean(desk.said, desk.weights, WITHOUT, count) - plain
+        row[2] = mean(desk.said, desk.weights, WITHOUT, everybody) - plain
         width = 3
     if me.logistic:
         row[width] = 1.0
@@ -128,29 +137,53 @@ def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> floa
     for k in range(LANES):
         value = plain + desk.correction_notes[SCORE, k]
         desk.top[1 + k] = min(max(value, -mixing.SURE), mixing.SURE) if me.logistic else mixing.cut(value, book.ends)
-    mixing.weigh(book.top_behind, TOP_PRIOR, desk.top_weights)
-    return mean(desk.top, desk.top_weights, 0, TOP)
+    count = count_asked(book)
+    if count > STRAIGHT:
+        bend(me, book, lanes, desk, raw, plain, ready)
+    mixing.weigh(book.top_behind[:count], TOP_PRIOR, desk.top_weights)
+    return mean(desk.top, desk.top_weights, 0, count)
+
+
+@part
+def bend(me: Setting, book: Book, lanes: Matrix, desk: Desk, raw: Vector, plain: float, ready: bool) -> None:
+    """Let experts correct a mixture along the curves of a row; left in ``desk.top``."""
+    group, width = lanes[newton.group_rows(me.width) + newton.group_rows(me.corrections) :], 1 + me.bends
+    put_bends(book.columns, book.shapes, raw, desk.bent)
+    if ready:
+        newton.ask(group, desk.bent, desk.bent, width, desk.bending, desk.bending_notes)
+    else:
+        newton.score(group, desk.bent, desk.bent, width, desk.bending_notes)
+    for k in range(LANES):
+        value = plain + desk.bending_notes[SCORE, k]
+        desk.top[STRAIGHT + k] = min(max(value, -mixing.SURE), mixing.SURE) if me.logistic else mixing.cut(value, book.ends)
 
 
 @part
 def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, weight: float) -> None:
     """Judge all forecasts of a round by its target, and let the experts learn."""
-    plain, group = desk.top[0], lanes[newton.group_rows(me.width) :]
+    plain, group, count = desk.top[0], lanes[newton.group_rows(me.width) :], count_asked(book)
+    bending = group[newton.group_rows(me.corrections) :]
     if me.logistic:
         mixing.judge_labels(book.behind, desk.said, target, weight)
-        mixing.judge_labels(book.top_behind, desk.top, target, weight)
+        mixing.judge_labels(book.top_behind[:count], desk.top, target, weight)
         newton.miss_labels(target, weight, 0.0, desk.notes)
         newton.miss_labels(target, weight, plain, desk.correction_notes)
+        if count > STRAIGHT:
+            newton.miss_labels(target, weight, plain, desk.bending_notes)
     else:
         cut_at = mixing.Cut(mixing.MEMORY, mixing.WILDEST, book.ends[1] - book.ends[0])
         mixing.judge_numbers(book.behind, book.sums, desk.said, target, weight, cut_at)
-        mixing.judge_numbers(book.top_behind, book.top_sums, desk.top, target, weight, cut_at)
+        mixing.judge_numbers(book.top_behind[:count], book.top_sums, desk.top, target, weight, cut_at)
         newton.miss_numbers(lanes, me.width, target, weight, desk.notes)
         # In units of the usual error, so that the ridge means the same whatever that is.
         usual = max(mixing.least(book.sums, len(book.behind)), SMALLEST_ERROR)
         newton.miss_numbers(group, me.corrections, target - plain, weight / usual, desk.correction_notes)
+        if count > STRAIGHT:
+            newton.miss_numbers(bending, 1 + me.bends, target - plain, weight, desk.bending_notes)
     newton.learn(lanes, me.width, desk.leaned, desk.gain, desk.notes)
     newton.learn(group, me.corrections, desk.corrections, desk.gain, desk.correction_notes)
+    if count > STRAIGHT:
+        newton.learn(bending, 1 + me.bends, desk.bending, desk.gain, desk.bending_notes)
 
 
 @exact
@@ -190,6 +223,7 @@ def setting_of(setting: Vector) -> Setting:
         int(setting[SETTING.lags]),
         int(setting[SETTING.width]),
         int(setting[SETTING.corrections]),
+        int(setting[SETTING.bends]),
     )
 
 
@@ -200,6 +234,7 @@ def learn_rows(
     weights: Vector,
     first: Vector,
     plan: Matrix,
+    asked: Matrix,
     setting: Vector,
     numbers: Vector,
     lanes: Matrix,
@@ -209,7 +244,8 @@ def learn_rows(
 ) -> None:
     """Mix the first-order forecasts of rows, each before it is learned, with those of second-order experts.
 
-    ``plan`` holds weight and threshold of each row's loss, shape ``(T, 2)``; ``answer`` may be ``first``.
+    ``plan`` holds weight and threshold of each row's loss, shape ``(T, 2)``; ``answer`` may be ``first``. Of rows that were
+    asked earlier ``asked`` holds what was noted then (see :func:`note_rows`); it has no rows where none was.
     """
     me, book, desk = (
         setting_of(setting),
@@ -224,8 +260,15 @@ def learn_rows(
             center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
             target = targets[t] if me.logistic else mixing.tamed((targets[t] - center) / spread, book.ends)
             weight = weights[t] if len(weights) > 0 else 1.0
+            late = len(asked) > 0 and asked[t, 0] == 1.0
+            if late:
+                exchange(book.recent, asked[t])
             forecast(me, book, lanes, desk, raw[t], (one - center) / spread, True)
-            mixed = mix(me, book, lanes, desk, True) * spread + center
+            if late:
+                for i in range(len(desk.said)):
+                    desk.said[i] = asked[t, 1 + len(book.recent) + i]
+                exchange(book.recent, asked[t])
+            mixed = mix(me, book, lanes, desk, raw[t], True) * spread + center
             if book.known[KNOWN.active] == 0.0:
                 mixed = one  # the others know nothing yet
             more = loss(mixed, targets[t], plan[t, 1], me.logistic) - loss(one, targets[t], plan[t, 1], me.logistic)
@@ -241,38 +284,8 @@ def learn_rows(
         book.known[KNOWN.rounds] += 1.0
 
 
-@kernel
-def predict_rows(
-    raw: Matrix,
-    first: Vector,
-    following: int,
-    setting: Vector,
-    numbers: Vector,
-    lanes: Matrix,
-    scratch: Matrix,
-    slate: Vector,
-    answer: Vector,
-) -> None:
-    """The same for rows that are not learned.
-
-    So many of them follow the last one learned; of the others the last targets are not known, and where experts with and
-    without lags compete, those without answer alone.
-    """
-    me, book, desk = (
-        setting_of(setting),
-        book_of(numbers, setting, count_forecasts(setting[SETTING.compete])),
-        desk_of(scratch, slate, setting),
-    )
-    columns = book.columns
-    last = columns.shape[1] - 1
-    for t in range(len(raw)):
-        answer[t] = first[t]
-        if (me.logistic or columns[SPREAD, last] > 0.0) and book.known[KNOWN.active] > 0.0:
-            center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
-            forecast(me, book, lanes, desk, raw[t], (first[t] - center) / spread, False)
-            if t < following or not me.compete:
-                mixed = mix(me, book, lanes, desk, False)
-            else:
-                mixing.weigh(book.behind, PRIOR, desk.weights)
-                mixed = mean(desk.said, desk.weights, 0, WITHOUT)
-            answer[t] = mixed * spread + center
+@exact
+def exchange(recent: Vector, note: Vector) -> None:
+    """Let the last targets, and those that were the last when a row was asked, change places."""
+    for j in range(len(recent)):
+        recent[j], note[1 + j] = note[1 + j], recent[j]

@@ -1,0 +1,88 @@
+"""What the mixture of a second-order layer is made of, in the units of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from swordplay.base.types import Vector
+
+if TYPE_CHECKING:
+    from swordplay.estimators.second_order import SecondOrder
+
+
+class RawUnits(NamedTuple):
+    """What a mixture is made of: share of the first-order model, and coefficients in the units of the table."""
+
+    share: float
+    lags: Vector
+    columns: Vector
+    intercept: float
+
+
+def _uncompiled(function: Any) -> Any:
+    from swordplay.base.compiling import uncompiled
+
+    return uncompiled(function)
+
+
+def in_raw_units(layer: SecondOrder) -> RawUnits:
+    """What the mixture of a row that follows the last one is made of, where nothing is cut."""
+    parts = layer._parts()
+    c, constant = _shares(layer, parts)
+    unscaled = parts["columns"][1:3]
+    center, spread = (0.0, 1.0) if layer.logistic else unscaled[:, -1].tolist()
+    at = int(layer.intercept)
+    lanes = parts["coefficients"].copy()
+    if layer.compete:
+        lanes[at : at + layer.lags, :2] = 0.0
+    mixed = lanes @ c[1 : 1 + lanes.shape[1]]
+    lags = mixed[at : at + layer.lags]
+    if layer.compete:
+        lags[0] += c[-1] * _stay_odds(layer, parts)
+    scale = np.divide(spread, unscaled[1, :-1], out=np.zeros(layer.dim), where=unscaled[1, :-1] > 0)
+    columns = mixed[at + layer.lags :] * scale
+    intercept = float(mixed[0]) * spread if layer.intercept else 0.0
+    # spread * (c0 (F - center)/spread + ...) + center, lags (y - center)/spread
+    level = center * (1.0 - c[0] - lags.sum()) if not layer.logistic else 0.0
+    return RawUnits(float(c[0]), lags, columns, float(intercept + spread * constant + level - columns @ unscaled[0, :-1]))
+
+
+def weights(layer: SecondOrder) -> dict[str, float]:
+    """Weight of each kind of forecasts in the mixture of the next row, before it is corrected."""
+    from swordplay.engine.curved import rounds
+
+    w, kernels = np.empty_like(layer._parts()["behind"]), rounds
+    _uncompiled(kernels.mixing.weigh)(layer._parts()["behind"], kernels.PRIOR, w)
+    if not layer.compete:
+        return {"first order": float(w[0]), "second order": float(w[1:].sum())}
+    kinds = {"first order": w[:1], "second order": w[1:3], "second order with lags": w[3:5], "no change": w[5:]}
+    return {kind: float(part.sum()) for kind, part in kinds.items()}
+
+
+def _stay_odds(layer: SecondOrder, parts: Mapping[str, Any]) -> float:
+    """What "no change" says, as a factor of the last target."""
+    from swordplay.engine.curved import rounds
+
+    return float(_uncompiled(rounds.no_change)(parts["known"], np.ones(1), layer.logistic))
+
+
+def _shares(layer: SecondOrder, parts: Mapping[str, Any]) -> tuple[Vector, float]:
+    """Factor of each forecast in the corrected mixture, and a constant."""
+    from swordplay.engine.curved import bends, layout
+    from swordplay.engine.curved import rounds as kernels
+
+    asked = _uncompiled(bends.count_asked)(layout.parts_of(layer._numbers, layer._setting, len(parts["behind"])))
+    w, t = np.empty_like(parts["behind"]), np.empty(asked)
+    weigh = _uncompiled(kernels.mixing.weigh)
+    weigh(parts["behind"], kernels.PRIOR, w)
+    weigh(parts["top_behind"][:asked], kernels.TOP_PRIOR, t)
+    beta = parts["correcting_coefficients"] @ t[1 : 1 + len(parts["correcting_discounts"])]
+    sides = [np.eye(len(w))[0] - w]
+    if layer.compete:
+        without = np.arange(len(w)) < kernels.WITHOUT
+        sides += [np.where(side, w, 0.0) / w[side].sum() - w for side in (without, ~without)]
+    shares = w + np.array(beta[: len(sides)]) @ np.array(sides)
+    return (shares + beta[-1] * w, float(beta[-2])) if layer.logistic else (shares, 0.0)

@@ -1,0 +1,95 @@
+"""Probabilities of three classes or more, made as sure as they are right (see ``engine.curved.many``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, final
+
+import numpy as np
+
+from swordplay.base import nested
+from swordplay.base.state import DAMAGED, Range, require
+from swordplay.base.types import Matrix, State, Vector
+from swordplay.estimators.scratch import writable
+
+NOTHING: Vector = np.empty(0)
+NOT_ASKED: Matrix = np.empty((0, 2))
+NOTED = 2
+"""Numbers that are noted of a row that is asked: 1, and the last label then."""
+VAST = 1e12
+
+
+def _kernels() -> Any:
+    """Looked up and never kept: numba is imported with the first row."""
+    from swordplay.engine.curved import many
+
+    return many
+
+
+@final
+class Tempered:
+    """One temperature for all classes, and how likely the last label stays; nothing to set."""
+
+    asked: Matrix | None = None
+    """What was noted of the rows that are learned next, where they were asked earlier; used up by them."""
+    noted = NOTED
+
+    def __init__(self) -> None:
+        many = _kernels()
+        self._numbers = np.zeros(many.NUMBERS)
+        self._numbers[many.LAST] = -1.0
+        self._numbers[[many.SHARP, many.STAY]] = 1.0
+        self._numbers[[many.SHARP + 1, many.STAY + 2, many.STAY + 4]] = many.RIDGE
+
+    @property
+    def temperature(self) -> float:
+        """By which logarithms of probabilities are divided."""
+        return float(1.0 / self._numbers[_kernels().SHARP])
+
+    def learn(self, scores: Matrix, labels: Any, weights: Vector | None) -> Matrix:
+        """Probabilities of rows from the log-odds of every class, ``(T, K)``, each made before its own label is learned."""
+        answer, asked = np.empty(scores.shape), NOT_ASKED
+        if self.asked is not None:
+            asked, self.asked = writable(self.asked[: len(scores)]), self.asked[len(scores) :]
+        shares = NOTHING if weights is None else writable(weights)
+        _kernels().learn_rows(writable(scores), writable(labels), shares, asked, self._numbers, self._scratch(scores), answer)
+        return answer
+
+    def predict(self, scores: Matrix, following: int) -> Matrix:
+        """The same of rows that are not learned; so many of them follow the last one learned."""
+        answer = np.empty(scores.shape)
+        _kernels().predict_rows(writable(scores), following, self._numbers, self._scratch(scores), answer)
+        return answer
+
+    def notes(self, count: int) -> Matrix:
+        """What has to be kept of so many rows whose labels come late."""
+        return np.tile([1.0, self._numbers[_kernels().LAST]], (count, 1))
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        return {"numbers": self._numbers.copy()}
+
+    def load_state(self, saved: Mapping[str, Any], classes: int) -> None:
+        """Go on from a saved state, bit by bit."""
+        found, many = np.array(saved["numbers"], dtype=np.float64), _kernels()
+        if found.shape != self._numbers.shape:
+            raise ValueError(f"state['tempered.numbers'] must have shape {self._numbers.shape}, got {found.shape}. {DAMAGED}")
+        require("tempered.numbers", found, Range(-VAST, VAST))
+        require("tempered.numbers", found[many.LAST], Range(-1.0, classes - 1.0, whole=True))
+        require("tempered.numbers", found[many.BEHIND : many.SHARP], Range(0.0, 14.0))
+        require("tempered.numbers", found[[many.SHARP, many.STAY]], Range(1.0 / many.SHARPEST, many.SHARPEST))
+        require("tempered.numbers", found[[many.SHARP + 1, many.STAY + 2, many.STAY + 4]], Range(many.RIDGE / 2.0, VAST))
+        self._numbers = found
+
+    @classmethod
+    def of_parts(cls, parts: Mapping[str, Any], classes: int) -> Self | None:
+        """From the parts of a saved state; None if there is none among them, as in files of before."""
+        if "tempered" not in parts:
+            return None
+        found = cls()
+        found.load_state(nested.part("tempered", parts), classes)
+        return found
+
+    @staticmethod
+    def _scratch(scores: Matrix) -> Matrix:
+        return np.empty((5, max(3, scores.shape[1])))
