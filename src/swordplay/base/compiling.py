@@ -41,6 +41,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 DISABLED = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009  # because numba sets its settings at run time
 CHECKED = bool(os.environ.get("SWORDPLAY_CHECKED"))
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False} | ({"boundscheck": True} if CHECKED else {})
+_OF_KERNELS: dict[str, Any] = _FLAGS | {"no_cfunc_wrapper": True}  # nobody calls them from C
 _LIBERTIES = {"contract", "reassoc", "nsz"}
 
 
@@ -123,7 +124,7 @@ def uncompiled(function: F) -> F:
 
 def kernel(function: F) -> F:
     """A kernel that Python calls: its machine code is kept on disk."""
-    found = cast(Any, numba.njit(fastmath=_LIBERTIES, no_cfunc_wrapper=True, **_FLAGS)(function))
+    found = cast(Any, numba.njit(fastmath=_LIBERTIES, **_OF_KERNELS)(function))
     if not DISABLED:
         found._cache = KeptCode(function, _digest(Path(function.__code__.co_filename)))
     return cast(F, found)

@@ -7,6 +7,8 @@ elsewhere, by ``swordplay warm``, does wherever the same versions of Python, num
 processor, also where nothing can be written.
 """
 
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
+# because numba is untyped
 from __future__ import annotations
 
 import contextlib
@@ -52,7 +54,7 @@ def expect(source: Path, wait: Callable[[], object]) -> None:
     _expected[source] = wait
 
 
-class Stopwatch(Listener):  # type: ignore[misc]  # because numba is untyped
+class Stopwatch(Listener):
     """Seconds that this process has spent compiling, or waiting for somebody else who did."""
 
     def __init__(self) -> None:
@@ -73,7 +75,7 @@ stopwatch = Stopwatch()
 register("numba:compile", stopwatch)
 
 
-class KeptCode(_Cache):  # type: ignore[misc]  # because numba is untyped
+class KeptCode(_Cache):
     """The machine code of one kernel on disk, for numba to ask.
 
     Parameters

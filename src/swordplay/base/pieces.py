@@ -6,6 +6,8 @@ machine code is ever run, as a kernel contains what it calls. Pieces that stop b
 excepted, cost half of that (docs/decisions/0026).
 """
 
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
+# because numba is untyped
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +21,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
 
-class _Linked(JITCodeLibrary):  # type: ignore[misc]  # because numba is untyped
+class _Linked(JITCodeLibrary):
     """What a piece and all that it calls are in LLVM's notation: to be linked into a kernel, never to be run."""
 
     def _finalize_final_module(self) -> None:
@@ -39,8 +41,8 @@ class _Unfinished(_Linked):
         """Nothing."""
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call, untyped-decorator]
-class _LoweringOfPieces(NativeLowering):  # type: ignore[misc]
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LoweringOfPieces(NativeLowering):
     """numba's step from typed code to LLVM's notation, into an unfinished library and without ways in from Python and C."""
 
     _name = "lowering_of_pieces"
@@ -62,12 +64,12 @@ class _LoweringOfPieces(NativeLowering):  # type: ignore[misc]
         return True
 
 
-class PieceCompiler(Compiler):  # type: ignore[misc]
+class PieceCompiler(Compiler):
     """numba's usual compiler, which stops where a piece is ready to be linked."""
 
     def define_pipelines(self) -> list[Any]:
         """The usual steps but one."""
-        usual = DefaultPassBuilder.define_nopython_pipeline(self.state)  # type: ignore[no-untyped-call]
+        usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
         usual.passes = [(_LoweringOfPieces if step is NativeLowering else step, why) for step, why in usual.passes]
         usual._finalized = False
         usual.finalize()
@@ -78,11 +80,11 @@ class ApartCompiler(PieceCompiler):
     """The same, told that no two arrays of a function overlap; numba's decorator has no word for it."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)  # type: ignore[no-untyped-call]
+        super().__init__(*arguments, **options)
         self.state.flags.noalias = True
 
 
-class Piece(CPUDispatcher):  # type: ignore[misc]
+class Piece(CPUDispatcher):
     """A function that kernels call. Python may call it too (tests do): it is then compiled again, as a kernel would be."""
 
     alone: Any = None
