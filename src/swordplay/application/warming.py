@@ -117,7 +117,8 @@ class Cooked(NamedTuple):
 
 def cook_all(names: Sequence[str], processes: int) -> Iterator[Cooked]:
     """Let several processes cook recipes, each one at a time; tell of each when it is done."""
-    waiting, running = list(names), []
+    waiting = list(names)
+    running: list[tuple[str, float, subprocess.Popen[bytes]]] = []
     try:
         while waiting or running:
             while waiting and len(running) < processes:

@@ -52,10 +52,10 @@ def in_raw_units(layer: SecondOrder) -> RawUnits:
 
 def weights(layer: SecondOrder) -> dict[str, float]:
     """Weight of each kind of forecasts in the mixture of the next row, before it is corrected."""
-    from swordplay.engine.curved import rounds
+    from swordplay.engine.curved import mixing, rounds
 
-    w, kernels = np.empty_like(layer._parts()["behind"]), rounds
-    _uncompiled(kernels.mixing.weigh)(layer._parts()["behind"], kernels.PRIOR, w)
+    w = np.empty_like(layer._parts()["behind"])
+    _uncompiled(mixing.weigh)(layer._parts()["behind"], rounds.PRIOR, w)
     if not layer.compete:
         return {"first order": float(w[0]), "second order": float(w[1:].sum())}
     kinds = {"first order": w[:1], "second order": w[1:3], "second order with lags": w[3:5], "no change": w[5:]}
@@ -71,12 +71,12 @@ def _stay_odds(layer: SecondOrder, parts: Mapping[str, Any]) -> float:
 
 def _shares(layer: SecondOrder, parts: Mapping[str, Any]) -> tuple[Vector, float]:
     """Factor of each forecast in the corrected mixture, and a constant."""
-    from swordplay.engine.curved import bends, layout
+    from swordplay.engine.curved import bends, layout, mixing
     from swordplay.engine.curved import rounds as kernels
 
     asked = _uncompiled(bends.count_asked)(layout.parts_of(layer._numbers, layer._setting, len(parts["behind"])))
     w, t = np.empty_like(parts["behind"]), np.empty(asked)
-    weigh = _uncompiled(kernels.mixing.weigh)
+    weigh = _uncompiled(mixing.weigh)
     weigh(parts["behind"], kernels.PRIOR, w)
     weigh(parts["top_behind"][:asked], kernels.TOP_PRIOR, t)
     beta = parts["correcting_coefficients"] @ t[1 : 1 + len(parts["correcting_discounts"])]

@@ -34,7 +34,7 @@ def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk, raw: Vector
     for i in range(STRAIGHT, count):
         total += desk.top_weights[i] * desk.top[i]
         share += desk.top_weights[i]
-    return total / share
+    return float(total / share)
 
 
 @kernel

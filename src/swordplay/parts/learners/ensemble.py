@@ -166,8 +166,8 @@ class Ensemble(StatefulLearner[EnsembleState]):
 
     def _lengths(self, before: EnsembleState, after: Sequence[ExpertState]) -> certificate.Lengths:
         """How far the experts' base points were and are from the centre."""
-        bases = (np.concatenate([kind.base for kind in experts]) for experts in (before.experts, after))
-        return certificate.Lengths.of(*bases, self.domain.center)
+        then, now = (np.concatenate([kind.base for kind in experts]) for experts in (before.experts, after))
+        return certificate.Lengths.of(then, now, self.domain.center)
 
     def _decide(self, state_: EnsembleState) -> Vector:
         return np.asarray(state_.hedge.weights @ stacked(state_.experts))
