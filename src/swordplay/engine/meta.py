@@ -64,15 +64,7 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
             numbers[EXPERT.eta],
         )
     if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
-        follow_steps(
-            n,
-            numbers[EXPERT.eta],
-            numbers[EXPERT.norm],
-            numbers[EXPERT.inverse],
-            numbers[EXPERT.growth],
-            numbers[EXPERT.largest],
-            numbers[EXPERT.swing],
-        )
+        follow(me)
     told, said, late = h, numbers[EXPERT.played], live[LIVE.late]
     if late > 0.0:
         told, said = weight * slope(loss, threshold, live[LIVE.asked] + of.offset, target), numbers[EXPERT.asked]
@@ -100,11 +92,7 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
         numbers[EXPERT.scratch],
     )
     if config[CONFIG.shared] != 1.0:
-        if loss == SQUARED:
-            curve_squared(n, weight, prediction, numbers[EXPERT.played], numbers[EXPERT.drift])
-        else:
-            at, height = prediction + of.offset, level(loss, threshold, prediction + of.offset, target)
-            curve(n, loss, threshold, weight, h, at, height, numbers[EXPERT.played], of.offset, target, numbers[EXPERT.drift])
+        bend(me, of, h, prediction, target)
     spread = largest(n, numbers[EXPERT.scratch]) - least(n, numbers[EXPERT.scratch])
     live[LIVE.smallest] = least(n, numbers[EXPERT.cumulative])
     guess = live[LIVE.trust] * live[LIVE.candidate]
@@ -145,6 +133,20 @@ def adapt(
         eta[i] = adaptive_step(multiplier[i], diameter, known if known > 0.0 else energy[i] + surprise)
 
 
+@part
+def follow(me: Arrays) -> None:
+    """The certificate's account of the steps of this round."""
+    follow_steps(
+        columns_of(me.numbers),
+        me.numbers[EXPERT.eta],
+        me.numbers[EXPERT.norm],
+        me.numbers[EXPERT.inverse],
+        me.numbers[EXPERT.growth],
+        me.numbers[EXPERT.largest],
+        me.numbers[EXPERT.swing],
+    )
+
+
 @expert_loop
 def follow_steps(
     n: int, eta: Vector, base_norm: Vector, inverse: Vector, growth: Vector, largest: Vector, swing: Vector
@@ -156,6 +158,18 @@ def follow_steps(
         growth[i] += max(now - inverse[i], 0.0)
         largest[i] = max(largest[i], now)
         inverse[i] = now
+
+
+@part
+def bend(me: Arrays, of: Products, h: float, prediction: float, target: float) -> None:
+    """Take off the certificate how far the loss lies above its tangent at every expert's prediction."""
+    n, loss, threshold = columns_of(me.numbers), int(me.config[CONFIG.loss]), me.config[CONFIG.threshold]
+    weight, played, drift = me.live[LIVE.weight], me.numbers[EXPERT.played], me.numbers[EXPERT.drift]
+    if loss == SQUARED:
+        curve_squared(n, weight, prediction, played, drift)
+    else:
+        at = prediction + of.offset
+        curve(n, loss, threshold, weight, h, at, level(loss, threshold, at, target), played, of.offset, target, drift)
 
 
 @expert_loop
