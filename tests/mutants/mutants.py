@@ -424,6 +424,19 @@ MUTANTS = [
     ),
     *_in("parts/pools.py", ("tests/learners/test_plus_plus.py",), ("/ (8 * L)", "/ (4 * L)")),
     *_in(
+        "parts/learners/plus_plus.py",
+        ("tests/engine/test_plus_plus.py::test_the_first_two_charges_by_hand",),
+        ("_replace(charge=2 * self.smoothness)", "_replace(charge=self.smoothness)"),
+    ),
+    *_in(
+        "engine/scalar.py",
+        ("tests/engine/test_pinball.py::test_value_and_slope_are_those_of_the_loss",),
+        (
+            "return max(-threshold * residual, (1.0 - threshold) * residual)",
+            "return max(-threshold * residual, threshold * residual)",
+        ),
+    ),
+    *_in(
         "parts/metas/sleeping.py",
         (f"{FIELD_TWINS}::test_covers",),
         ("np.minimum(0.5, life.length**-0.5)", "np.minimum(1.0, life.length**-0.5)"),
