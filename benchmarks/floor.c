@@ -132,7 +132,8 @@ static inline double settle(game *g, double cross, double energy, double target)
         /* norm(g_i - M_i)^2 of two multiples of a_t and a_{t-1}; for OGD replay = 0. */
         const lanes rho = g->h[v] - target, replay = g->replay[v];
         const lanes surprise = rho * (rho * energy - 2.0 * cross * replay) + replay * replay * last_energy;
-        g->drift[v] += 0.5 * g->step[v] * surprise - g->lead[v];
+        const lanes away = g->h[v] - prediction; /* a squared loss lies half of its square above its tangent */
+        g->drift[v] += 0.5 * (g->step[v] * surprise - away * away) - g->lead[v];
 
         /* base <- base - k a: norm(base - k a)^2 = norm(base)^2 - 2 k <a, base> + k^2 norm(a)^2,
          * <a, base - k a> = <a, base> - k norm(a)^2. W itself has a rank-one change to come: s W - k a = s (W - (k/s) a). */

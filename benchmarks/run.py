@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import floor, machine, peers, workloads
+from benchmarks import coats, floor, machine, peers, workloads
 from benchmarks.goals import judged
 from benchmarks.growth import endless, exponents
 from benchmarks.many import measure_many
@@ -101,6 +101,8 @@ def main() -> None:
             [[str(t.threads), number(t.microseconds), f"{many[0].microseconds / t.microseconds:.2f}"] for t in many],
         )
     )
+    for table in touched(quick):
+        report.add(table)
     goals = judged(dense, single, grown, many)
     if quick:
         goals.remark = "A quick run shows that everything runs; its figures judge nothing."
@@ -108,6 +110,15 @@ def main() -> None:
     output = arguments.output or (None if quick else Path(__file__).with_name("results.md"))
     if output is not None:
         output.write_text(report.markdown())
+
+
+def touched(quick: bool) -> list[Table]:
+    """What people touch first: estimators, coats, the command, the first start."""
+    turns = 1 if quick else 3
+    with pinned():
+        pairs = coats.estimators(2_000 if quick else 50_000, turns) + coats.river(200 if quick else coats.ONE_BY_ONE, turns)
+    tracked = coats.command(2_000, 20_000) if quick else coats.command(coats.SMALL, coats.LARGE)
+    return coats.tables(coats.finite(pairs), tracked, coats.cold())
 
 
 def checked_floor(rounds: int) -> Table:

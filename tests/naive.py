@@ -19,7 +19,7 @@ class Round(NamedTuple):
     """What one expert did in one round, as the certificate asks for it."""
 
     lost: float
-    """<g_t, x_t - x_{t,k}>."""
+    """f_t(x_t) - f_t(x_{t,k}), or <g_t, x_t - x_{t,k}> where all experts descend along g_t."""
     inverse: float
     """1 / eta_{t,k}."""
     surprise: float
@@ -44,8 +44,9 @@ class Run(NamedTuple):
 def certificate(pasts, domain, P, steady=True):
     """min_k { sum lost + sum eta/2 surprise - sum lead/(2 eta) + distance }, from whole histories.
 
-    Where steps are ``steady``, 1/a for ever, the distance is sigma(a w) - a |w|^2 / 2 + P a r, with w where the expert ended,
-    seen from the centre, and r how far the domain reaches from there; else D^2/2 Lambda + D P max_t a_t.
+    Where steps are ``steady``, 1/a for ever, the distance is sigma(a w) - a |w|^2 / 2 + P a rho, with w where the expert ended,
+    seen from the centre, and rho the farthest that it has been from there. Else what the changes of a add to this, with
+    |w| <= rho for those that point anywhere, or D^2/2 Lambda + D P max_t a_t, if that is smaller.
     """
     D, center, values = domain.diameter, domain.center.tolist(), []
     r = domain.radius if isinstance(domain, sp.Ball) else min(D, math.sqrt(sum(far(domain, j) ** 2 for j in range(domain.dim))))
@@ -53,13 +54,19 @@ def certificate(pasts, domain, P, steady=True):
         inverses = [0.0] + [played.inverse for played in past]
         price = sum(played.surprise / (2 * played.inverse) for played in past if played.surprise > 0)
         won = sum(played.lead * played.inverse / 2 for played in past)
+        ways = [minus(played.after, center) for played in past]
+        lengths = [0.0] + [math.sqrt(dot(w, w)) for w in ways]
+        pull = [inverses[-1] * part for part in ways[-1]]
+        left = float(domain.support(np.array(pull))) - dot(pull, center) - dot(pull, ways[-1]) / 2
         if steady:
-            w = minus(past[-1].after, center)
-            pull = [inverses[-1] * part for part in w]
-            distance = float(domain.support(np.array(pull))) - dot(pull, center) - dot(pull, w) / 2 + P * inverses[-1] * r
+            distance = left + P * inverses[-1] * max(lengths)
         else:
-            growth = sum(max(later - earlier, 0.0) for earlier, later in pairwise(inverses))
-            distance = D * D * growth / 2 + D * P * max(inverses)
+            changes = [later - earlier for earlier, later in pairwise(inverses)]
+            growth = sum(max(change, 0.0) for change in changes)
+            turned = sum(abs(change) for change in changes) * max(lengths)
+            swing = sum(change * length**2 / 2 for change, length in zip(changes, lengths[:-1], strict=True))
+            by_parts = left + swing + r * turned + P * (max(inverses) * max(lengths) + turned)
+            distance = min(D * D * growth / 2 + D * P * max(inverses), by_parts)
         values.append(sum(played.lost for played in past) + distance + price - won)
     return min(values)
 
@@ -83,8 +90,20 @@ def projection(domain):
 
 
 def fields(losses):
-    """The gradients as functions from lists to lists."""
-    return [lambda x, f=f: f.gradient(np.array(x)).tolist() for f in losses]
+    """The losses, called for their gradients: from lists to lists."""
+    return [Field(loss) for loss in losses]
+
+
+class Field(NamedTuple):
+    """A loss in lists."""
+
+    loss: object
+
+    def __call__(self, x):
+        return self.loss.gradient(np.array(x)).tolist()
+
+    def value(self, x):
+        return float(self.loss.value(np.array(x)))
 
 
 def dot(a, b):
@@ -217,7 +236,7 @@ def sword(gradients, center, project, *, D, floor=1e-4):
             missed = minus(gi, expert["M"])
             before, expert["q"] = expert["q"], expert["q"] + dot(missed, missed)
             used, ahead = before if before > 0 else expert["q"], minus(expert["x"], expert["hat"])
-            lost = dot(g, minus(x, expert["x"]))
+            lost = gradient.value(x) - gradient.value(expert["x"])
             expert["hat"] = project(step(expert["hat"], eta(i, used), gi))
             played = Round(lost, inverse(i, used), dot(missed, missed), dot(ahead, ahead), expert["hat"])
             expert["past"] = [*expert["past"], played]
@@ -226,7 +245,7 @@ def sword(gradients, center, project, *, D, floor=1e-4):
         for i, expert in enumerate(plain):
             gi = gradient(expert["x"])
             expert["q"] += dot(gi, gi)
-            lost = dot(g, minus(x, expert["x"]))
+            lost = gradient.value(x) - gradient.value(expert["x"])
             expert["x"] = project(step(expert["x"], eta(i, expert["q"]), gi))
             expert["past"] = [*expert["past"], Round(lost, inverse(i, expert["q"]), dot(gi, gi), 0.0, expert["x"])]
         while 1 + 2 * t > 4 ** (len(extra) - 1):

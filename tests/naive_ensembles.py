@@ -38,7 +38,8 @@ def play(gradients, center, project, *, extra, plain, prior, rate, guess, shared
             gi = g if shared else gradient(points[i])
             missed, ahead = minus(gi, expected[i]), minus(points[i], hats[i])
             hats[i] = project(step(hats[i], eta, gi))
-            pasts[i].append(Round(dot(g, minus(x, points[i])), 1 / eta, dot(missed, missed), dot(ahead, ahead), hats[i]))
+            lost = dot(g, minus(x, points[i])) if shared else gradient.value(x) - gradient.value(points[i])
+            pasts[i].append(Round(lost, 1 / eta, dot(missed, missed), dot(ahead, ahead), hats[i]))
             if i < n:
                 expected[i] = gradient(hats[i])
             points[i] = project(step(hats[i], eta, expected[i]))

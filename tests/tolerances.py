@@ -104,3 +104,6 @@ SEEN_FROM_THE_END = 1e-3
 
 RIM_GRID = 1e-2
 """A supremum along a rim beside the best of a few thousand samples of it: a corner of a slope may lie between two."""
+
+ANOTHER_MACHINE = 1e-11
+"""Golden files come from another processor, whose sums may be added up in another order."""

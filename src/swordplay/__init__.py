@@ -8,57 +8,68 @@
 """
 
 import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from swordplay import engine
-from swordplay.base import checkpoint
 from swordplay.base.earlier import install as _install_earlier_names
-from swordplay.base.types import Domain, Learner, Loss, Stream
-from swordplay.parts import metas, pools, rates, streams
-from swordplay.parts.domains import Ball, Box, Simplex
-from swordplay.parts.learners import (
-    CBCE,
-    OEGD,
-    OGD,
-    OMGD,
-    PBGD,
-    SACS,
-    SAOL,
-    Ader,
-    AderTrueLosses,
-    Aligator,
-    Arrows,
-    Curved,
-    MetaGrad,
-    MildOGD,
-    OneProjection,
-    OptimisticOGD,
-    RestartedOGD,
-    Sword,
-    SwordAgeless,
-    SwordBest,
-    SwordPlusPlus,
-    SwordSmall,
-    SwordVar,
-)
-from swordplay.parts.losses import FunctionLoss, HuberLoss, LogisticLoss, PinballLoss, QuadraticLoss, SquaredLoss, WeightedLoss
-from swordplay.parts.streams import LinearStream, PlantedStream
-from swordplay.theory.game import Round, play, rounds
-from swordplay.theory.regret import (
-    Ledger,
-    Quantity,
-    bounds,
-    comparator_loss,
-    empirical_gradient_variation,
-    function_variation,
-    gradient_bound,
-    gradient_variation,
-    hindsight,
-    path_length,
-    smoothness,
-    squared_gradients,
-    squared_path_length,
-)
+
+if _TYPE_CHECKING:  # at run time a name is imported with its first use: whoever wants one house does not wait for the others
+    from swordplay import engine
+    from swordplay.base import checkpoint
+    from swordplay.base.types import Domain, Learner, Loss, Stream
+    from swordplay.parts import metas, pools, rates, streams
+    from swordplay.parts.domains import Ball, Box, Simplex
+    from swordplay.parts.learners import (
+        CBCE,
+        OEGD,
+        OGD,
+        OMGD,
+        PBGD,
+        SACS,
+        SAOL,
+        Ader,
+        AderTrueLosses,
+        Aligator,
+        Arrows,
+        Curved,
+        MetaGrad,
+        MildOGD,
+        OneProjection,
+        OptimisticOGD,
+        RestartedOGD,
+        Sword,
+        SwordAgeless,
+        SwordBest,
+        SwordPlusPlus,
+        SwordSmall,
+        SwordVar,
+    )
+    from swordplay.parts.losses import (
+        FunctionLoss,
+        HuberLoss,
+        LogisticLoss,
+        PinballLoss,
+        QuadraticLoss,
+        SquaredLoss,
+        WeightedLoss,
+    )
+    from swordplay.parts.streams import LinearStream, PlantedStream
+    from swordplay.theory.game import Round, play, rounds
+    from swordplay.theory.regret import (
+        Ledger,
+        Quantity,
+        bounds,
+        comparator_loss,
+        empirical_gradient_variation,
+        function_variation,
+        gradient_bound,
+        gradient_variation,
+        hindsight,
+        path_length,
+        smoothness,
+        squared_gradients,
+        squared_path_length,
+    )
 
 __version__ = "0.1.0"
 
@@ -128,13 +139,42 @@ __all__ = [
     "streams",
 ]
 
+_HOMES = {
+    "swordplay.base": "checkpoint",
+    "swordplay.base.types": "Domain Learner Loss Stream",
+    "swordplay.parts": "metas pools rates streams",
+    "swordplay.parts.domains": "Ball Box Simplex",
+    "swordplay.parts.learners": (
+        "CBCE OEGD OGD OMGD PBGD SACS SAOL Ader AderTrueLosses Aligator Arrows Curved MetaGrad MildOGD "
+        "OneProjection OptimisticOGD RestartedOGD Sword SwordAgeless SwordBest SwordPlusPlus SwordSmall "
+        "SwordVar"
+    ),
+    "swordplay.parts.losses": "FunctionLoss HuberLoss LogisticLoss PinballLoss QuadraticLoss SquaredLoss WeightedLoss",
+    "swordplay.parts.streams": "LinearStream PlantedStream",
+    "swordplay.theory.game": "Round play rounds",
+    "swordplay.theory.regret": (
+        "Ledger Quantity bounds comparator_loss empirical_gradient_variation function_variation "
+        "gradient_bound gradient_variation hindsight path_length smoothness squared_gradients "
+        "squared_path_length"
+    ),
+    "swordplay.application.frames": "track",
+}
+"""Where each public name comes from."""
+_HOUSES = ("application", "base", "data", "engine", "estimators", "intervals", "keyed", "late", "parts", "theory")
+
 
 def __getattr__(name: str) -> _Any:
-    """``swordplay.track``, imported with its first use: it needs pyarrow, which nothing else here does."""
-    if name != "track":
+    """A public name or a house, imported with its first use."""
+    home = next((home for home, names in _HOMES.items() if name in names.split()), None)
+    if home is None and name not in _HOUSES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _importlib.import_module("swordplay.application.frames").track
+    if home is None:
+        return _importlib.import_module(f"{__name__}.{name}")
+    module = _importlib.import_module(home)
+    found = getattr(module, name) if hasattr(module, name) else _importlib.import_module(f"{home}.{name}")
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "track"])
+    return sorted({*globals(), *__all__, "track"})

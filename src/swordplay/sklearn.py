@@ -1,15 +1,21 @@
 """Estimators for scikit-learn: the extra ``sklearn``."""
 
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from swordplay.base.extras import needing as _needing
 
 with _needing("swordplay.sklearn", "sklearn", "sklearn"):
+    from swordplay.estimators.sklearn import SwordAggregator, SwordClassifier, SwordRegressor, TableEncoder
+
+if _TYPE_CHECKING:
     from swordplay.estimators.prequential import (
         PrequentialSplit,
         make_prequential_scorer,
         prequential_predict,
         prequential_score,
     )
-    from swordplay.estimators.sklearn import SwordAggregator, SwordClassifier, SwordRegressor, TableEncoder
 
 __all__ = [
     "PrequentialSplit",
@@ -21,3 +27,10 @@ __all__ = [
     "prequential_predict",
     "prequential_score",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """What judges models, imported with its first use: it needs half of scikit-learn, and estimators do not."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_importlib.import_module("swordplay.estimators.prequential"), name)

@@ -1,11 +1,10 @@
 """Changed states with valid checksums, loaded and used, in a process of their own: whatever kills it is told with its change.
 
-python -m checkpoint.campaign FIRST COUNT [KIND]    from the folder ``tests``
+python -m checkpoint.campaign FIRST COUNT NOTE [KIND...]    from the folder ``tests``
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -13,285 +12,21 @@ import tempfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
 import swordplay as sp
-from checkpoint.structured import changed, number
-from swordplay.base import checkpoint
-from swordplay.base.types import State
+from checkpoint.kinds import Kind, Refused, intervals_kind, learner_kind, river_kind, sklearn_kind, table_kind
+from checkpoint.kinds_of_runs import bulk_kind, early_kind, job_kind, keyed_kind, spark_kind, taught_kind, tracker_kind
+from checkpoint.kinds_of_services import folder_kind, late_kind, server_kind
 
-LARGEST_PREDICTION = 1e70
-"""Targets of 1e60 and radii of a hundred spreads: beyond this a prediction has blown up."""
-USED = 50
-"""Rows that are learned by what loads."""
+CLASSES = ["low", "middle", "high"]
 
 
-class Kind(NamedTuple):
-    """A kind of state: an example, how to load and use one, and what a refusal looks like."""
+def regressor(**settings: object) -> object:
+    from swordplay.sklearn import SwordRegressor
 
-    state: Any
-    use: Callable[[Any, str], None]
-    """Takes a changed state and a path to write it to; returns, or raises a refusal."""
-    change: Callable[[Any, np.random.Generator], tuple[Any, str]] = changed
-
-
-def rows(count: int, seed: int, dim: int = 3) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    table = rng.normal(size=(count, dim)) * [1.0, 20.0, 0.1][:dim] + [0.0, 1e3, 0.0][:dim]
-    return table, table[:, 0] + 0.1 * table[:, 1] - 3 * table[:, 2] + 0.3 * rng.normal(size=count)
-
-
-class Refused(Exception):
-    """The changed state was refused as it should be."""
-
-
-@contextlib.contextmanager
-def refusing(*errors: type[Exception]) -> Any:
-    try:
-        yield
-    except errors as error:
-        raise Refused(str(error)) from error
-
-
-def sane(values: Any) -> None:
-    numbers = np.asarray(values, dtype=np.float64)
-    assert np.isfinite(numbers).all(), "not finite"
-    assert (np.abs(numbers) <= LARGEST_PREDICTION).all(), f"blew up: {np.abs(numbers).max():g}"
-
-
-def framed(table: Any) -> Any:
-    """The same rows as a table with words, truths and dates beside them, some of them missing."""
-    import pyarrow as pa
-
-    rng, count = np.random.default_rng(len(table)), len(table)
-    columns = dict(zip("abc", table.T, strict=True)) | {
-        "town": pa.array(rng.choice(["Bern", "Genf", "Zug"], count), mask=rng.random(count) < 0.1),
-        "open": pa.array(rng.random(count) < 0.5),
-        "day": pa.array(np.datetime64("2024-02-27", "us") + 5 * np.arange(count) * np.timedelta64(1, "h")),
-    }
-    return pa.table(columns)
-
-
-def sklearn_kind(name: str, labels: Any = None, *, online: bool = False, **settings: Any) -> Kind:
-    """An estimator right after ``fit``, with the block that answers then, or one that has learned ``online``."""
-    from swordplay import sklearn
-
-    make = getattr(sklearn, name)
-    X, y = rows(40, seed=1)
-    more, truth = rows(USED, seed=2)
-    if labels is not None:
-        y, truth = (np.array(labels)[np.digitize(one, [99.5, 101.0][: len(labels) - 1])] for one in (y, truth))
-    if settings.get("encode"):
-        X, more = framed(X), framed(more)
-    estimator = make(**settings).partial_fit(X, y, **({} if labels is None else {"classes": labels})) if online else None
-    estimator = estimator or make(**settings).fit(X, y)
-    state = saved(estimator)
-    assert ("block.coefficients" in state) == (not online and name != "SwordAggregator")
-
-    def use(state: State, path: str) -> None:
-        checkpoint.save(path, state, kind=name)
-        with refusing(checkpoint.CheckpointError):
-            loaded = make.load(path)
-        ask = loaded.predict if labels is None else loaded.predict_proba
-        for time in range(2):
-            sane(ask(more))
-            if not time:
-                loaded.partial_fit(more, truth if labels is None else loaded.classes_[np.arange(USED) % len(loaded.classes_)])
-        loaded.save(path)
-        make.load(path)
-
-    return Kind(state, use)
-
-
-def river_kind(name: str, labels: Any = None, **settings: Any) -> Kind:
-    from swordplay import river
-
-    make = getattr(river, name)
-    X, y = rows(40, seed=1)
-    estimator = make(**settings)
-    if labels is not None:
-        y = np.array(labels)[np.digitize(y, [99.5, 101.0][: len(labels) - 1])]
-    for values, target in zip(X.tolist(), y.tolist(), strict=True):
-        estimator.learn_one(dict(zip("abc", values, strict=True)), target)
-    more, truth = rows(USED // 5, seed=2)
-
-    def use(state: State, path: str) -> None:
-        checkpoint.save(path, state, kind=f"river.{name}")
-        with refusing(checkpoint.CheckpointError):
-            loaded = make.load(path)
-        for values, target in zip(more.tolist(), truth.tolist(), strict=True):
-            x = dict(zip("abc", values, strict=True))
-            sane(loaded.predict_one(x) if labels is None else list(loaded.predict_proba_one(x).values()))
-            loaded.learn_one(x, target if labels is None else loaded.classes_[0])
-        loaded.save(path)
-        make.load(path)
-
-    return Kind(saved(estimator), use)
-
-
-def saved(estimator: Any) -> State:
-    with tempfile.TemporaryDirectory() as folder:
-        estimator.save(f"{folder}/x")
-        return checkpoint.load(f"{folder}/x")
-
-
-def learner_kind(make: Callable[[], Any]) -> Kind:
-    X, y = rows(40, seed=1)
-    losses = [sp.SquaredLoss(row, target) for row, target in zip(X / [1.0, 1e3, 0.1], y / 100.0, strict=True)]
-    stream = sp.LinearStream(X / [1.0, 1e3, 0.1], y / 100.0)
-    learner = make()
-    for loss in losses:
-        learner.observe(loss)
-
-    def use(state: State, path: str) -> None:
-        checkpoint.save(path, state, kind=type(learner).__name__)
-        loaded = make()
-        with refusing(checkpoint.CheckpointError):
-            loaded.load(path)
-        for loss in losses[:5]:
-            loaded.observe(loss)
-            sane(loaded.decision)
-        with refusing(sp.engine.NotCompilable):
-            played = sp.play(loaded, stream, engine="compiled")
-        sane(played.losses)
-        assert loaded.domain.contains(loaded.decision, atol=1e-6)
-        assert np.isfinite(loaded.certificate(1.0))
-        loaded.save(path)
-
-    return Kind(saved(learner), use)
-
-
-def tracker_kind(task: str) -> Kind:
-    import pyarrow as pa
-
-    from swordplay.application.tracking import Settings, Tracker
-    from tracking.worlds import column, tracked, world
-
-    batch = world(task, 150, seed=3)
-    tracker, _ = tracked(batch.slice(0, 100), Settings("y", lags=2), [100])
-    more, numbers = batch.slice(100), np.arange(101, 151)
-
-    def use(state: State, path: str) -> None:
-        checkpoint.save(path, state, kind="track")
-        with refusing(KeyError, TypeError, ValueError, LookupError, OverflowError, AttributeError, RecursionError):
-            loaded = Tracker.resumed(checkpoint.load(path))
-        for name in ("loss", "running_error", *(["prediction"] if task == "regression" else [])):
-            with refusing(KeyError):  # a column that this table has not: a run of its own compares them first
-                tracked_rows = loaded.track(more, numbers).predictions
-            found = column(pa.Table.from_batches([tracked_rows]), name)
-            assert (np.abs(found[~np.isnan(found)]) <= LARGEST_PREDICTION**2).all()
-            assert name != "prediction" or not np.isnan(found).any()
-        loaded.story("x")
-        Tracker.resumed(loaded.state())
-
-    return Kind(tracker.state(), use)
-
-
-def keyed_kind(task: str) -> Kind:
-    """A tracker of several series."""
-    from swordplay.application.tracking import Settings, trackers
-    from tracking.worlds import column, world
-
-    batch = world(task, 150, seed=3)
-    keyed = trackers.begin(Settings("y", lags=1, key=("colour", "flag")), batch)
-    keyed.track(batch.slice(0, 100), np.arange(1, 101))
-    more, numbers = batch.slice(100), np.arange(101, 151)
-
-    def use(state: State, path: str) -> None:
-        import pyarrow as pa
-
-        checkpoint.save(path, state, kind="track")
-        with refusing(KeyError, TypeError, ValueError, LookupError, OverflowError, AttributeError, RecursionError):
-            loaded = trackers.resumed(checkpoint.load(path))
-        with refusing(KeyError):
-            answers = pa.Table.from_batches([loaded.track(more, numbers).predictions])
-        for name in ("loss", "running_error"):
-            found = column(answers, name)
-            assert (np.abs(found[~np.isnan(found)]) <= LARGEST_PREDICTION**2).all()
-        loaded.story("x")
-        trackers.resumed(loaded.state())
-
-    return Kind(keyed.state(), use)
-
-
-def early_kind() -> Kind:
-    """The first rows of a pipe, kept until there are enough of them."""
-    from swordplay.application.tracking.early import Early
-    from tracking.worlds import world
-
-    batch = world("regression", 60, seed=3)
-    more, numbers = batch.slice(40), np.arange(41, 61)
-
-    def use(state: State, path: str) -> None:
-        checkpoint.save(path, state, kind="track")
-        with refusing(KeyError, TypeError, ValueError):
-            loaded = Early.read(checkpoint.load(path))
-        if not loaded.rows.schema.equals(batch.schema) or loaded.numbers[-1:] > 40:
-            raise Refused("a run compares them with its columns and with the rows that it has done")
-        together = loaded.and_(more, numbers)
-        together.enough("y")
-        together.rows.to_pylist()
-        Early.read(together.state())
-
-    return Kind(Early(batch.slice(0, 40), np.arange(1, 41)).state(), use)
-
-
-def job_kind() -> Kind:
-    """The whole file of a run, given to ``track`` again."""
-    from swordplay.application.tracking import Job, Settings, TrackingError, run
-    from swordplay.data.tables import TableError
-
-    folder = tempfile.mkdtemp()
-    X, y = rows(60, seed=4)
-    lines = ["a,b,c,y", *(",".join(f"{v:.6g}" for v in [*row, target]) for row, target in zip(X, y, strict=True))]
-    source, out, state_file = (os.path.join(folder, name) for name in ("in.csv", "out.csv", "state"))
-    Path(source).write_text("\n".join(lines[:41]) + "\n")
-    job = Job(source, Settings("y"), out, state=state_file)
-    run(job)
-    written = Path(out).read_bytes()
-    Path(source).write_text("\n".join(lines) + "\n")
-
-    def use(state: State, path: str) -> None:
-        Path(out).write_bytes(written)
-        Path(f"{out}.partial").unlink(missing_ok=True)
-        checkpoint.save(state_file, state, kind="track")
-        with refusing(TableError, TrackingError, checkpoint.CheckpointError):
-            outcome = run(job)
-        sane(list(outcome.tracker.errors()[0].values()))
-
-    return Kind(checkpoint.load(state_file), use)
-
-
-def spark_kind(loss: str, classes: int, single: bool) -> Kind:
-    from swordplay.keyed.group import HEADER
-    from swordplay.spark.plan import Plan
-
-    plan = Plan(("a", "b", "c"), loss, classes, 2, 4, layout="packed", single=single)
-    X, y = rows(60, seed=5)
-    targets = (y > np.median(y)).astype(float) if classes else y
-    group = plan.group()
-    group.admit(["one", "two"])
-    group.play(np.repeat([0, 1], [50, 10]), np.arange(60), X, targets)
-    more = np.repeat([0, 1], [10, 10])
-
-    def use(data: bytes, path: str) -> None:
-        fresh = plan.group()
-        with refusing(ValueError):
-            fresh.loads([(["one", "two"], data)])
-        sane(fresh.play(more, np.arange(20), X[:20], targets[:20]))
-        plan.group().loads([(["one", "two"], fresh.dumps())])
-
-    def change(data: bytes, rng: np.random.Generator) -> tuple[bytes, str]:
-        place = HEADER.size + 16 + 2 + 8 * int(rng.integers((len(data) - HEADER.size - 18) // 8))
-        if rng.random() < 0.1:
-            place = int(rng.integers(len(data) - 8))
-        now = float(np.frombuffer(data, "<f8", 1, place)[0])
-        put = number(now, rng)
-        return data[:place] + np.array([put], dtype="<f8").tobytes() + data[place + 8 :], f"byte {place}: {now} -> {put}"
-
-    return Kind(group.dumps(single=single), use, change)
+    return SwordRegressor(**settings)
 
 
 KINDS: dict[str, Callable[[], Kind]] = {
@@ -299,27 +34,69 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "sklearn regressor, lags": lambda: sklearn_kind("SwordRegressor", lags=2, loss="huber"),
     "sklearn regressor, online": lambda: sklearn_kind("SwordRegressor", online=True),
     "sklearn regressor, encode": lambda: sklearn_kind("SwordRegressor", encode=True),
+    "sklearn regressor, intervals": lambda: sklearn_kind("SwordRegressor", level=[0.5, 0.9]),
+    "sklearn regressor, curves": lambda: sklearn_kind("SwordRegressor", curves="auto", lags="auto", online=True),
     "sklearn classifier, encode": lambda: sklearn_kind("SwordClassifier", ["low", "high"], encode=True),
     "sklearn classifier, encode, online": lambda: sklearn_kind("SwordClassifier", [1, 5, 7], encode=True, online=True),
     "sklearn classifier": lambda: sklearn_kind("SwordClassifier", ["low", "high"]),
     "sklearn classifier, three": lambda: sklearn_kind("SwordClassifier", [1, 5, 7], lags=1),
+    "sklearn classifier, sets": lambda: sklearn_kind("SwordClassifier", [1, 5, 7], level=0.9),
+    "sklearn classifier, curves": lambda: sklearn_kind("SwordClassifier", [1, 5], curves="auto", online=True),
     "sklearn aggregator": lambda: sklearn_kind("SwordAggregator"),
+    "sklearn aggregator, intervals": lambda: sklearn_kind("SwordAggregator", level=0.8),
     "river regressor": lambda: river_kind("SwordRegressor", lags=1),
-    "river classifier": lambda: river_kind("SwordClassifier", ["low", "middle", "high"]),
+    "river regressor, curves": lambda: river_kind("SwordRegressor", curves="auto", intervals=True),
+    "river classifier": lambda: river_kind("SwordClassifier", CLASSES),
+    "river classifier, curves": lambda: river_kind("SwordClassifier", CLASSES[:2], curves="auto"),
+    "intervals": lambda: intervals_kind(0.9, 0),
+    "intervals, levels and columns": lambda: intervals_kind((0.5, 0.95, 0.8), 3),
+    "late, numbers": lambda: late_kind(lambda: "regression"),
+    "late, classes": lambda: late_kind(lambda: "classification", CLASSES),
+    "late, lags": lambda: late_kind(lambda: regressor(lags=2), by_name=False),
+    "late, curves": lambda: late_kind(lambda: regressor(curves="auto"), by_name=False),
+    "server": server_kind,
+    "folder of keys, values": lambda: folder_kind("regression", lags=1),
+    "folder of keys, classes": lambda: folder_kind("classification"),
     "Sword": lambda: learner_kind(lambda: sp.Sword(sp.Ball(3, radius=2.0))),
     "SwordBest": lambda: learner_kind(
         lambda: sp.SwordBest(sp.Box(-np.ones(3), np.ones(3)), horizon=100, gradient_bound=10.0, smoothness=9.0)
     ),
     "OGD": lambda: learner_kind(lambda: sp.OGD(sp.Simplex(3), step_size=0.1)),
+    "every learner": table_kind,
     "tracker of values": lambda: tracker_kind("regression"),
     "tracker of classes": lambda: tracker_kind("multi-class"),
     "tracker of keys, values": lambda: keyed_kind("regression"),
     "tracker of keys, classes": lambda: keyed_kind("multi-class"),
+    "tracker of keys in bulk": bulk_kind,
     "first rows of a pipe": early_kind,
     "file of track": job_kind,
+    "file of learn": taught_kind,
     "Spark, values": lambda: spark_kind("squared", 0, single=False),
+    "Spark, values with intervals": lambda: spark_kind("squared", 0, single=False, level=0.9),
     "Spark, classes": lambda: spark_kind("logistic", 2, single=True),
 }
+SLOW = {
+    "server": 6,
+    "folder of keys, classes": 6,
+    "folder of keys, values": 4,
+    "tracker of keys, values": 6,
+    "tracker of keys, classes": 6,
+    "tracker of values": 3,
+    "tracker of classes": 3,
+    "file of track": 2,
+    "file of learn": 2,
+    "late, numbers": 2,
+    "late, classes": 2,
+    "late, lags": 2,
+    "late, curves": 2,
+}
+"""Kinds that take so many times as long as others get so many times fewer changes."""
+
+
+def shares(count: int, names: list[str]) -> dict[str, int]:
+    """How many of ``count`` changes each kind gets."""
+    weights = {name: 1.0 / SLOW.get(name, 1) for name in names}
+    return {name: round(count * weight / sum(weights.values())) for name, weight in weights.items()}
 
 
 def seeded(name: str, turn: int) -> np.random.Generator:
@@ -327,17 +104,17 @@ def seeded(name: str, turn: int) -> np.random.Generator:
 
 
 def run(first: int, count: int, names: list[str], note: Path) -> dict[str, int]:
-    """Use ``count`` changed states of each kind; ``note`` always says which one is being used."""
+    """Use ``count`` changed states, some of each kind; ``note`` always says which one is being used."""
     import warnings
 
     warnings.simplefilter("error")
     outcome = {"refused": 0, "used": 0}
     folder = tempfile.mkdtemp()
-    for name in names:
+    for name, turns in shares(count, names).items():
         kind = KINDS[name]()
         kind.use(kind.state, f"{folder}/x")
         with note.open("r+b", buffering=0) as pen:
-            for turn in range(first, first + count):
+            for turn in range(first, first + turns):
                 pen.seek(0)
                 pen.write(f"{name}|{turn}\n".encode().ljust(80))
                 state, told = kind.change(kind.state, seeded(name, turn))
@@ -360,7 +137,8 @@ def isolated(first: int, count: int, names: list[str] | None = None) -> dict[str
     AssertionError
         With the change that killed it or that it did not survive.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    in_memory = "/dev/shm"  # where there is one: thousands of files are written, and each is synced
+    with tempfile.TemporaryDirectory(dir=in_memory if os.access(in_memory, os.W_OK) else None) as folder:
         note = Path(folder) / "note"
         note.write_bytes(b" " * 80)
         command = [

@@ -47,6 +47,26 @@ def _entry(array: Any, rng: np.random.Generator) -> Any:
     return array
 
 
+def in_bytes(data: bytes, first: int, rng: np.random.Generator) -> tuple[bytes, str]:
+    """One of the doubles that begin at ``first``, or whatever stands anywhere, as another number."""
+    place = first + 8 * int(rng.integers((len(data) - first) // 8))
+    if rng.random() < 0.1:
+        place = int(rng.integers(len(data) - 7))
+    now = float(np.frombuffer(data, "<f8", 1, place)[0])
+    put = number(now, rng)
+    return data[:place] + np.array([put], dtype="<f8").tobytes() + data[place + 8 :], f"byte {place}: {now} -> {put}"
+
+
+def _packed(array: Any, rng: np.random.Generator) -> Any:
+    """Bytes that are JSON or numbers, such as those of many keys, as others of the same kind."""
+    data = array.tobytes()
+    try:
+        new = json.dumps(_json(json.loads(data), rng)).encode("ascii")
+    except (ValueError, RecursionError):
+        new = in_bytes(data, len(data) % 8, rng)[0] if len(data) >= 8 else data
+    return np.frombuffer(new, dtype=np.uint8)
+
+
 def _shape(array: Any, rng: np.random.Generator) -> Any:
     """Another shape."""
     ways = (
@@ -80,6 +100,8 @@ def _json(value: Any, rng: np.random.Generator) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool) and rng.random() < 0.8:
         changed = number(float(value), rng)
         return int(changed) if isinstance(value, int) and abs(changed) < 2.0**63 else changed
+    if isinstance(value, str) and value[:1] in ("[", "{") and rng.random() < 0.9:
+        return _text(value, rng)
     return [None, True, 0, -1, 10**12, 0.5, "x", [], {}, [[]], [value, value], {"a": value}, *TEXTS][
         rng.integers(12 + len(TEXTS))
     ]
@@ -103,6 +125,8 @@ def _value(value: Any, rng: np.random.Generator) -> Any:
         return [3, -1, 10**15, 0.5, float("nan"), True, "x", "[]", np.zeros(3), np.zeros((2, 2)), np.arange(5)][
             rng.integers(11)
         ]
+    if isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 1 and rng.random() < 0.9:
+        return _packed(value, rng)
     if isinstance(value, np.ndarray):
         return _entry(value, rng) if rng.random() < 0.8 else _shape(value, rng)
     if isinstance(value, str):
@@ -115,25 +139,32 @@ def _value(value: Any, rng: np.random.Generator) -> Any:
     return changed
 
 
-def changed(state: State, rng: np.random.Generator) -> tuple[State, str]:
+class Told(list[tuple[str, Any]]):
+    """What is different, put into words when somebody wants to read them: that takes longer than the changes."""
+
+    def __str__(self) -> str:
+        return "; ".join(f"{name} {value!r:.200}" for name, value in self)
+
+
+def changed(state: State, rng: np.random.Generator) -> tuple[State, Told]:
     """Another state, and what is different about it."""
-    new, names, told = dict(state), list(state), []
+    new, names, told = dict(state), list(state), Told()
     for _ in range(1 if rng.random() < 0.7 else int(rng.integers(2, 5))):
         name, other = (names[rng.integers(len(names))] for _ in range(2))
         way = rng.random()
         if way < 0.9:
             new[name] = _value(state[name], rng)
-            told.append(f"{name} = {new[name]!r:.200}")
+            told.append((f"{name} =", new[name]))
         elif way < 0.93:
             new.pop(name, None)
-            told.append(f"{name} removed")
+            told.append(("removed", name))
         elif way < 0.96:
             new[name], new[other] = state[other], state[name]
-            told.append(f"{name} and {other} swapped")
+            told.append(("swapped", (name, other)))
         elif way < 0.98:
             new[f"{name}.{rng.integers(9)}"] = state[name]
-            told.append(f"{name} doubled")
+            told.append(("doubled", name))
         else:
             new[name.replace("0", "1") + "x"] = new.pop(name, 0)
-            told.append(f"{name} renamed")
-    return new, "; ".join(told)
+            told.append(("renamed", name))
+    return new, told

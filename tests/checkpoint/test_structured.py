@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from checkpoint.campaign import KINDS, isolated, saved
+from checkpoint.campaign import KINDS, isolated, shares
+from checkpoint.kinds import saved
 from swordplay import sklearn
 from swordplay.base import checkpoint
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.state import Range, require
 from swordplay.engine.layout import LIVE
 
-QUICK, DEEP, CHUNK = 660, 1_000_000, 500
-"""Changes in all, and of each kind in one process."""
+QUICK, DEEP, CHUNK = 10_000, 1_000_000, 5_000
+"""Changes in all, and in one process of a deep campaign."""
 
 
 def fitted(kind="SwordRegressor", **settings):
@@ -168,15 +169,39 @@ def test_targets_as_large_as_they_may_be_can_be_resumed():
     assert cut.errors() == whole.errors()
 
 
+def test_a_label_that_is_there_twice(tmp_path):
+    from swordplay import river
+
+    model = river.SwordClassifier()
+    for k in range(6):
+        model.learn_one({"a": float(k)}, "xy"[k % 2])
+    state = saved(model) | {"labels": '["y", "x", "y"]'}
+    checkpoint.save(tmp_path / "x", state, kind="river.SwordClassifier")
+    with pytest.raises(CheckpointError, match="there twice"):
+        river.SwordClassifier.load(tmp_path / "x")
+
+
+def test_rounds_that_can_hardly_be_counted_can_be_saved_again(tmp_path):
+    """The norms are measured again some rounds later: that number lies beyond."""
+    state = saved(fitted())
+    state["model.engine.round"][LIVE.rounds] = 2.0**53
+    checkpoint.save(tmp_path / "x", state, kind="SwordRegressor")
+    model = sklearn.SwordRegressor.load(tmp_path / "x")
+    model.partial_fit(np.ones((50, 3)), np.ones(50))
+    sklearn.SwordRegressor.from_state(model.state())
+
+
 def test_changed_states_are_refused_or_used():
-    found = isolated(0, QUICK // len(KINDS))
-    assert sum(found.values()) == QUICK // len(KINDS) * len(KINDS)
+    found = isolated(0, QUICK)
+    assert sum(found.values()) == sum(shares(QUICK, list(KINDS)).values())
+    assert sum(found.values()) == pytest.approx(QUICK, abs=len(KINDS))
     assert min(found.values()) > 0.1 * QUICK  # both sides of the checks were seen
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", KINDS)
 def test_very_many_changed_states_are_refused_or_used(name):
-    for first in range(QUICK, QUICK + DEEP // len(KINDS), CHUNK):
-        isolated(first, CHUNK, [name])
-        print(f"{name}: {first + CHUNK - QUICK:,} changes", flush=True)
+    count = shares(DEEP, list(KINDS))[name]
+    for done in range(0, count, CHUNK):
+        isolated(QUICK + done, min(CHUNK, count - done), [name])
+        print(f"{name}: {min(done + CHUNK, count):,} changes", flush=True)

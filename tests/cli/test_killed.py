@@ -13,7 +13,7 @@ import pytest
 
 from cli import mortal
 from tracking.files import write
-from tracking.worlds import world
+from tracking.worlds import twice, world
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 ENDINGS = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGHUP: -signal.SIGHUP}
@@ -25,10 +25,11 @@ KINDS = [
     ("ndjson", "csv", ("--level", "0.5")),
     ("ndjson", "ndjson", ()),
     ("parquet", "parquet", ()),
+    ("csv", "csv", ("--twice", "--id", "name")),
     ("parquet", "csv", ("--key", "colour,flag", "--report", "report.html", "--no-hindsight")),
 ]
 DEEP = 72
-"""Stops of each kind; 7 times 72 are 504."""
+"""Stops of each kind; 8 times 72 are 576."""
 ROWS = 1500
 TESTS = Path(__file__).parents[1]
 
@@ -41,7 +42,8 @@ def results(folder):
 def stopped(folder, kind, stops, seed):
     """Stop one run so many times; returns how many of them came after the run had ended."""
     form, ending, options = kind
-    source = write(folder / f"table.{form}", world("regression", ROWS, seed=11))
+    rows = world("regression", ROWS, seed=11)
+    source = write(folder / f"table.{form}", twice(rows, delay=40) if "--twice" in options else rows)
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     rng, order = np.random.default_rng(seed), itertools.cycle(SIGNALS)
 
@@ -86,6 +88,6 @@ def stopped(folder, kind, stops, seed):
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind[:2]))
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join([*kind[:2], *kind[2][:1]]))
 def test_commands_stopped_five_hundred_times(tmp_path, kind):
     assert stopped(tmp_path, kind, DEEP, seed=2) > 0  # or no signal came near the end

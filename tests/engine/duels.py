@@ -67,6 +67,8 @@ class Duel:
             "energy": G**2,
             "advantage": G * D,
             "drift": G * D,
+            "swing": G * D,
+            "farthest": D**2,
             "cumulative": G * D,
             "guesses": G * reach,
             "weights": 1.0,

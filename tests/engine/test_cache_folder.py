@@ -74,6 +74,7 @@ def test_the_lowest_versions_are_those_of_the_project():
             "sklearn": ["a>=1.9,<2"],
             "river": ["a>=1.10"],
             "cli": [],
+            "serve": [],
             "sweep": [],
             "spark": [],
             "test": [],

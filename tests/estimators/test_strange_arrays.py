@@ -1,5 +1,7 @@
 """Arrays that are not what they seem, at every door: refused with nothing changed, or the same as their plain twins."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,9 @@ from scipy import sparse
 import swordplay as sp
 from swordplay import river, sklearn
 from swordplay.base import checkpoint
+from swordplay.intervals import SwordIntervals
+from swordplay.keyed import Keyed
+from swordplay.late import LateModel
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = (X[:, 0] > 0).astype(float)
@@ -19,9 +24,35 @@ def doors():
         model = kind().fit(X, Y)
         yield kind.__name__, model.partial_fit, model.model_.state
         yield f"{kind.__name__}.predict_then_learn", model.predict_then_learn, model.model_.state
+    for make in (sklearn.SwordRegressor(curves="auto"), sklearn.SwordClassifier(curves="auto")):
+        model = make.fit(X, Y)
+        yield f"{type(make).__name__}, curves", model.partial_fit, model.model_.state
     engine = sp.engine.online(sp.Sword(sp.Ball(3)))
     yield "engine", engine.play, engine.state
     yield "stream", lambda X, y: sp.LinearStream(X, y), dict
+
+
+def services():
+    """Those who take rows of numbers as arrays only: sparse ones are refused."""
+    for task in ("regression", "classification"):
+        keys, keyed = np.repeat(["a", "b"], 20), Keyed(task, threads=1)
+        keyed.predict_then_learn(keys, X, Y)
+        yield (
+            f"Keyed, {task}",
+            lambda X, y, keys=keys, keyed=keyed: keyed.predict_then_learn(keys, X, y),
+            lambda keyed=keyed: {key: keyed.model(key).coef_ for key in "ab"},
+        )
+    for model in (sklearn.SwordRegressor(), sklearn.SwordClassifier(), sklearn.SwordAggregator()):
+        late = LateModel(model)
+        late.tell_many(late.ask_many(list(X)), Y.tolist())
+        yield (
+            f"LateModel of {type(model).__name__}",
+            lambda X, y, late=late: late.tell_many(late.ask_many(X), y),
+            model.state,
+        )
+    intervals = SwordIntervals([0.5, 0.9])
+    intervals.interval_then_learn(Y, Y, X)
+    yield "SwordIntervals", lambda X, y: intervals.interval_then_learn(y, y, X), intervals.state
 
 
 def spoiled(indices=None, indptr=None, kind=sparse.csr_array):
@@ -59,7 +90,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_with_nothing_changed(case):
-    for name, take, state in doors():
+    for name, take, state in itertools.chain(doors(), services()):
         rows, targets = REFUSED[case]()
         before = checkpoint.dumps(state(), kind="x")
         with pytest.raises((ValueError, TypeError)) as caught:
@@ -95,7 +126,9 @@ SAME = {
 
 @pytest.mark.parametrize("case", SAME)
 def test_the_same_as_a_plain_array(case, tmp_path):
-    for (name, take, state), (_, plain, wanted) in zip(doors(), doors(), strict=True):
+    sparse_rows = case in ("CSR", "CSC", "COO")
+    everybody = doors if sparse_rows else lambda: itertools.chain(doors(), services())
+    for (name, take, state), (_, plain, wanted) in zip(everybody(), everybody(), strict=True):
         rows, targets = SAME[case](tmp_path)
         take(rows, targets)
         plain(X, Y)
@@ -107,6 +140,11 @@ def test_the_same_as_a_plain_array(case, tmp_path):
                 np.testing.assert_allclose(ours[key], theirs[key], rtol=1e-9, atol=1e-9, err_msg=f"{name}: {key}")
         if isinstance(rows, np.ndarray):
             np.testing.assert_array_equal(rows, X)
+    for name, take, state in services() if sparse_rows else ():
+        before = checkpoint.dumps(state(), kind="x")
+        with pytest.raises(TypeError, match=r"real numbers|sparse"):
+            take(*SAME[case](tmp_path))
+        assert checkpoint.dumps(state(), kind="x") == before, name
 
 
 @pytest.mark.parametrize("kind", ["Float64", "Int64", "boolean"])

@@ -427,3 +427,16 @@ def test_threads_take_turns():
     for _ in range(8):
         alone.interval_then_learn(forecasts, truths)
     assert same(intervals, alone)
+
+
+def test_arrays_that_cannot_be_written_compile_nothing_new():
+    from swordplay.intervals.rounds import play
+
+    rng = np.random.default_rng(0)
+    arrays = rng.normal(size=20), rng.normal(size=20), rng.normal(size=(20, 2))
+    expected = SwordIntervals().interval_then_learn(*arrays)
+    compiled = len(play.signatures)
+    for array in arrays:
+        array.flags.writeable = False
+    np.testing.assert_array_equal(SwordIntervals().interval_then_learn(*arrays), expected)
+    assert len(play.signatures) == compiled

@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from estimators.bad_input import Lying
 from swordplay.keyed import Keyed
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 
@@ -142,6 +143,15 @@ REFUSED = [
     ((["a"], [[1.0]], [np.inf]), ValueError, "y"),
     ((["a"], [[1.0]], [-1e61]), ValueError, r"y must not pass 1e\+60"),
     ((["a"], [[1.0]], [1.0, 2.0]), ValueError, r"y must have shape \(1,\), got \(2,\)"),
+    ((np.array([2**63], dtype=np.uint64), [[1.0]], [1.0]), ValueError, "keys must not pass 9223372036854775807"),
+    (([2**70], [[1.0]], [1.0]), TypeError, "keys must be all text or all whole numbers"),
+    ((["\ud800"], [[1.0]], [1.0]), TypeError, "keys must be all text or all whole numbers"),
+    ((np.ma.masked_array([1], mask=[True]), [[1.0]], [1.0]), ValueError, "keys must not be missing"),
+    ((pd.array([None], dtype="Int64"), [[1.0]], [1.0]), ValueError, "keys must not be missing"),
+    ((["a"], pd.DataFrame({"x": pd.array([None], dtype="Float64")}), [1.0]), (TypeError, ValueError), "X must"),
+    ((["a"], [[1.0]], pd.array([None], dtype="Float64")), (TypeError, ValueError), "y must"),
+    ((["a"], [[Lying(1e300)]], [1.0]), ValueError, "X must not pass"),
+    ((["a"], [[1.0]], [Lying("nan")]), ValueError, "y must be finite"),
     ((["a"], pd.DataFrame({"z": [1.0]}), [1.0]), ValueError, r"X must have the columns \['x'\], got \['z'\]"),
 ]
 
@@ -155,6 +165,23 @@ def test_what_makes_no_rows_is_refused_and_leaves_no_trace(given, error, words):
         keyed.predict_then_learn(*given)
     assert keyed.keys() == twin.keys()
     assert np.array_equal(keyed.model("a").weights_, twin.model("a").weights_)
+
+
+def test_labels_are_compared_exactly_and_never_lost():
+    near, rows = [2**53, 2**53 + 1], np.ones((2, 1))
+    keyed = Keyed("classification", classes=np.array(near, dtype=np.int64))
+    keyed.predict_then_learn(["a", "a"], rows, np.array(near, dtype=np.uint64))
+    assert keyed.model("a").classes_.tolist() == near
+    assert keyed._shelf.tally(0).tolist() == [1, 1]
+    for bad, words in (
+        (np.ma.masked_array(near, mask=[False, True]), "y must not be masked"),
+        ([None, None], "labels of one kind"),
+        (pd.array([near[0], None], dtype="Int64"), "y "),
+        (np.array([2**63, 2**53], dtype=np.uint64), "y holds the label 9223372036854775808"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words):
+            keyed.predict_then_learn(["a", "a"], rows, bad)
+    assert keyed._shelf.tally(0).tolist() == [1, 1]
 
 
 def test_settings_that_make_no_sense_are_refused():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from swordplay import river, sklearn
 from swordplay.application.cli import run
@@ -300,6 +301,8 @@ def test_tickets_that_cannot_be():
         ("arrays", [1.0, 2.0], "x must have 3 number"),
         ("arrays", [1.0, 2.0, math.nan], "NaN|nan|finite"),
         ("arrays", ["1", "2", "3"], "must hold numbers"),
+        ("arrays", sparse.csr_array([[1.0, 2.0, 3.0]]), "got a sparse one"),
+        ("arrays", np.ma.masked_array([1.0, 2.0, 3.0], mask=[True, False, False]), "must not be masked"),
         ("arrays", {"a": 1.0}, "not fitted to columns with names"),
     ],
 )

@@ -3,11 +3,13 @@
 from datetime import date, datetime, time, timedelta, timezone
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from estimators.bad_input import Lying
 from swordplay.data.encoding import dates
 from swordplay.data.encoding.plans import MOST_CATEGORIES
 from swordplay.estimators import mixed_rows
@@ -54,6 +56,11 @@ def test_numbers_truths_words_and_gaps():
     assert row == {"a": 1.0, "b": 1.0, "c": 3.5, "d": 0.5, "e": "wide"}
     assert rows.kinds == {"a": "number", "b": "number", "c": "number", "d": "number", "e": "word"}
     assert rows.read({"f": "first"}) == {"f": "first"}  # decided by the first value
+    gaps = {"i": pd.NaT, "j": np.datetime64("NaT"), "k": np.float64("nan"), "l": Lying("nan")}
+    assert rows.read(gaps) == {}
+    for bad in (pd.NA, np.ma.masked, Lying(1e300), np.timedelta64(3, "s"), np.array(1.0), 1j, b"x"):
+        with pytest.raises((TypeError, ValueError), match=r"x\['m'\] must be"):
+            rows.read({"m": bad})
 
 
 def test_words_join_when_they_are_learned_and_late_ones_share():

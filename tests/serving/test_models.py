@@ -170,6 +170,67 @@ def test_the_watch_does_not_grow():
     assert again.dumps() == watch.dumps()
 
 
+def with_counts(place, value):
+    def change(watch):
+        watch[0][place] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (with_counts(0, "x"), "the counts of a series"),
+        (with_counts(1, -1), "the counts of a series"),
+        (with_counts(4, 99), "the counts of a series"),
+        (with_counts(3, math.nan), "the sum of errors"),
+        (with_counts(6, 0), "the length of a stretch"),
+        (lambda watch: watch[1].append([1, -1.0, None, None]), "a point"),
+        (lambda watch: watch[1].append([1, 1.0, 2.0, None]), "a point"),
+        (lambda watch: watch[1].extend(watch[1][:1] * MOST_POINTS), "the number of points"),
+        (lambda watch: watch[2].__setitem__(0, "x"), "the last stretch"),
+        (lambda watch: watch[3].append([1.0, 2]), "an error"),
+        (lambda watch: watch[4].append(["id", [], None, None, 1.0, 1.0]), "one of the last rows"),
+    ],
+)
+def test_sums_that_no_rows_lead_to(change, words):
+    watch = Watch()
+    for k in range(3):
+        if watch.told(Ticket(f"{k}", 1.0, 0.0, 2.0), 1.5, 0.5):
+            watch.close_stretch(0.5)
+    saved = json.loads(watch.dumps())
+    change(saved)
+    with pytest.raises(ValueError, match=words):
+        Watch.loads(json.dumps(saved))
+
+
+def test_checkpoints_that_no_events_lead_to():
+    do = Events()
+    do("ask", {"x": {"a": 1.0}, "id": "i"})
+    do("tell", {"id": "i", "y": 4.0})
+    do("ask", {"x": {"a": 1.0}, "id": "j"})
+    state = do.models.state()
+
+    def refused(name, change, words):
+        value = json.loads(bytes(state[name]))
+        forged = state | {name: np.frombuffer(json.dumps(change(value)).encode(), dtype=np.uint8)}
+        with pytest.raises(checkpoint.CheckpointError, match=words):
+            Models.of_state(forged)
+
+    refused("about", lambda about: about | {"bounds": [1, 2, 3, -1]}, "a limit")
+    refused("about", lambda about: about | {"kinds": {"m": "classes"}}, "what a series predicts")
+    refused("about", lambda about: about | {"kinds": {"m": "colour"}}, "the kind of a model")
+    refused("about", lambda about: about | {"kinds": {"m": "number", "../m": "number"}}, "the name of a model")
+    refused("rows.0", lambda rows: {"j": 3}, "what rows are recognised by")
+    refused("rows.0", lambda rows: [["j", "x"]], "what rows are recognised by")
+    for place, value in ((2, 3), (3, []), (4, "low"), (6, [["a", 2.0]]), (7, {}), (8, -1.0)):
+        refused(
+            "memory", lambda memory, p=place, v=value: [[*memory[0][:p], v, *memory[0][p + 1 :]]], "ticket that was answered"
+        )
+    refused("memory", lambda memory: [["0", *memory[0][1:]]], "the series of an answered")
+    assert snapshot(Models.of_state(state)) == snapshot(do.models)
+
+
 def test_durations_by_hand():
     durations = Durations()
     for seconds in (0.0005, 0.001, 0.3, 99.0):

@@ -10,6 +10,7 @@ from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
 from swordplay.spark.plan import Plan
 from swordplay.spark.rows import LATE, NO_KEY, NO_ORDER, track
+from tolerances import TWIN
 
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
 
@@ -38,8 +39,7 @@ def bad_rows():
         ({"x1": np.nan}, f"feature 'x1' {beyond}"),
         ({"x2": -np.inf}, f"feature 'x2' {beyond}"),
         ({"x1": 1e61}, f"feature 'x1' {beyond}"),
-        ({"y": None}, f"target {beyond}"),
-        ({"y": np.inf}, f"target {beyond}"),
+        ({"y": np.inf}, "target is NaN, infinite or beyond 1e+60"),
         ({"at": 0}, LATE),
         ({"key": None, "at": None, "y": None}, NO_KEY),
     ]
@@ -105,6 +105,32 @@ def test_classes_are_told_as_by_one_model_per_class(classes):
     expected = model.predict_then_learn(rows[FEATURES].to_numpy(copy=True), rows["y"].to_numpy(dtype=int))
     assert np.array_equal(np.stack(answer["probabilities"]), expected)
     assert np.array_equal(answer["prediction"], expected.argmax(axis=1))
-    foreign = tracked(rows.assign(at=rows["at"] + 10**6, y=np.nan).head(1), plan.group(), plan)
-    assert foreign["error"].tolist() == ["target is null or not one of the classes"]
+    one = batch(rows.assign(at=rows["at"] + 10**6).head(1), plan)
+    strange = one.set_column(one.num_columns - 1, "target", pa.array([np.nan]))  # what Columns makes of an unknown label
+    foreign = track(strange, plan, plan.group(), lambda keys: None)[0].to_pandas()
+    assert foreign["error"].tolist() == ["target is not one of the classes"]
+    assert foreign["target"].isna().all()
     assert foreign["probabilities"].tolist() == [None]
+
+
+@pytest.mark.parametrize("level", [None, 0.9])
+def test_rows_without_a_target_are_predicted_by_what_their_key_knows_by_then(level):
+    """They leave no trace; with their target they are learned as if nobody had asked."""
+    plan = Plan(tuple(FEATURES), "squared", 0, 0, buckets=1, layout="packed", single=False, level=level)
+    rows, rng = world(8, 12, seed=9, most=8), np.random.default_rng(9)
+    group, straight, found = plan.group(), plan.group(), []
+    for _, part in rows.groupby("batch"):
+        asked = part[rng.random(len(part)) < 0.4].assign(y=np.nan)
+        said = tracked(pd.concat([part, asked]).sample(frac=1.0, random_state=1), group, plan)
+        assert said["error"].isna().all()
+        expected = tracked(part, straight, plan)
+        both = said[said["target"].isna()].merge(expected, on=["key", "order"], validate="one_to_one")
+        assert len(both) == len(asked)
+        for name in ("prediction", *(("lower", "upper") if level else ())):  # asked before it was learned, and told the same
+            np.testing.assert_allclose(both[f"{name}_x"], both[f"{name}_y"], rtol=TWIN)
+        found.append(said[said["target"].notna()])
+    for key in straight.places:
+        assert group.dumps([group.places[key]]) == straight.dumps([straight.places[key]])
+    stranger = tracked(rows.head(1).assign(key="new", y=np.nan), group, plan)
+    assert stranger["prediction"].tolist() == [0.0]
+    assert "new" not in group.places

@@ -70,6 +70,7 @@ def test_every_setting_is_frozen(spark, tmp_path):
         with pytest.raises(ValueError, match=f"{name} was .* and is .*as it was started first"):
             require_same(first, frozen(**(NAMES | change)))
     require_same(first, frozen(**NAMES, precision="float32"))
+    require_same(frozen(**NAMES, layout="packed"), first)  # pages take over from what is packed
 
 
 def test_every_setting_that_differs_is_named():

@@ -39,7 +39,7 @@ def rows(tmp_path_factory):
     return frame, folder / "in"
 
 
-@pytest.mark.parametrize("layout", ["packed", "map"])
+@pytest.mark.parametrize("layout", ["paged", "map"])
 def test_a_stream_says_what_each_key_says_alone(spark, swordplay_spark, rows, tmp_path, layout):
     frame, source = rows
     stream = local.rows_of(spark, source)
@@ -65,6 +65,34 @@ def test_a_table_says_the_same(spark, swordplay_spark, rows):
     assert np.abs(found["prediction"] - alone(frame, lags=2)).max() <= TWIN
     answers = found.rename(columns={"at": "order", "y": "target"})
     np.testing.assert_array_equal(answers[["lower", "upper"]], around(answers))
+
+
+def test_several_keys_kept_columns_times_without_a_zone_and_rows_without_a_target(spark, swordplay_spark, tmp_path):
+    frame = world(6, 3, seed=6, most=9)
+    frame["region"], frame["shop"] = frame["key"].str[-1], frame["key"].str[-1].astype(int) + 7
+    frame["time"] = pd.Timestamp("2024-03-31 01:59:59.123456") + pd.to_timedelta(frame["at"], unit="h")
+    frame["note"], frame["seen"] = 'a "b" ' + frame["key"], frame["time"] + pd.Timedelta(microseconds=1)
+    asked = frame[frame["batch"] == 2].head(3)
+    write(pd.concat([frame, asked.assign(y=None, note=None)]), tmp_path / "in")
+    names = {"key": ["region", "shop"], "features": FEATURES, "target": "y", "order": "time", "keep": ["note", "seen"]}
+    assert spark.read.parquet(str(tmp_path / "in")).schema["time"].dataType.simpleString() == "timestamp_ntz"
+    local.run(swordplay_spark.track_stream(local.rows_of(spark, tmp_path / "in"), **names, buckets=2), tmp_path)
+    streamed = spark.read.parquet(str(tmp_path / "out"))
+    assert streamed.columns[:3] == ["region", "shop", "time"]
+    assert dict(streamed.dtypes)["shop"] == "bigint"
+    assert dict(streamed.dtypes)["time"] == "timestamp_ntz"
+    answers = streamed.toPandas()
+    assert answers["error"].isna().all()
+    answers["key"] = "key " + answers["region"]
+    learned = answers[answers["y"].notna()].merge(frame[["key", "time", "at"]], on=["key", "time"], validate="one_to_one")
+    found = matched(learned, frame)
+    assert np.array_equal(found["prediction"], alone(frame))
+    assert found["note"].tolist() == frame["note"].tolist()
+    assert (found["seen"] == frame["seen"]).all()
+    rest = answers[answers["y"].isna()].merge(learned, on=["key", "time"], validate="one_to_one")
+    assert len(rest) == 3
+    assert np.abs(rest["prediction_x"] - rest["prediction_y"]).max() <= TWIN * np.abs(rest["prediction_y"]).max()
+    assert rest["note_x"].isna().all()
 
 
 def test_single_precision_is_near(spark, swordplay_spark, tmp_path):
@@ -132,7 +160,7 @@ def test_a_query_with_another_layout_does_not_take_up_a_checkpoint(spark, swordp
     local.run(swordplay_spark.track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES, buckets=2), tmp_path)
     write(world(5, 1, seed=4), tmp_path / "in", first=1)
     tracked = swordplay_spark.track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES, buckets=2, layout="map")
-    with pytest.raises(StreamingQueryException, match="has the layout 'packed'"):
+    with pytest.raises(StreamingQueryException, match='layout was "packed" and is "map"'):
         local.run(tracked, tmp_path)
 
 

@@ -77,11 +77,11 @@ def assert_survives(spark, folder, layout, kills, seed):
 
 
 def test_a_killed_driver_goes_on_as_if_nothing_had_happened(spark, tmp_path):
-    assert_survives(spark, tmp_path, "packed", QUICK, seed=1)
+    assert_survives(spark, tmp_path, "paged", QUICK, seed=1)
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("layout", ["packed", "map"])
+@pytest.mark.parametrize("layout", ["paged", "packed", "map"])
 def test_a_driver_killed_many_times_goes_on_as_if_nothing_had_happened(spark, tmp_path, layout):
     unfinished = assert_survives(spark, tmp_path, layout, DEEP, seed=2)
     assert unfinished > 0  # or no kill came in the middle of a micro-batch, and this proved little

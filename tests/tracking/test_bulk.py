@@ -7,16 +7,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.tracking import trackers
+from swordplay.application.tracking import bulk, steps, trackers
 from swordplay.application.tracking.bulk import BulkTracker, fits
 from swordplay.application.tracking.keyed import KeyedTracker
 from swordplay.application.tracking.settings import Settings
+from swordplay.intervals import SwordIntervals
 
 pytestmark = pytest.mark.xdist_group("keyed")
 
 
-def table(seed, count=900, keys=12, unlabelled=0.0, gaps=0.0):
-    """Interleaved rows of two columns of keys, three columns of numbers and one of truths."""
+def table(seed, count=900, keys=12, unlabelled=0.0, gaps=0.0, dated=False):
+    """Interleaved rows of two columns of keys, three columns of numbers and one of truths; dates, some late, some copies."""
     rng = np.random.default_rng(seed)
     shop, part = rng.integers(0, keys, count), rng.integers(0, 2, count)
     numbers = rng.normal(size=(count, 3)) * [1.0, 50.0, 0.1] + [0.0, 1e5, 1.0]
@@ -26,10 +27,22 @@ def table(seed, count=900, keys=12, unlabelled=0.0, gaps=0.0):
         "shop": names,
         "part": pa.array(part.astype(float)),
         **{f"x{j}": pa.array(numbers[:, j], mask=rng.random(count) < gaps) for j in range(3)},
+        **({"day": days(rng, count)} if dated else {}),
         "open": pa.array(rng.random(count) < 0.3),
         "y": pa.array(target, mask=rng.random(count) < unlabelled),
     }
-    return pa.record_batch(list(columns.values()), names=list(columns))
+    rows = pa.record_batch(list(columns.values()), names=list(columns))
+    if dated:  # every tenth row is that of before once more, whatever its key
+        places = np.arange(count)
+        places[::10] = np.maximum(places[::10] - 1, 0)
+        rows = rows.take(pa.array(places))
+    return rows
+
+
+def days(rng, count):
+    """Dates with hours; some are missing, some go back."""
+    hours = np.arange(count) - rng.integers(0, 200, count) * (rng.random(count) < 0.2)
+    return pa.array((hours * 3_600_000_000).astype("datetime64[us]"), mask=rng.random(count) < 0.05)
 
 
 def tracked(tracker, batch, edges, resume=False):
@@ -71,9 +84,58 @@ def test_the_same_as_a_tracker_for_each_key(key, lags, unlabelled, gaps):
     assert math.isnan(bulk.errors()[1])
 
 
+def around(answers, key, level):
+    """The intervals that each key alone would have around its predictions, in the order of the answers."""
+    frame = answers.to_pandas()
+    found = np.full((len(frame), 2), np.nan)
+    for _, mine in frame[frame["prediction"].notna()].groupby(list(key), dropna=False):
+        one = SwordIntervals(level)
+        for place, row in mine.iterrows():
+            truth = row["truth"]
+            bounds = (
+                one.intervals([row["prediction"]]) if np.isnan(truth) else one.interval_then_learn([row["prediction"]], [truth])
+            )
+            found[place] = np.where(np.isfinite(bounds), bounds, np.nan)
+    return found
+
+
+@pytest.mark.parametrize("key", [("shop",), ("shop", "part")])
+def test_intervals_are_those_of_each_key_alone(monkeypatch, key):
+    monkeypatch.setattr("swordplay.keyed.crew.FEWEST_ROWS", 50)
+    batch, settings = table(6, unlabelled=0.1, gaps=0.1), Settings("y", key=key, level=0.8)
+    bulk, said = tracked(trackers.begin(settings, batch), batch, [300, 301, 640], resume=True)
+    assert said.schema == KeyedTracker.begin(settings, batch).schema
+    expected = around(said, key, 0.8)
+    np.testing.assert_array_equal(np.column_stack([said[name].to_numpy() for name in ("lower", "upper")]), expected)
+    without = tracked(trackers.begin(settings._replace(level=None), batch), batch, [])[1]
+    assert without["prediction"].equals(said["prediction"])
+    truth = said["truth"].to_numpy()
+    judged = ~np.isnan(said["loss"].to_numpy())
+    inside = ~((truth < expected[:, 0]) | (truth > expected[:, 1]))[judged]  # where there are no ends, everything is inside
+    told = bulk.story("here").intervals
+    assert (told.level, told.coverage) == (0.8, inside.mean())
+    assert told.mean_width == pytest.approx(np.nanmean((expected[:, 1] - expected[:, 0])[judged]), rel=1e-12)
+    assert told.unbounded == np.isnan(expected[judged, 0]).sum()
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.1])
+def test_dates_are_columns_and_tell_the_order_within_each_key(gaps):
+    batch, settings = table(7, gaps=gaps, dated=True), Settings("y", key=("shop",))
+    bulk, each = trackers.begin(settings, batch), KeyedTracker.begin(settings, batch)
+    assert isinstance(bulk, BulkTracker)
+    bulk, said = tracked(bulk, batch, [7, 300, 301, 640], resume=True)
+    each, expected = tracked(each, batch, [500])
+    assert said.column("prediction").equals(expected.column("prediction"))
+    assert said.column("day").equals(expected.column("day"))
+    (mine,), theirs = bulk.dated.steps.values(), steps.moves([one.order.clocks["day"] for one in each.trackers.values()])
+    assert mine.moves()._asdict() == pytest.approx(theirs._asdict(), rel=1e-12)
+    assert theirs.copies > 5
+    assert bulk.remarks() == each.remarks() != ()
+
+
 @pytest.mark.parametrize("resume", [False, True])
 def test_it_does_not_matter_where_batches_end_or_runs_stop(resume):
-    batch, settings = table(2, unlabelled=0.1, gaps=0.1), Settings("y", key=("shop",), lags=1)
+    batch, settings = table(2, unlabelled=0.1, gaps=0.1, dated=True), Settings("y", key=("shop",), lags=1, level=0.9)
     whole, said = tracked(trackers.begin(settings, batch), batch, [])
     for seed in range(3):
         edges = np.sort(np.random.default_rng(seed).choice(900, 7, replace=False)).tolist()
@@ -87,15 +149,14 @@ def test_it_does_not_matter_where_batches_end_or_runs_stop(resume):
 def test_tables_that_need_more_have_a_tracker_for_each_key():
     batch = table(3)
     words = batch.append_column("word", pa.array(["a", "b", "c"] * 300))
-    dated = batch.append_column("day", pa.array(np.arange(900).astype("datetime64[D]").astype("datetime64[us]")))
     classes = batch.set_column(batch.num_columns - 1, "y", pa.array(["yes", "no", "no"] * 300))
     for one, settings in (
         (words, Settings("y", key=("shop",))),
-        (dated, Settings("y", key=("shop",))),
         (classes, Settings("y", key=("shop",))),
     ):
         assert isinstance(trackers.begin(settings, one), KeyedTracker)
-    assert not fits(KeyedTracker.begin(Settings("y", key=("shop",)), words))
+    slow = KeyedTracker.begin(Settings("y", key=("shop",)), words)
+    assert (fits(slow), bulk.slow(slow)) == (False, ["word"])
 
 
 def test_more_keys_than_there_could_be_trackers():
@@ -118,7 +179,8 @@ def test_a_column_that_appears_late_is_named_and_left_out():
 
 
 def test_damaged_states_are_refused():
-    tracker, _ = tracked(trackers.begin(Settings("y", key=("shop",)), table(5)), table(5), [])
+    rows = table(5, dated=True)
+    tracker, _ = tracked(trackers.begin(Settings("y", key=("shop",), level=0.9), rows), rows, [])
     saved = tracker.state()
     bad = {
         "bulk.sums": -saved["bulk.sums"],
@@ -127,7 +189,12 @@ def test_damaged_states_are_refused():
         "bulk.group": saved["bulk.group"][:-1],
         "bulk.keys": json.dumps(["a"]),
         "rows": -1,
+        "bulk.bands.records": saved["bulk.bands.records"][1:],
+        "bulk.bands.figures": -saved["bulk.bands.figures"] - 1.0,
+        "bulk.clocks.0.counts": -saved["bulk.clocks.0.counts"] - 1,
+        "bulk.clocks.0.last": saved["bulk.clocks.0.last"].astype(float),
     }
     for name, value in bad.items():
         with pytest.raises(ValueError, match=r"."):
             trackers.resumed(saved | {name: value})
+    trackers.resumed(saved)

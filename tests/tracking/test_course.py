@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from swordplay.application.tracking.contestants import Played, Said
-from swordplay.application.tracking.course import EVERY, FIRST_WIDTH, MOST, POOL, Recorder, Sample
+from swordplay.application.tracking.course import EVERY, FEW, FIRST_WIDTH, MOST, POOL, Recorder, Sample, room_for
 from swordplay.application.tracking.rungs import COUNT
 from swordplay.application.tracking.story import Moment
 from tolerances import ROUNDING
@@ -17,9 +17,9 @@ def now(row):
     return Sample(np.full(len(POOL), row), row, row, row)
 
 
-def recorded(losses, largest=10**9):
+def recorded(losses, largest=10**9, recorder=None):
     """Put losses on record, in pieces of at most so many rows."""
-    recorder, first = Recorder(NAMES, ("fourfold",), 2), 0
+    recorder, first = recorder or Recorder(NAMES, ("fourfold",), 2), 0
     while first < len(losses):
         piece = losses[first : first + min(recorder.room, largest)]
         recorder.open_rungs[:] += piece.sum() * np.arange(1, COUNT + 1)
@@ -42,7 +42,8 @@ def test_stretches(rows):
     course = recorder.course(now(rows), {0: np.array([rows, -rows])})
     assert recorder.rows == rows
     assert len(course.ends) <= MOST
-    assert len(course.ends) >= min(rows / FIRST_WIDTH, MOST / 2)
+    assert len(course.ends) >= min(rows / FIRST_WIDTH, room_for(recorder.width) / 4)
+    assert len(course.ends) <= room_for(recorder.width)
     ends = course.ends.astype(int)
     begins = np.concatenate([[0], ends[:-1]])
     assert (ends[:-1] % recorder.width == 0).all()
@@ -80,9 +81,31 @@ def test_looking_changes_nothing():
     np.testing.assert_equal(recorder.state(), before)
 
 
+def test_short_runs_have_fewer_stretches():
+    widths = {width: room_for(width) for width in (16, 32, 128, 256, 512, 1024)}
+    assert widths == {16: 256, 32: 256, 128: 256, 256: 512, 512: 1024, 1024: 1024}
+    assert (FEW, MOST) == (256, 1024)
+
+
+def test_a_run_of_before_with_many_short_stretches_goes_on():
+    """As it was saved when every run had room for MOST stretches."""
+    losses = np.random.default_rng(2).exponential(size=20 * FIRST_WIDTH)
+    recorder = Recorder(NAMES, ("fourfold",), 2)
+    recorder.closed = 700
+    recorder.effective[:700] = FIRST_WIDTH * np.arange(1.0, 701.0)
+    recorder.errors[:700] = 1.0
+    recorder.moments = [None] * 701
+    added = recorded(losses, recorder=recorder)
+    assert added.rows == 720 * FIRST_WIDTH
+    assert (added.width, added.closed, added.open) == (4 * FIRST_WIDTH, 180, 0)
+    np.testing.assert_array_equal(added.effective[:175], 4.0 * FIRST_WIDTH * np.arange(1.0, 176.0))
+    assert added.errors[:176, 0].tolist()[:175] == [4.0] * 175
+    assert added.errors[:180, 0].sum() == pytest.approx(700.0 + losses.sum(), rel=ROUNDING)
+
+
 def test_memory_is_bounded():
     sizes = [
         sum(value.nbytes for value in recorded(np.ones(rows)).state().values() if isinstance(value, np.ndarray))
-        for rows in (MOST * FIRST_WIDTH, 8 * MOST * FIRST_WIDTH, 64 * MOST * FIRST_WIDTH)
+        for rows in (MOST * FIRST_WIDTH, 64 * MOST * FIRST_WIDTH, 128 * MOST * FIRST_WIDTH)
     ]
-    assert len(set(sizes)) == 1
+    assert sizes[0] < sizes[1] == sizes[2]

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from swordplay.application.cli import inspection
 from swordplay.application.report import write_keys
-from swordplay.application.tracking import Job, Settings, Tracker, TrackingError, keyed, keyed_story, run
+from swordplay.application.tracking import Job, Settings, Tracker, TrackingError, keyed, keyed_story, pieces, run
 from swordplay.application.tracking.keyed import KeyedTracker
 from swordplay.application.tracking.keyed_story import KeyLine
 from swordplay.application.tracking.packing import pack, unpack
 from swordplay.application.tracking.totals import NO_END, Totals
 from swordplay.base import checkpoint
+from swordplay.data.tables import Batch, Position, TableError
 from tolerances import ROUNDING
 from tracking.files import FORMATS, write
 from tracking.worlds import TASKS, column, world
@@ -243,6 +244,51 @@ def test_best_worst_and_largest_keys():
     assert list(replace(story, keys=3).named) == ["best", "worst"]
     assert story.ahead == sum(line.errors["swordplay"] < line.errors["no change"] for line in story.largest)
     assert KeyLine(("a", None, 2.0, True), 1, {}).name == "a, (missing), 2, True"
+
+
+def test_how_errors_are_distributed_over_the_keys_and_any_key_on_request(tmp_path):
+    lines = [KeyLine((f"k{k:02}",), 10, {"swordplay": k / 10.0, "no change": 1.0}) for k in range(1, 21)]
+    (tenth, quarter, half, three, nine) = keyed_story._spread(lines)
+    assert (tenth.share, quarter.share, half.share, three.share, nine.share) == keyed_story.SHARES
+    assert [one.ratio for one in (tenth, quarter, half, three, nine)] == [0.2, 0.5, 1.0, 1.5, 1.8]  # of the 2nd, 5th, ... key
+    assert keyed_story._spread([]) == ()
+    batch, _ = keyed_world("regression")
+    tracker, _ = tracked(batch, SETTINGS, [len(batch)])
+    story = tracker.story("here")
+    assert len(story.spread) == 5
+    some = story.largest[0] if story.largest else story.best[0]
+    asked = keyed_story.with_key(story, tracker, tuple(some.name.split(", ")))
+    assert asked.asked == (some,)
+    assert next(iter(asked.named)) == "asked for"
+    write_keys(asked, tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "What was asked for" in page
+    assert "How the keys are spread" in page
+    with pytest.raises(TrackingError, match=r"--show-key: no row was predicted of a key 'nowhere'. Give the values of region"):
+        keyed_story.with_key(story, tracker, ("nowhere",))
+
+
+def test_batches_are_put_together_for_keys_in_bulk():
+    batch = pa.record_batch({"y": [1.0, 2.0]})
+    position = Position("csv", "", 0, 0, 0, 0, "")
+
+    def parts(count):
+        return [Batch(batch, np.array([2 * k + 1, 2 * k + 2]), position, ()) for k in range(count)]
+
+    found = list(pieces.larger(iter(parts(5)), lambda: 4, live=False))
+    assert [one.numbers.tolist() for one in found] == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10]]
+    one, two = parts(2)
+    assert [one and len(one.rows) for one in pieces.larger(iter([one, None, two]), lambda: 9, live=False)] == [None, 4]
+    assert [one and len(one.rows) for one in pieces.larger(iter([one, None, two]), lambda: 9, live=True)] == [2, None, 2]
+
+    def broken():
+        yield one
+        raise TableError("row 3")
+
+    found = pieces.larger(broken(), lambda: 9, live=False)
+    assert len(next(found).rows) == 2  # what came before is learned
+    with pytest.raises(TableError, match="row 3"):
+        next(found)
 
 
 def test_keys_that_lose_are_said_to(tmp_path):

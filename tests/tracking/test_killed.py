@@ -14,20 +14,21 @@ import pytest
 
 from swordplay.application.tracking import Job, Settings, run
 from swordplay.application.tracking import job as jobs
+from swordplay.base import checkpoint
 from swordplay.data.tables import TableError, row_groups
 from tracking import victim
 from tracking.files import FORMATS, write
 from tracking.worlds import world
 
-QUICK, DEEP, MANY = 5, 50, 167
+QUICK, DEEP, MANY, KEYED = 5, 50, 167, 10
 """Kills, as the project promises them: with intervals a thousand, over three formats, with keys and without."""
 ROWS = 1500
 TESTS = Path(__file__).parents[1]
 OUTPUTS = {"csv": "csv", "parquet": "parquet", "ndjson": "parquet"}
 
 
-def table(folder, format):
-    path = write(folder / f"table.{format}", world("regression", ROWS, seed=11, missing=0.001).drop_columns(["when", "name"]))
+def table(folder, format, without=("when", "name")):
+    path = write(folder / f"table.{format}", world("regression", ROWS, seed=11, missing=0.001).drop_columns(list(without)))
     if format == "csv":
         lines = path.read_text().splitlines(keepends=True)
         lines[700] = "not,a,row\n"  # refused rows have a file of their own, which must survive as well
@@ -39,10 +40,10 @@ def results(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "state"}
 
 
-def assert_survives(folder, format, kills, seed, *key):
+def assert_survives(folder, format, kills, seed, *key, without=("when", "name")):
     """Kill a run so many times; returns how often it had to begin again after it had come to its end."""
     rng = np.random.default_rng(seed)
-    source, straight, killed = table(folder, format), folder / "straight", folder / "killed"
+    source, straight, killed = table(folder, format, without), folder / "straight", folder / "killed"
     program = [sys.executable, victim.__file__]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))}
     name = f"predictions.{OUTPUTS[format]}"
@@ -87,6 +88,23 @@ def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path, format, key):
         found = pq.read_table(tmp_path / "straight" / "predictions.parquet")
         assert found.schema.names[:5] == ["row", "flag", "prediction", "lower", "upper"]
         assert found["lower"].null_count == found["upper"].null_count < 50
+
+
+def in_bulk(folder, kills, seed):
+    """A run whose keys are learned in bulk, with intervals, dates, lags and rows without a target; killed so many times."""
+    ends = assert_survives(folder, "csv", kills, seed, "flag", without=victim.WORDS)
+    saved = checkpoint.load(folder / "straight" / "state", kind=jobs.KIND)
+    assert {"tracker.bulk.keys", "tracker.bulk.bands.records", "tracker.bulk.clocks.0.last"} <= saved.keys()
+    return ends
+
+
+def test_keys_in_bulk_end_as_if_nothing_had_happened(tmp_path):
+    in_bulk(tmp_path, KEYED, seed=5)
+
+
+@pytest.mark.deep
+def test_keys_in_bulk_are_killed_a_hundred_times(tmp_path):
+    assert in_bulk(tmp_path, 10 * KEYED, seed=6) > 0  # or no kill came near the end
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

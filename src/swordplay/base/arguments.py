@@ -82,6 +82,14 @@ def nonnegative(name: str, value: Any) -> float:
     return number
 
 
+def share(name: str, value: Any) -> float:
+    """A number between 0 and 1, neither of them included."""
+    number = real(name, value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, got {number}. Give a number such as 0.9.")
+    return number
+
+
 def whole(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least ``least``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
@@ -169,7 +177,7 @@ def require_inside(name: str, value: Any) -> None:
         where, starts = (value.indices,), value.indptr
     else:  # built in a way that cannot point outside, or checked once it is CSR
         return
-    sizes = value.shape
+    sizes = value.shape if value.ndim == 2 or starts is None else (1, *value.shape)
     if starts is not None:
         blocks = getattr(value, "blocksize", (1, 1))
         rows, columns = (sizes[0] // blocks[0], sizes[1] // blocks[1]) if value.format != "csc" else (sizes[1], sizes[0])

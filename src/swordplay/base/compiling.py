@@ -1,10 +1,10 @@
 """How functions are compiled: the one place that names a numba flag, used by every room that has kernels.
 
-- ``cache``: machine code is kept on disk, so that only the first process of an installation compiles: in NUMBA_CACHE_DIR if
-  that is set, else beside the source, else in the user's cache folder; where none can be written to, each process compiles.
-  A kernel freezes the constants and the functions that it uses, from whichever file they come, and numba's cache looks at the
-  kernel's own file only. So the name of each kernel ends in a digest of its file and of all files of the package that this
-  one imports, directly or through others (:func:`sources`): whatever changes there, the kernel is compiled again.
+- Machine code is kept on disk (``kept_code``), so that only the first process of an installation compiles. A kernel freezes the
+  constants and the functions that it uses, from whichever file they come. So it is kept under a digest of its file and of all
+  files of the package that this one imports, directly or through others (:func:`sources`): whatever changes there, the kernel
+  is compiled again.
+- Pieces of kernels are not optimised and have no machine code of their own (``pieces``).
 - ``nogil``: kernels touch no Python object, so threads run many streams at once.
 - ``error_model="numpy"``: a division by zero gives inf, as in the readable learners, instead of a branch at each division.
 - ``_nrt=False``: kernels allocate nothing, so no array view has to be counted; counting cost more than the arithmetic.
@@ -30,22 +30,19 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import config, types
-from numba.core.compiler import Compiler
 from numba.extending import intrinsic
+
+from swordplay.base import kept_code
+from swordplay.base.kept_code import KeptCode
+from swordplay.base.pieces import ApartCompiler, Piece, PieceCompiler
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+DISABLED = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009  # because numba sets its settings at run time
 CHECKED = bool(os.environ.get("SWORDPLAY_CHECKED"))
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False} | ({"boundscheck": True} if CHECKED else {})
+_OF_KERNELS: dict[str, Any] = _FLAGS | {"no_cfunc_wrapper": True}  # nobody calls them from C
 _LIBERTIES = {"contract", "reassoc", "nsz"}
-
-
-class _Apart(Compiler):
-    """numba's usual compiler, told that no two arrays of a function overlap; the decorator has no word for it."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)  # type: ignore[no-untyped-call]  # because numba is untyped
-        self.state.flags.noalias = True
 
 
 PACKAGE = Path(__file__).parents[1]
@@ -92,19 +89,32 @@ def _digest(file: Path) -> str:
     )
 
 
+def _piece(function: F, liberties: set[str], *, apart: bool = False) -> F:
+    """A function that becomes a part of every kernel that calls it."""
+    if DISABLED:
+        return function
+    options = {"nopython": True, "fastmath": liberties, "forceinline": True, **_FLAGS}
+    return cast(F, Piece(function, targetoptions=options, pipeline_class=ApartCompiler if apart else PieceCompiler))
+
+
 def exact(function: F) -> F:
     """A piece that is computed in the order in which it is written; said aloud, as callers' liberties are inherited."""
-    return cast(F, numba.njit(fastmath={"contract"}, forceinline=True, **_FLAGS)(function))
+    return _piece(function, {"contract"})
 
 
 def part(function: F) -> F:
     """A piece of a kernel: compiled into the kernels that use it."""
-    return cast(F, numba.njit(fastmath=_LIBERTIES, forceinline=True, **_FLAGS)(function))
+    return _piece(function, _LIBERTIES)
 
 
 def expert_loop(function: F) -> F:
     """A loop over experts that becomes vector instructions: its arrays do not overlap, and no number in them is NaN."""
-    return cast(F, numba.njit(fastmath=_LIBERTIES | {"nnan"}, pipeline_class=_Apart, forceinline=True, **_FLAGS)(function))
+    return _piece(function, _LIBERTIES | {"nnan"}, apart=True)
+
+
+def lane_loop(function: F) -> F:
+    """A loop whose innermost one is over a few numbers side by side, in the order in which it is written."""
+    return _piece(function, {"contract"}, apart=True)
 
 
 def uncompiled(function: F) -> F:
@@ -112,18 +122,33 @@ def uncompiled(function: F) -> F:
     return cast(F, getattr(function, "py_func", function))
 
 
-def lane_loop(function: F) -> F:
-    """A loop whose innermost one is over a few numbers side by side, in the order in which it is written."""
-    return cast(F, numba.njit(fastmath={"contract"}, pipeline_class=_Apart, forceinline=True, **_FLAGS)(function))
-
-
 def kernel(function: F) -> F:
     """A kernel that Python calls: its machine code is kept on disk."""
-    function.__qualname__ = f"{function.__qualname__}.{_digest(Path(function.__code__.co_filename))}"
-    try:
-        return cast(F, numba.njit(cache=True, fastmath=_LIBERTIES, **_FLAGS)(function))
-    except RuntimeError:  # no folder that may be written to: not beside the source, not in the user's own
-        return cast(F, numba.njit(fastmath=_LIBERTIES, **_FLAGS)(function))
+    found = cast(Any, numba.njit(fastmath=_LIBERTIES, **_OF_KERNELS)(function))
+    if not DISABLED:
+        found._cache = KeptCode(function, _digest(Path(function.__code__.co_filename)))
+    return cast(F, found)
+
+
+def machine_code(kernel: F, arguments: tuple[Any, ...]) -> F:
+    """What a kernel calls for these arguments, compiled if it has to be: others must have exactly the same types."""
+    return kernel if DISABLED else cast(F, cast(Any, kernel).compile(tuple(map(numba.typeof, arguments))))
+
+
+def is_kept(source: str) -> bool:
+    """Whether machine code of some kernel of a file, named as it lies below the package, is on disk."""
+    file = PACKAGE / source
+    return any(any(folder.glob(f"{file.stem}.*-{_digest(file)}.*.nbi")) for folder in kept_code.folders(file))
+
+
+def can_be_kept() -> bool:
+    """Whether there is a folder for the machine code of the engine that can be written to."""
+    return any(os.access(_first_there(folder), os.W_OK) for folder in kept_code.folders(PACKAGE / "engine" / "rounds.py"))
+
+
+def _first_there(folder: Path) -> Path:
+    """A folder, or the first one above it that is there."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def _bits_of(number: float) -> int:
@@ -134,7 +159,7 @@ def _number_of(bits: int) -> float:
     return float(struct.unpack("<d", struct.pack("<Q", bits & 0xFFFFFFFFFFFFFFFF))[0])
 
 
-if getattr(config, "DISABLE_JIT"):  # noqa: B009  # because numba sets its settings at run time
+if DISABLED:
     bits_of, number_of = _bits_of, _number_of
 else:
 

@@ -46,6 +46,8 @@ def require(name: str, values: Any, allowed: Range) -> None:
     ValueError
         Names the entry, the first number that is wrong and where it stands.
     """
+    if isinstance(values, float) and allowed.least <= values <= allowed.most and not (allowed.whole and values % 1.0):
+        return  # a number alone, which numpy would make an array of first: states have thousands of them
     if np.asarray(values).dtype.kind in "US":  # numpy would read numbers in quotes
         raise ValueError(f"state[{name!r}] must hold numbers, got {shown(values)}. {DAMAGED}")
     numbers = np.asarray(values, dtype=np.float64)

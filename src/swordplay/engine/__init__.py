@@ -7,7 +7,7 @@ numba is imported when the first engine is made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,10 +18,18 @@ from swordplay.engine.recipe import LARGEST_EXPLICIT, NotCompilable
 from swordplay.engine.saved import describe, is_state
 from swordplay.parts.metas import Parts
 
-if TYPE_CHECKING:
-    from swordplay.engine.driver import Engine
-
-__all__ = ["LARGEST_EXPLICIT", "Assembled", "NotCompilable", "describe", "is_state", "online", "patiently", "play_many", "twin"]
+__all__ = [
+    "LARGEST_EXPLICIT",
+    "Assembled",
+    "Enclosed",
+    "NotCompilable",
+    "describe",
+    "is_state",
+    "online",
+    "patiently",
+    "play_many",
+    "twin",
+]
 
 
 @runtime_checkable
@@ -49,7 +57,29 @@ class Assembled(Protocol):
         ...
 
 
-def twin(learner: Any, loss: str, *, threshold: float = 1.0, dtype: Any = "float64") -> Engine:
+@runtime_checkable
+class Enclosed(Protocol):
+    """A learner that projects the decisions of one that lives on a ball around its domain."""
+
+    domain: Any
+
+    @property
+    def enclosed(self) -> Any:
+        """The learner of the ball."""
+        ...
+
+    def moved(self) -> None:
+        """The learner of the ball has played: its decision is another one."""
+        ...
+
+
+def setting_of(loss: str, threshold: float, level: float) -> float:
+    """The number that a loss is made with: the threshold of Huber's, the level of the pinball loss; 1 for the others."""
+    threshold, level = arguments.positive("threshold", threshold), arguments.share("level", level)
+    return threshold if loss == "huber" else level if loss == "pinball" else 1.0
+
+
+def twin(learner: Any, loss: str, *, threshold: float = 1.0, level: float = 0.5, dtype: Any = "float64") -> Any:
     """The engine that plays for a learner: the one it has, or a new one that goes on from its state.
 
     Raises
@@ -59,9 +89,11 @@ def twin(learner: Any, loss: str, *, threshold: float = 1.0, dtype: Any = "float
     """
     from swordplay.engine.driver import Engine
 
-    threshold, precision = arguments.positive("threshold", threshold), np.dtype(dtype).name
-    if loss != "huber":
-        threshold = 1.0  # means nothing to the others: no reason for another engine
+    if isinstance(learner, Enclosed):
+        from swordplay.engine.projected import Projected
+
+        return Projected(learner, twin(learner.enclosed, "linear", dtype=dtype), loss, setting_of(loss, threshold, level))
+    threshold, precision = setting_of(loss, threshold, level), np.dtype(dtype).name
     if precision not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
     keeper = getattr(learner, "keeper", None)
@@ -77,11 +109,12 @@ def twin(learner: Any, loss: str, *, threshold: float = 1.0, dtype: Any = "float
 
 def online(
     learner: Any,
-    loss: Literal["squared", "logistic", "huber"] = "squared",
+    loss: Literal["squared", "logistic", "huber", "pinball"] = "squared",
     *,
     threshold: float = 1.0,
+    level: float = 0.5,
     dtype: Literal["float64", "float32"] = "float64",
-) -> Engine:
+) -> Any:
     """Drive a learner one row at a time: ``predict(features)``, then ``learn(features, target)``.
 
     The learner follows: its decision, weights and certificate are those of the rows learned so far.
@@ -95,7 +128,7 @@ def online(
     >>> round(model.predict([1.0, 0.5]), 3)
     2.0
     """
-    return twin(learner, loss, threshold=threshold, dtype=dtype)
+    return twin(learner, loss, threshold=threshold, level=level, dtype=dtype)
 
 
 def play_many(
@@ -103,8 +136,9 @@ def play_many(
     features: Any,
     targets: Any,
     *,
-    loss: Literal["squared", "logistic", "huber"] = "squared",
+    loss: Literal["squared", "logistic", "huber", "pinball"] = "squared",
     threshold: float = 1.0,
+    level: float = 0.5,
     threads: int | None = None,
 ) -> Matrix:
     """Let K learners of one make play a stream each, over the cores; returns their losses, shape ``(K, T)``.
@@ -115,12 +149,12 @@ def play_many(
         K learners made with the same settings, on a ball. They go on from where they are.
     features, targets
         Shapes ``(K, T, d)`` and ``(K, T)``.
-    loss, threshold
+    loss, threshold, level
         As in :class:`~swordplay.LinearStream`.
     threads
         How many to run at once; one per core unless given.
     """
     from swordplay.engine.fleet import Fleet
 
-    engines = [twin(learner, loss, threshold=threshold) for learner in learners]
+    engines = [twin(learner, loss, threshold=threshold, level=level) for learner in learners]
     return Fleet(engines).play(features, targets, threads=threads)[1]

@@ -22,6 +22,8 @@ from swordplay.parts.metas import Parts
 
 CHUNK = 1 << 14
 """Rows per compiled call: a few milliseconds, so that Ctrl-C and progress are prompt."""
+WIDE = 256
+"""Coordinates from which on Sword++ does not write to all of them in every round."""
 CHUNK_NUMBERS = 1 << 21
 """Entries per chunk of wide rows, for the same reason."""
 
@@ -43,9 +45,9 @@ class Engine(Facts, Guarded):
     parts
         What the learner is made of.
     loss
-        ``"squared"``, ``"logistic"`` or ``"huber"``.
+        ``"squared"``, ``"logistic"``, ``"huber"`` or ``"pinball"``.
     threshold
-        Where the Huber loss turns linear.
+        Where the Huber loss turns linear, or the level of the pinball loss.
     state
         The readable state to go on from; a fresh start unless given.
     dtype
@@ -72,8 +74,14 @@ class Engine(Facts, Guarded):
         self._released = False
 
     @property
-    def _kernels(self) -> Any:
-        from swordplay.engine import rounds  # numba is imported with the first round, not with the package
+    def kernels(self) -> Any:
+        """The rounds of this kind of learner."""
+        # numba is imported with the first round, not with the package
+        if self.memory.config[CONFIG.charge]:
+            from swordplay.engine import plus_rounds, plus_wide
+
+            return plus_wide if self.dim >= WIDE else plus_rounds
+        from swordplay.engine import rounds
 
         return rounds
 
@@ -85,7 +93,8 @@ class Engine(Facts, Guarded):
         """Play no more: the learner goes on without this engine, and two of them would drift apart."""
         self._released, self._predict, self._learn = True, None, None
 
-    def _require_held(self) -> None:
+    def require_held(self) -> None:
+        """Refuse to play for a learner that has gone on without this engine."""
         if self._released:
             raise RuntimeError(
                 "the learner went on without this engine (it observed or loaded something, or plays another loss or dtype). "
@@ -141,8 +150,8 @@ class Engine(Facts, Guarded):
         targets
             Finite targets, shape ``(T,)``.
         schedule
-            Weight of the loss, Huber threshold and size of the domain of every round, shape ``(T, 3)``. Unless given,
-            weights are 1, and threshold and size stay what they were.
+            Weight of the loss, Huber threshold (or pinball level) and size of the domain of every round, shape ``(T, 3)``.
+            Unless given, weights are 1, and threshold and size stay what they were.
         checked
             True if the arrays are known to fit and to be finite, as those of a ``LinearStream`` are.
         keep_decisions, keep_weights
@@ -150,7 +159,7 @@ class Engine(Facts, Guarded):
         progress
             Called with the number of rows played, after each chunk.
         """
-        self._require_held()
+        self.require_held()
         if not checked:
             features, targets = inputs.rows(features, targets, self.dim, self.loss)
         count = len(targets)
@@ -195,14 +204,14 @@ class Engine(Facts, Guarded):
         wanted = np.require(targets[rows], dtype=np.float64, requirements=["C", "W"])
         if not inputs.is_sparse(features):
             part = np.require(features[rows], dtype=np.float64, requirements=["C", "W"])
-            kernel = self._kernels.play_dense if self.memory.recipe.on_ball else self._kernels.play_points
+            kernel = self.kernels.play_dense if self.memory.recipe.on_ball else self.kernels.play_points
             return int(patiently(kernel, *self.memory.arrays, part, wanted, *outputs))
         if not self.memory.recipe.on_ball:
-            return int(patiently(self._kernels.play_points, *self.memory.arrays, features[rows].toarray(), wanted, *outputs))
+            return int(patiently(self.kernels.play_points, *self.memory.arrays, features[rows].toarray(), wanted, *outputs))
         self._flush_for_sparse()
         entries = inputs.sparse_rows(features, rows)
         last = np.flatnonzero(self.memory.vectors[VECTOR.last])
-        done = patiently(self._kernels.play_sparse, *self.memory.arrays, *entries, last, wanted, *outputs)
+        done = patiently(self.kernels.play_sparse, *self.memory.arrays, *entries, last, wanted, *outputs)
         return int(done)
 
     def _flush_for_sparse(self) -> None:
@@ -251,11 +260,11 @@ class Engine(Facts, Guarded):
 
     def _prepare_single(self) -> tuple[Callable[..., float], Callable[..., float]]:
         """Room for the experts of many rounds to come, and the kernels at hand."""
-        self._require_held()
+        self.require_held()
         if not self.memory.recipe.on_ball:
             raise NotCompilable("one row at a time the engine plays on a Ball. Use play on arrays, or the readable learner.")
         ahead = 3 * self.memory.rounds + 16
         self.memory.reserve_rounds(ahead)
         self._room = self.memory.rounds + ahead if self.memory.config[CONFIG.grows] else sys.maxsize
-        self._predict, self._learn = self._kernels.predict_one, self._kernels.learn_one
+        self._predict, self._learn = self.kernels.predict_one, self.kernels.learn_one
         return self._predict, self._learn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -33,7 +33,7 @@ class Fleet:
     def __init__(self, engines: Sequence[Engine]) -> None:
         if not engines:
             raise ValueError("learners must not be empty. Give at least one.")
-        self._memories = [engine.memory for engine in engines]
+        self._engine, self._memories = engines[0], [engine.memory for engine in engines]
         if len({id(memory) for memory in self._memories}) < len(engines):
             raise ValueError("learners must be different objects, got one of them twice: it cannot play two streams at once.")
         first = self._memories[0]
@@ -91,8 +91,7 @@ class Fleet:
         start: int,
     ) -> None:
         """Some rounds of every stream, the streams divided among the workers."""
-        from swordplay.engine import rounds  # numba is imported with the first engine, not with the package
-
+        kernel: Callable[..., None] = self._engine.kernels.play_fleet
         for memory in self._memories:
             memory.reserve_rounds(targets.shape[1])
         widest = max(memory.numbers.shape[1] for memory in self._memories)
@@ -102,8 +101,8 @@ class Fleet:
         played = np.zeros(len(self._memories), dtype=np.int64)
         arrays = (self._coords, self._numbers, self._vectors, self._live, self._memories[0].config)
         rest = (features, targets, predictions, losses, played)
-        patiently(rounds.play_fleet, *arrays, *rest, 0, 0)  # compiles once, before the workers start
-        jobs = [pool.submit(rounds.play_fleet, *arrays, *rest, first, stop) for first, stop in pairwise(edges)]
+        patiently(kernel, *arrays, *rest, 0, 0)  # compiles once, before the workers start
+        jobs = [pool.submit(kernel, *arrays, *rest, first, stop) for first, stop in pairwise(edges)]
         for job in jobs:
             job.result()
         if (played < targets.shape[1]).any():

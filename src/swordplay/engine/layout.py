@@ -22,6 +22,7 @@ readable state (``readable``) follow from that. Places may change from one versi
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
 
@@ -48,12 +49,16 @@ SCRATCH = Field(False)
 
 PROOF = "proof"
 """For certificates only: no prediction depends on it."""
+SHARPER = "sharper"
+"""Makes certificates smaller; where a record does not hold it, the domain's reach stands in."""
 ADAPTIVE = "adaptive"
 """For experts whose steps adapt."""
 GROWING = "growing"
 """For pools that grow."""
 SCHEDULED = "scheduled"
 """Brought by the schedule of each round, where there is one."""
+CHARGED = "charged"
+"""For metas that charge experts for moving. Earlier states lack them, and none of those learners had such a meta."""
 SHOWN = "shown"
 """Not needed to go on: saved for whoever looks into a state."""
 
@@ -80,6 +85,11 @@ class _Expert(NamedTuple):
     inverse: Annotated[int, kept("certificate.inverse_step", when=PROOF)]
     growth: Annotated[int, kept("certificate.inverse_growth", when=PROOF)]
     largest: Annotated[int, kept("certificate.inverse_largest", when=PROOF)]
+    swing: Annotated[int, kept("certificate.swing", when=SHARPER)]
+    farthest: Annotated[int, kept("certificate.farthest", when=SHARPER)]
+    # What a meta charges for moving, and what that needs.
+    charge: Annotated[int, kept(when=CHARGED)]  # 2L norm(x_t - x_{t-1})^2
+    turned: Annotated[int, kept(when=CHARGED)]  # <a', xhat_t>
     step: Annotated[int, kept(when=SHOWN)]  # step size, or the multiplier c of an adaptive one
     extra: Annotated[int, MADE]  # 1 for extra-gradient experts, 0 for gradient descent
     eta: Annotated[int, MADE]  # step used in the last round; a constant step is always here
@@ -127,13 +137,14 @@ class _Live(NamedTuple):
     prediction: Annotated[int, SCRATCH]
     late: Annotated[int, SCRATCH]  # rounds since the coming row was asked: the meta is judged by what was said then
     asked: Annotated[int, SCRATCH]  # the decision's prediction then
+    pending: Annotated[int, SCRATCH]  # 1 if a change along a sum of gradients waits for the next pass (``plus_wide``)
 
 
 class _Config(NamedTuple):
     """Settings: places in ``config``. Those that are made tell learners of one make from others."""
 
     loss: Annotated[int, MADE]
-    threshold: Annotated[int, kept(when=SCHEDULED)]  # of the Huber loss
+    threshold: Annotated[int, kept(when=SCHEDULED)]  # of the Huber loss; level of the pinball loss
     domain: Annotated[int, MADE]  # where points are explicit: SIMPLEX or BOX
     size: Annotated[int, kept(when=SCHEDULED)]  # radius of the ball, total of the simplex, farthest corner of the box
     diameter: Annotated[int, kept(when=SCHEDULED)]
@@ -152,6 +163,7 @@ class _Config(NamedTuple):
     smallest_scale: Annotated[int, MADE]  # columns are rescaled before they get here
     retention: Annotated[int, MADE]  # what is kept of the past losses from one round to the next
     diameter_per_size: Annotated[int, MADE]  # 2 on a ball
+    charge: Annotated[int, MADE]  # what the meta charges for a squared distance; 0 for metas that do not
 
 
 EXPERT = _Expert(*range(len(_Expert._fields)))
@@ -166,8 +178,14 @@ CONFIG = _Config(*range(len(_Config._fields)))
 
 def fields(places: Any) -> dict[str, Field]:
     """The declaration of every number of ``EXPERT``, ``VECTOR``, ``LIVE`` or ``CONFIG``, by name, in their order."""
-    hints = get_type_hints(type(places), include_extras=True)
-    return {name: hints[name].__metadata__[0] for name in places._fields}
+    return _declared(type(places))  # type: ignore[arg-type]  # a class is hashable
+
+
+@functools.cache
+def _declared(kind: Any) -> dict[str, Field]:
+    """Read once: a checkpoint of many keys asks for them thousands of times."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hints[name].__metadata__[0] for name in kind._fields}
 
 
 def kept_names(places: Any, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -181,12 +199,15 @@ def readable_names(places: Any, room: str) -> dict[str, str]:
     return {name.removeprefix(f"{room}."): number for name, number in found.items()}
 
 
+UNKNOWN = 1e150
+"""The farthest point of a learner whose file or record does not tell."""
+
 BLOCK = 8
 """Experts per block: one vector register of 512 bits, two of 256."""
 
-SQUARED, LOGISTIC, HUBER = 0, 1, 2
+SQUARED, LOGISTIC, HUBER, PINBALL, LINEAR = 0, 1, 2, 3, 4
 FIXED, SELF_CONFIDENT, DOUBLING = 0, 1, 2
-NO_OPTIMISM, REPLAYED, LEARNED = 0, 1, 2
+NO_OPTIMISM, REPLAYED, LEARNED, LAST = 0, 1, 2, 3
 SIMPLEX, BOX = 0, 1
 
 

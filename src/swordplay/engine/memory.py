@@ -194,9 +194,11 @@ class Memory:
         numbers[EXPERT.scale, :experts] = 1.0
         numbers[EXPERT.alpha, :experts] = 1.0
         if not recipe.on_ball:
-            self.coords[:] = self._start()
+            self.coords[:] = self.center
         self.make_again()
 
-    def _start(self) -> Vector:
+    @property
+    def center(self) -> Vector:
+        """Of the domain, shape ``(d,)``."""
         box = self.config[CONFIG.domain] == layout.BOX
         return np.asarray(self.vectors[[VECTOR.center, VECTOR.upper]].mean(axis=0)) if box else self.vectors[VECTOR.center]

@@ -12,9 +12,9 @@ import math
 from swordplay.base.compiling import expert_loop, part
 from swordplay.base.types import Vector
 from swordplay.engine.blocks import columns_of, largest, least
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
+from swordplay.engine.layout import CONFIG, EXPERT, LIVE, SQUARED, Arrays, Products
 from swordplay.engine.rates import retune
-from swordplay.engine.scalar import slope
+from swordplay.engine.scalar import level, slope
 
 
 @part
@@ -64,7 +64,15 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
             numbers[EXPERT.eta],
         )
     if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
-        follow_steps(n, numbers[EXPERT.eta], numbers[EXPERT.inverse], numbers[EXPERT.growth], numbers[EXPERT.largest])
+        follow_steps(
+            n,
+            numbers[EXPERT.eta],
+            numbers[EXPERT.norm],
+            numbers[EXPERT.inverse],
+            numbers[EXPERT.growth],
+            numbers[EXPERT.largest],
+            numbers[EXPERT.swing],
+        )
     told, said, late = h, numbers[EXPERT.played], live[LIVE.late]
     if late > 0.0:
         told, said = weight * slope(loss, threshold, live[LIVE.asked] + of.offset, target), numbers[EXPERT.asked]
@@ -91,6 +99,12 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
         numbers[EXPERT.cumulative],
         numbers[EXPERT.scratch],
     )
+    if config[CONFIG.shared] != 1.0:
+        if loss == SQUARED:
+            curve_squared(n, weight, prediction, numbers[EXPERT.played], numbers[EXPERT.drift])
+        else:
+            at, height = prediction + of.offset, level(loss, threshold, prediction + of.offset, target)
+            curve(n, loss, threshold, weight, h, at, height, numbers[EXPERT.played], of.offset, target, numbers[EXPERT.drift])
     spread = largest(n, numbers[EXPERT.scratch]) - least(n, numbers[EXPERT.scratch])
     live[LIVE.smallest] = least(n, numbers[EXPERT.cumulative])
     guess = live[LIVE.trust] * live[LIVE.candidate]
@@ -132,13 +146,59 @@ def adapt(
 
 
 @expert_loop
-def follow_steps(n: int, eta: Vector, inverse: Vector, growth: Vector, largest: Vector) -> None:
-    """The certificate's account of 1/eta: its increases and its largest value."""
+def follow_steps(
+    n: int, eta: Vector, base_norm: Vector, inverse: Vector, growth: Vector, largest: Vector, swing: Vector
+) -> None:
+    """The certificate's account of 1/eta: its increases, its largest value, and its changes times norm(w)^2 / 2."""
     for i in range(n):
         now = 1.0 / eta[i]
+        swing[i] += 0.5 * (now - inverse[i]) * base_norm[i]
         growth[i] += max(now - inverse[i], 0.0)
         largest[i] = max(largest[i], now)
         inverse[i] = now
+
+
+@expert_loop
+def curve_squared(n: int, weight: float, prediction: float, played: Vector, drift: Vector) -> None:
+    """Half the squared difference of two predictions: by so much a squared loss lies above its tangent."""
+    for i in range(n):
+        away = played[i] - prediction
+        drift[i] -= 0.5 * weight * away * away
+
+
+@expert_loop
+def curve(
+    n: int,
+    loss: int,
+    threshold: float,
+    weight: float,
+    h: float,
+    at: float,
+    height: float,
+    played: Vector,
+    offset: float,
+    target: float,
+    drift: Vector,
+) -> None:
+    """By how much the loss at every expert's prediction lies above its tangent at the decision's, which has slope h."""
+    for i in range(n):
+        there = played[i] + offset
+        above = weight * (level(loss, threshold, there, target) - height) - h * (there - at)
+        drift[i] -= max(above, 0.0)
+
+
+@part
+def venture(me: Arrays) -> None:
+    """How far from the centre the base point of every expert has been."""
+    numbers = me.numbers
+    keep_larger(columns_of(numbers), numbers[EXPERT.norm], numbers[EXPERT.farthest])
+
+
+@expert_loop
+def keep_larger(n: int, values: Vector, largest_so_far: Vector) -> None:
+    """The larger of two numbers, one by one."""
+    for i in range(n):
+        largest_so_far[i] = max(largest_so_far[i], values[i])
 
 
 @expert_loop

@@ -14,7 +14,7 @@ from swordplay.base.compiling import exact, kernel, part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import Arrays
 from swordplay.engine.rounds import play_planned
-from swordplay.engine.scaling import locate_and_follow, scale_and_follow, scale_rows
+from swordplay.engine.scaling import locate_and_follow_each, scale_and_follow_each, scale_each
 
 
 class _Setting(NamedTuple):
@@ -116,12 +116,12 @@ def prepare(
     keep_recent(targets, recent)
     if setting[SETTING.unscaled] == 0.0:
         clip = setting[SETTING.clip]
-        scale_and_follow(
+        scale_and_follow_each(
             raw, columns.centers, columns.spreads, columns.counts, columns.first, clip, planned.scaled, planned.norms
         )
     if setting[SETTING.logistic] == 0.0:
         clip = setting[SETTING.clip_target]
-        locate_and_follow(targets, target.centers, target.spreads, target.counts, target.first, clip, planned.where)
+        locate_and_follow_each(targets, target.centers, target.spreads, target.counts, target.first, clip, planned.where)
     plan(targets, weights, planned.norms, planned.where, setting, planned.schedule, planned.goals)
 
 
@@ -129,7 +129,7 @@ def prepare(
 def scale_with_lags(raw: Matrix, targets: Vector, recent: Vector, centers: Vector, spreads: Vector, scaled: Matrix) -> None:
     """Lags in front of rows whose columns are left as they are, and a column of ones behind where ``scaled`` has room."""
     put_lags(raw, targets, recent)
-    scale_rows(raw, centers, spreads, math.inf, scaled)
+    scale_each(raw, centers, spreads, math.inf, scaled)
 
 
 @part

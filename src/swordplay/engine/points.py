@@ -37,6 +37,7 @@ def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
         for j in range(len(features)):
             base[j] -= stride * features[j]
         project(base, me.vectors, me.config)
+        numbers[EXPERT.norm, i] = from_center(base, me.vectors, me.config)
     for i in range(numbers.shape[1]):
         look_ahead(me, i, features, target)
     return math.inf
@@ -78,6 +79,18 @@ def look_ahead(me: Arrays, i: int, features: Vector, target: float) -> None:
         lead += (point[j] - base[j]) * (point[j] - base[j])
     numbers[EXPERT.lead, i] = lead
     numbers[EXPERT.ahead, i] = dot(len(features), point, features)
+
+
+@part
+def from_center(point: Vector, vectors: Matrix, config: Vector) -> float:
+    """The squared distance of a point from the domain's centre."""
+    total = 0.0
+    for j in range(len(point)):
+        center = vectors[VECTOR.center, j]
+        if config[CONFIG.domain] == BOX:
+            center = 0.5 * (center + vectors[VECTOR.upper, j])
+        total += (point[j] - center) * (point[j] - center)
+    return total
 
 
 @part

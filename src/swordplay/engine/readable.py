@@ -84,7 +84,17 @@ def load(memory: Memory, state: Mapping[str, Any]) -> None:
     numbers[EXPERT.scale, order] = 1.0
     memory.make_again()
     _place(memory, stacked["base"], stacked["points"], order)
+    if memory.config[CONFIG.charge]:
+        _charge(memory, stacked["base"], stacked["points"], order)
     memory.mirror()
+
+
+def _charge(memory: Memory, base: Matrix, points: Matrix, order: Any) -> None:
+    """What the guesses have beyond <M_t, x_i>, and the products with the last features."""
+    now, numbers, last, center = memory.live, memory.numbers, memory.vectors[VECTOR.last], memory.vectors[VECTOR.center]
+    expected = now[LIVE.trust] * now[LIVE.candidate] * ((points - center) @ last)
+    numbers[EXPERT.charge, order] = np.maximum(numbers[EXPERT.guess, order] - expected, 0.0)
+    numbers[EXPERT.turned, order] = (base - center) @ last
 
 
 def _shift(memory: Memory, last: Vector) -> float:
@@ -106,6 +116,8 @@ def _place(memory: Memory, base: Matrix, points: Matrix, order: Any) -> None:
     numbers = memory.numbers
     if not memory.recipe.on_ball:
         memory.coords[order], memory.coords[numbers.shape[1] + order] = base, points
+        from_center = base - memory.center
+        numbers[EXPERT.norm, order] = np.einsum("ij,ij->i", from_center, from_center)
         return
     center = memory.vectors[VECTOR.center]
     offset, ahead = base - center, points - center

@@ -14,10 +14,18 @@ from swordplay.engine import layout
 from swordplay.engine.layout import CONFIG
 from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
-from swordplay.parts.metas import LearnedOptimism, NullOptimism, Parts, VariationOptimism
+from swordplay.parts.metas import LastGradientOptimism, LearnedOptimism, NullOptimism, Parts, VariationOptimism
 from swordplay.parts.rates import Doubling, Fixed, SelfConfident
 
-LOSSES = {"squared": layout.SQUARED, "logistic": layout.LOGISTIC, "huber": layout.HUBER}
+LOSSES = {
+    "squared": layout.SQUARED,
+    "logistic": layout.LOGISTIC,
+    "huber": layout.HUBER,
+    "pinball": layout.PINBALL,
+    "linear": layout.LINEAR,  # of whoever forms gradients itself (``projected``)
+}
+WITH_A_NUMBER = ("huber", "pinball")
+"""Losses that have a threshold or a level."""
 
 LARGEST_STEP = 1e60
 """Step sizes beyond this would overflow the engine's squares."""
@@ -68,7 +76,7 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
         raise NotCompilable(f"loss must be one of {sorted(LOSSES)} for the engine, got {shown(loss)}.")
     config = np.zeros(len(CONFIG))
     config[CONFIG.loss], config[CONFIG.retention] = LOSSES[loss], 1.0
-    config[CONFIG.threshold] = threshold if loss == "huber" else 1.0  # else one make would look like two
+    config[CONFIG.threshold] = threshold if loss in WITH_A_NUMBER else 1.0  # else one make would look like two
     config[CONFIG.diameter] = parts.domain.diameter
     config[CONFIG.shared], config[CONFIG.grows] = parts.shared, parts.grows
     config[CONFIG.refresh], config[CONFIG.smallest_scale] = REFRESH, SMALLEST_SCALE[np.dtype(dtype)]
@@ -80,6 +88,8 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     rate = parts.rate.start(parts.setting, float(-np.log(parts.prior.min())))
     _rate(parts.rate, config, parts)
     _optimism(parts.optimism, config)
+    config[CONFIG.charge] = parts.charge
+    _require_one_gradient(parts, config, bool(on_ball and extra.all()))
     trust = parts.optimism.start(1).trust
     return Recipe(config, steps, extra, parts.prior, frame, on_ball, parts.weighed, rate.value, rate.level, trust)
 
@@ -93,6 +103,17 @@ def _experts(parts: Parts, config: Vector) -> tuple[Vector, Vector]:
         steps.append(sizes)
         extra.append(np.full(len(sizes), float(isinstance(kind, OEGDExperts))))
     return np.concatenate(steps), np.concatenate(extra)
+
+
+def _require_one_gradient(parts: Parts, config: Vector, fits: bool) -> None:
+    """A meta that charges for moving, and a guess of the last gradient, are known together: as Sword++ on a ball has them."""
+    charged = parts.charge > 0.0
+    if charged != (config[CONFIG.optimism] == layout.LAST) or (charged and (config[CONFIG.adaptive] or not parts.shared)):
+        raise NotCompilable(
+            "charges for moving and the guess that the last gradient comes back are known to the engine together."
+        )
+    if charged and not fits:
+        raise NotCompilable("a meta that charges for moving is known to the engine on a Ball, over extra-gradient experts.")
 
 
 @singledispatch
@@ -194,3 +215,8 @@ def _(optimism: VariationOptimism, config: Vector) -> None:
 @_optimism.register
 def _(optimism: LearnedOptimism, config: Vector) -> None:
     config[CONFIG.optimism], config[CONFIG.kappa] = layout.LEARNED, optimism.rate
+
+
+@_optimism.register
+def _(optimism: LastGradientOptimism, config: Vector) -> None:
+    config[CONFIG.optimism] = layout.LAST

@@ -17,13 +17,16 @@ from swordplay.base.compiling import part
 from swordplay.base.types import Vector
 from swordplay.engine.layout import (
     ADAPTIVE,
+    CHARGED,
     CONFIG,
     EXPERT,
     GROWING,
     LIVE,
     PROOF,
     SCHEDULED,
+    SHARPER,
     SHOWN,
+    UNKNOWN,
     VECTOR,
     Arrays,
     fields,
@@ -55,7 +58,7 @@ __all__ = [
     "write_round",
 ]
 
-LEFT_OUT = (PROOF, ADAPTIVE, GROWING, SCHEDULED, SHOWN)
+LEFT_OUT = (PROOF, SHARPER, ADAPTIVE, GROWING, SCHEDULED, CHARGED, SHOWN)
 ROUND, EXPERTS = kept_names(LIVE, without=LEFT_OUT), kept_names(EXPERT, without=LEFT_OUT)
 RECIPROCALS = ("inverse", "growth", "largest")
 """Of the certificate's sums, those that are 1 / step from the first round on where steps are constant."""
@@ -169,6 +172,8 @@ def read_proof(record: Vector, at: int, me: Arrays) -> int:
     for place in _RECIPROCAL_PLACES:
         for i in range(columns):
             me.numbers[place, i] = 1.0 / me.numbers[EXPERT.step, i] if me.live[LIVE.rounds] > 0.0 else 0.0
+    me.numbers[EXPERT.swing] = 0.0
+    me.numbers[EXPERT.farthest] = UNKNOWN
     return at
 
 

@@ -15,7 +15,7 @@ from swordplay.engine import ball, ball_sparse, ball_steps, foresight, points
 from swordplay.engine.ball_sparse import Entries
 from swordplay.engine.growth import fork_numbers, is_growing
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
-from swordplay.engine.meta import judge
+from swordplay.engine.meta import judge, venture
 from swordplay.engine.rates import look_back
 from swordplay.engine.scalar import phi
 from swordplay.engine.weights import weigh
@@ -24,7 +24,7 @@ LARGEST_SQUARE = 1e150
 """A squared gradient beyond this could overflow once steps multiply it; losses of that size are mistakes."""
 
 
-def make_round(measure: Any, predict: Any, move: Any, fork: Any, keep: Any) -> Any:
+def make_round(measure: Any, predict: Any, move: Any, fork: Any, keep: Any, judge: Any = judge, weigh: Any = weigh) -> Any:
     """The round of one kind of points and features: the only place where the order of its parts is written.
 
     Parameters
@@ -39,6 +39,8 @@ def make_round(measure: Any, predict: Any, move: Any, fork: Any, keep: Any) -> A
         The same arguments: points for experts that have just joined.
     keep
         ``(me, products, features, smallest scale)``: make these features the last ones.
+    judge, weigh
+        ``(me, products, prediction, target)`` -> h, and ``(me, products, target)``: the meta before and after the moves.
     """
 
     @part
@@ -53,6 +55,7 @@ def make_round(measure: Any, predict: Any, move: Any, fork: Any, keep: Any) -> A
         loss = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], prediction, target)
         h = judge(me, of, centered, target)
         smallest = move(me, of, features, target)
+        venture(me)
         live[LIVE.rounds] += 1.0
         while is_growing(live, config):
             fork_numbers(me.numbers, live)
@@ -112,11 +115,12 @@ def hear(me: Arrays, asked: Matrix, t: int) -> None:
 def play_planned(me: Arrays, features: Matrix, targets: Vector, schedule: Matrix, asked: Matrix, predictions: Vector) -> int:
     """Dense rows on a ball whose rounds are all planned; only the predictions are kept."""
     for t in range(len(targets)):
+        weight = me.live[LIVE.weight]
         follow(me.live, me.config, schedule, t)
         hear(me, asked, t)
         played, predictions[t], _ = dense_round(me, features[t], targets[t])
         if not played:
-            me.live[LIVE.late] = 0.0
+            me.live[LIVE.weight], me.live[LIVE.late] = weight, 0.0
             return t
     return len(targets)
 

@@ -37,7 +37,7 @@ ROUND_RANGES = {
     "total": Range(0.0, 1e300),
     "level": POSITIVE,
     "rate": Range(0.0, np.inf),
-    "refresh_at": COUNT,
+    "refresh_at": Range(0.0, 2.0 * COUNT.most, whole=True),  # rounds, and some more
     "magnitude": POSITIVE,
     "weight": Range(0.0, 1e60),
 }
@@ -53,7 +53,9 @@ EXPERT_RANGES = {
     "lead": POSITIVE,
     "scale": Range(1e-60, 1.0),
     "norm": POSITIVE,
+    "farthest": POSITIVE,
     "alpha": SHARE,
+    "charge": Range(0.0, 1e139),
 }
 """Of each kind of number of an expert; the others are any numbers that are not vast."""
 SETTING_RANGES = {
@@ -121,7 +123,9 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
 
 
 def _equal(name: str, found: Any, wanted: Any) -> None:
-    if not np.allclose(found, wanted, rtol=SLACK, atol=TINIEST):
+    with np.errstate(all="ignore"):
+        right = np.abs(found - wanted) <= TINIEST + SLACK * np.abs(wanted)
+    if not right.all():
         raise ValueError(f"state has {name} that do not follow from its other numbers. {DAMAGED}")
 
 

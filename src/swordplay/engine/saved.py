@@ -15,14 +15,18 @@ import numpy as np
 
 from swordplay.base.arguments import shown
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
+from swordplay.engine.layout import CHARGED, CONFIG, EXPERT, LIVE, UNKNOWN, VECTOR, fields, kept_names
 from swordplay.engine.memory import Memory
 
 KEPT_OF_EXPERTS, KEPT_OF_ROUND, CHANGED_SETTINGS = kept_names(EXPERT), kept_names(LIVE), kept_names(CONFIG)
 MADE_SETTINGS = tuple(name for name, field in fields(CONFIG).items() if not field.kept)
 """What tells one make from another."""
+CHARGES = tuple(name for name in KEPT_OF_EXPERTS if fields(EXPERT)[name].when == CHARGED)
 NAMES = {"experts": "expert_names", "round": "round_names", "settings": "setting_names"}
 """The groups, and the entries that name what is in them."""
+
+YOUNG = dict.fromkeys(CHARGES, 0.0) | {"swing": 0.0, "farthest": UNKNOWN}
+"""Numbers of experts that states of before do not hold, and what stands in for them."""
 
 EARLIER = {
     "experts": (
@@ -82,6 +86,8 @@ def read(saved: Mapping[str, Any], dtype: Any = np.float64) -> Numbers:
     if "live" in saved:
         saved = _renewed(saved)
     by_name = {group: _named(saved, group, names) for group, names in NAMES.items()}
+    for name, value in YOUNG.items():
+        by_name["experts"].setdefault(name, np.full_like(next(iter(by_name["experts"].values())), value))
     missing = [
         name
         for group, wanted in (("experts", KEPT_OF_EXPERTS), ("round", KEPT_OF_ROUND), ("settings", CHANGED_SETTINGS))

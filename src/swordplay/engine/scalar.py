@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from swordplay.base.compiling import bits_of, exact, number_of, part
-from swordplay.engine.layout import HUBER, SQUARED
+from swordplay.engine.layout import HUBER, LINEAR, PINBALL, SQUARED
 
 SHIFTER = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number and leaves that in the low bits
 LOG2_E = 1.4426950408889634
@@ -16,16 +16,34 @@ SMALLEST_EXPONENT = -700.0
 
 @part
 def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
-    """φ(z, y) of ``losses.SquaredLoss``, ``HuberLoss`` or ``LogisticLoss``."""
+    """φ(z, y) of ``losses.SquaredLoss``, ``HuberLoss``, ``PinballLoss`` or ``LogisticLoss``; z itself of a linear one.
+
+    ``threshold`` is the Huber loss's, or the pinball loss's level.
+    """
     residual = prediction - target
     if loss == SQUARED:
         return 0.5 * residual * residual
     if loss == HUBER:
         clipped = min(max(residual, -threshold), threshold)
         return clipped * (residual - 0.5 * clipped)
+    if loss == PINBALL:
+        return max(-threshold * residual, (1.0 - threshold) * residual)
+    if loss == LINEAR:
+        return prediction
     margin = (2.0 * target - 1.0) * prediction
     # log(1 + exp(-m)) without overflow: the larger exponent is taken out first.
     return max(-margin, 0.0) + math.log1p(math.exp(-abs(margin)))
+
+
+@part
+def level(loss: int, threshold: float, prediction: float, target: float) -> float:
+    """φ(z, y) again, of the losses that are not squares, in a form that vector instructions can hold."""
+    if loss == HUBER:
+        residual = prediction - target
+        clipped = min(max(residual, -threshold), threshold)
+        return clipped * (residual - 0.5 * clipped)
+    margin = (2.0 * target - 1.0) * prediction
+    return max(-margin, 0.0) + log_of_one_and(fading(-abs(margin)))
 
 
 @part
@@ -36,6 +54,10 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
         return residual
     if loss == HUBER:
         return min(max(residual, -threshold), threshold)
+    if loss == PINBALL:
+        return (1.0 - threshold if residual > 0.0 else 0.0) - (threshold if residual < 0.0 else 0.0)
+    if loss == LINEAR:
+        return 1.0
     # -s / (1 + exp(m)); for m > 0 written with exp(-m), so that it fades to 0 instead of overflowing.
     sign = 2.0 * target - 1.0
     margin = sign * prediction
@@ -63,3 +85,21 @@ def fading(exponent: float) -> float:
     top = 1.0 / 479001600.0 + r * (1.0 / 6227020800.0)
     series = low + r4 * (middle + r4 * (high + r4 * top))
     return series * number_of((bits_of(shifted) + 1023) << 52)
+
+
+@exact
+def log_of_one_and(small: float) -> float:
+    """log(1 + s) for s from 0 to 1, to the last digits.
+
+    log(1 + s) = 2 artanh(u) with u = s / (2 + s) <= 1/3, and artanh(u) = u (1 + v/3 + v^2/5 + ...) with v = u^2 <= 1/9:
+    seventeen terms are exact to rounding.
+    """
+    u = small / (2.0 + small)
+    v = u * u
+    v2 = v * v
+    v4 = v2 * v2
+    a = (1.0 + v * (1.0 / 3.0)) + (1.0 / 5.0 + v * (1.0 / 7.0)) * v2
+    b = (1.0 / 9.0 + v * (1.0 / 11.0)) + (1.0 / 13.0 + v * (1.0 / 15.0)) * v2
+    c = (1.0 / 17.0 + v * (1.0 / 19.0)) + (1.0 / 21.0 + v * (1.0 / 23.0)) * v2
+    d = (1.0 / 25.0 + v * (1.0 / 27.0)) + (1.0 / 29.0 + v * (1.0 / 31.0)) * v2
+    return 2.0 * u * (a + v4 * (b + v4 * (c + v4 * (d + v4 * (1.0 / 33.0)))))

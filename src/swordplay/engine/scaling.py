@@ -179,15 +179,15 @@ def pursue(value: float, j: int, centers: Vector, spreads: Vector, pace: float, 
         spreads[j] = spread * math.sqrt(1.0 + pace * (off * off - 1.0))
 
 
-@kernel
-def scale_rows(rows: Matrix, centers: Vector, spreads: Vector, clip: float, answer: Matrix) -> None:
+@part
+def scale_each(rows: Matrix, centers: Vector, spreads: Vector, clip: float, answer: Matrix) -> None:
     """Rows scaled by what is known now; nothing is learned."""
     for t in range(len(rows)):
         scale_row(rows[t], centers, spreads, clip, answer[t])
 
 
-@kernel
-def scale_and_follow(
+@part
+def scale_and_follow_each(
     rows: Matrix,
     centers: Vector,
     spreads: Vector,
@@ -203,8 +203,8 @@ def scale_and_follow(
         follow_row(rows[t], centers, spreads, counts, first, clip)
 
 
-@kernel
-def locate_and_follow(
+@part
+def locate_and_follow_each(
     values: Vector, centers: Vector, spreads: Vector, counts: Vector, first: Matrix, clip: float, where: Matrix
 ) -> None:
     """Centre, spread and largest spread so far of one column before each value, which is then learned from.
@@ -217,3 +217,32 @@ def locate_and_follow(
             where[t, 1] = where[t, 2] = 0.0
         follow_row(values[t : t + 1], centers[:1], spreads[:1], counts[:1], first, clip)
         spreads[1] = spreads[0] if counts[0] <= WARM_UP else max(spreads[1], spreads[0])
+
+
+@kernel
+def scale_rows(rows: Matrix, centers: Vector, spreads: Vector, clip: float, answer: Matrix) -> None:
+    """``scale_each`` for Python."""
+    scale_each(rows, centers, spreads, clip, answer)
+
+
+@kernel
+def scale_and_follow(
+    rows: Matrix,
+    centers: Vector,
+    spreads: Vector,
+    counts: Vector,
+    first: Matrix,
+    clip: float,
+    answer: Matrix,
+    norms: Vector,
+) -> None:
+    """``scale_and_follow_each`` for Python."""
+    scale_and_follow_each(rows, centers, spreads, counts, first, clip, answer, norms)
+
+
+@kernel
+def locate_and_follow(
+    values: Vector, centers: Vector, spreads: Vector, counts: Vector, first: Matrix, clip: float, where: Matrix
+) -> None:
+    """``locate_and_follow_each`` for Python."""
+    locate_and_follow_each(values, centers, spreads, counts, first, clip, where)

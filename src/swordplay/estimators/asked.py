@@ -88,6 +88,14 @@ class Askable(Protocol):
         """Take up what else there is; the estimator is there already."""
         ...
 
+    def joins(self, rows: Sequence[Any]) -> int:
+        """Which of these rows, learned in this order, is the first but one with a name that is new; 0 for none."""
+        ...
+
+    def follow(self, other: Any) -> None:
+        """Take rows that another one of the same kind has read, and that may hold more columns than were known here."""
+        ...
+
     def packed(self, rows: Sequence[Any]) -> Any:
         """Kept rows as a checkpoint holds them."""
         ...
@@ -192,6 +200,24 @@ class AskedByName:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Take up what its columns hold."""
         self.rows = MixedRows.of_state(saved)
+
+    def joins(self, rows: Sequence[Row]) -> int:
+        """Which of these rows is the first but one with a column or a word that is new; 0 for none."""
+        known, first = self._estimator._rows.places, set[Any]()
+        for k, row in enumerate(rows):
+            plain = all(type(value) is float for value in row.values())
+            names: Any = row.keys() if plain else self.rows.numbers(row).keys()
+            if not k:
+                first = set(names)
+            elif any(name not in known and name not in first for name in names):
+                return k
+        return 0
+
+    def follow(self, other: Any) -> None:
+        """Take rows that another one has read: what columns hold is what they hold there, and heads see the last targets."""
+        self.rows.kinds = other.rows.kinds
+        for mine, its in zip(self.teams, other.teams, strict=False):
+            mine.recent[:] = its.recent
 
     def packed(self, rows: Sequence[Row]) -> str:
         """Names and values of every row."""

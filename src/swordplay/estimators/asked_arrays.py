@@ -100,6 +100,8 @@ class AskedByPlace:
 
     def _numbers(self, x: Any) -> Vector:
         """A row of finite numbers, as wide as those before it."""
+        if hasattr(x, "tocsr"):
+            raise TypeError(f"x must be an array of numbers, got a sparse one ({type(x).__name__}). Give x.toarray().")
         refuse_words("x", x)
         row = arguments.array("x", x, ndim=1).copy()
         wanted = self._estimator.n_features_in_ if self._learned else self._wide
@@ -157,6 +159,15 @@ class AskedByPlace:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Nothing but the estimator."""
+
+    def joins(self, rows: Sequence[Any]) -> int:
+        """None: columns are where they are."""
+        return 0
+
+    def follow(self, other: Any) -> None:
+        """Take rows that another one has read: heads see the last targets that it has."""
+        for mine, its in zip(self.teams, other.teams, strict=False):
+            mine.recent[:] = its.recent
 
     def packed(self, rows: Sequence[Any]) -> Any:
         """An array, or the values of every row by name."""

@@ -24,7 +24,7 @@ from swordplay.engine.stack import Stack
 from swordplay.estimators import head
 from swordplay.estimators.head import Head
 from swordplay.estimators.scaler import Locator, Scaler
-from swordplay.estimators.scratch import Bench, Beside, Scratch, setting, writable
+from swordplay.estimators.scratch import Bench, Beside, Scratch, quick, setting, writable
 from swordplay.estimators.tuning import LARGEST, MEMORY, THRESHOLDS, LossName
 from swordplay.estimators.voices import Voices
 
@@ -186,9 +186,10 @@ class Heads:
 
         The array is the next call's, too.
         """
-        bench = self._bench or self._prepare_bench()
-        lags = len(self.recent)
-        bench.raw[0, lags:], bench.raw[0, :lags] = row, self.recent
+        bench, lags = self._bench or self._prepare_bench(), len(self.recent)
+        bench.raw[0, lags:] = row
+        if lags:
+            bench.raw[0, :lags] = self.recent
         bench.ask()
         if self.loss != "logistic":
             bench.answer[0, 0] += self.target.center
@@ -204,8 +205,7 @@ class Heads:
             self.learn(row[None], np.array([target], dtype=np.float64), beside=lambda scratch, _: written.append(scratch))
             return written[0]
         bench = self._bench or self._prepare_bench()
-        bench.raw[0, len(self.recent) :] = row
-        bench.target[0] = target
+        bench.raw[0, len(self.recent) :], bench.target[0] = row, target
         if not self.columns.follow:
             self._leave_unscaled(bench.raw, bench.target, bench.scratch)
         if not bench.learn():
@@ -216,7 +216,7 @@ class Heads:
         raw, target, answer = np.empty((1, self.columns.dim)), np.empty(1), np.empty((1, len(self)))
         scratch = Scratch.make(1, self.columns.width, self.stack)
         learn, ask = self._learning(raw, target, NO_WEIGHTS, scratch), self._asking(raw, answer)
-        self._bench = Bench(raw, target, scratch, learn, ask, answer)
+        self._bench = Bench(raw, target, scratch, quick(learn), quick(ask), answer)
         return self._bench
 
     # ------------------------------------------------------------------ compiled calls

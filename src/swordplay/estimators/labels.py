@@ -27,6 +27,8 @@ class Labels:
 
     def check(self, label: Any) -> Any:
         """A label that is a truth value, a finite number or a string."""
+        if type(label) is bool or type(label) is str:
+            return label  # the usual cases
         if isinstance(label, np.generic):
             label = label.item()
         if not isinstance(label, bool | int | float | str):
@@ -62,5 +64,9 @@ class Labels:
         return dump_names(self.places)
 
     def loads(self, text: str) -> None:
-        """Labels from text."""
-        self.places = {self.check(label): place for place, label in enumerate(load_names(text))}
+        """Labels from text; refused if one is there twice."""
+        labels = [self.check(label) for label in load_names(text)]
+        places = {label: place for place, label in enumerate(labels)}
+        if len(places) < len(labels):
+            raise ValueError(f"its labels are {shown(labels)}, and one of them is there twice.")
+        self.places = places

@@ -137,10 +137,10 @@ def _plain(name: Hashable, value: Any) -> float | str | datetime | date | time |
         value = value.item()
     if isinstance(value, str):
         return None if value.strip().lower() in NOTHING else value
+    if isinstance(value, numbers.Real | date) and value != value:  # NaN, and the NaT of pandas, which calls itself a date
+        return None
     if value is None or isinstance(value, date | time):  # a datetime is a date
         return value
-    if isinstance(value, numbers.Real) and value != value:
-        return None
     if not isinstance(value, numbers.Real):
         raise TypeError(
             f"x[{name!r}] must be a number, a text, a date or missing (None), got {shown(value)} ({type(value).__name__}). "

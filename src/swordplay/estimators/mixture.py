@@ -41,7 +41,7 @@ class Mixture:
     No forecaster can ruin the combination, however wild. All forecasts are cut to the usual range of the target before
     anything is made of them, and the combination is itself one of K + 1: a second mixture (``engine.curved.guard``) weighs it
     against each single forecast by their squared errors, so that the best of them is always at hand. Before any target is known
-    the answer is the median of the forecasts.
+    the answer is the median of the forecasts. One that was saved before there was such a guard goes on without it, as it was.
 
     Parameters
     ----------
@@ -62,6 +62,8 @@ class Mixture:
         # A single forecast stands twice: a simplex has two corners at the least.
         learner = SwordAgeless(Simplex(max(2, forecasts)), smoothness=1.0, memory=memory)
         self.engine = Engine(learner.parts, "huber")
+        self._guarded = True
+        """Whether forecasts are cut and the second mixture stands; not where a file of an earlier version was loaded."""
         self._range = np.zeros(3)
         """The two ends of the target's usual range, and the rows learned."""
         self._guard = np.zeros(2 * (forecasts + 1) + 1)
@@ -73,9 +75,9 @@ class Mixture:
         return []
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        """Take up a pickle; one of before there was a guard goes on with a fresh one."""
+        """Take up a pickle; one of before there was a guard goes on without it."""
         fresh = {"_range": np.zeros(3), "_guard": np.zeros(2 * (kept["forecasts"] + 1) + 1)}
-        vars(self).update(fresh | kept)
+        vars(self).update(fresh | {"_guarded": "_guard" in kept} | kept)
 
     @property
     def rounds(self) -> int:
@@ -99,7 +101,10 @@ class Mixture:
         from swordplay.base.compiling import uncompiled
         from swordplay.engine.curved.mixing import weigh
 
-        shares = np.empty(self.forecasts + 1)
+        shares = np.zeros(self.forecasts + 1)
+        if not self._guarded:
+            shares[0] = 1.0
+            return shares
         uncompiled(weigh)(self._guard[: self.forecasts + 1], INNER, shares)
         return shares
 
@@ -111,11 +116,11 @@ class Mixture:
     def predict(self, rows: Matrix) -> Vector:
         """Combined forecasts of rows of shape ``(T, K)``; nothing is learned."""
         low, high, learned = self._range
-        level = np.median(rows, axis=1)
-        if not learned:
-            return np.asarray(level)
-        room = ROOM * (high - low)
-        rows = np.clip(rows, low - room, high + room)
+        if self._guarded and not learned:
+            return np.asarray(np.median(rows, axis=1))
+        if self._guarded:
+            room = ROOM * (high - low)
+            rows = np.clip(rows, low - room, high + room)
         level = np.median(rows, axis=1)
         return np.asarray((rows - level[:, None]) @ self.combination + level)
 
@@ -124,9 +129,10 @@ class Mixture:
         from swordplay.engine.curved.guard import cut_rows, mix_rows
 
         rows, targets = np.array(rows, order="C"), np.array(targets, dtype=np.float64)
-        widths, fresh = np.empty(len(rows)), not self._range[2]
+        widths, fresh = np.empty(len(rows)), self._guarded and not self._range[2]
         first = float(np.median(rows[0])) if fresh and len(rows) else 0.0
-        cut_rows(rows, targets, self._range, widths)
+        if self._guarded:
+            cut_rows(rows, targets, self._range, widths)
         level = np.median(rows, axis=1)
         apart = (rows if self.forecasts > 1 else np.hstack([rows, rows])) - level[:, None]
         off = targets - level
@@ -142,7 +148,10 @@ class Mixture:
         schedule[:, 0] = 1.0 if weights is None else weights
         schedule[:, 1] = threshold / unit
         played = self.engine.play(np.ascontiguousarray(apart / unit[:, None]), off / unit, schedule=schedule, checked=True)
-        said = np.column_stack([played.predictions * unit + level, rows])
+        combined = np.asarray(played.predictions * unit + level)
+        if not self._guarded:
+            return combined
+        said = np.column_stack([combined, rows])
         answer, shares = np.empty(len(rows)), np.empty(self.forecasts + 1)
         losses = NO_WEIGHTS if weights is None else _writable(weights)
         mix_rows(said, targets, losses, widths, INNER, self._guard, shares, answer)
@@ -153,7 +162,8 @@ class Mixture:
     def state(self) -> State:
         """All that the next row needs."""
         parts = {"gap": self._gap.state(), "spread": self._spread.state(), "engine": self.engine.compact_state()}
-        parts["guard"] = {"range": self._range.copy(), "numbers": self._guard.copy()}
+        if self._guarded:
+            parts["guard"] = {"range": self._range.copy(), "numbers": self._guard.copy()}
         return {f"{name}.{key}": value for name, part in parts.items() for key, value in part.items()}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
@@ -162,7 +172,8 @@ class Mixture:
         self._gap.load_state(parts["gap"])
         self._spread.load_state(parts["spread"])
         self.engine.load_compact_state(parts["engine"])
-        if parts["guard"]:  # a file of an earlier version has none: its model goes on with a fresh one
+        self._guarded = bool(parts["guard"])  # a file of an earlier version has none: its model goes on without
+        if self._guarded:
             self._range, self._guard = self._checked_guard(parts["guard"])
 
     def _checked_guard(self, saved: Mapping[str, Any]) -> tuple[Vector, Vector]:

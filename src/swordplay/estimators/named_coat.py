@@ -70,6 +70,8 @@ class NamedCoat(Explained, Saved):
 
     def _grown(self, names: Any) -> Any:
         """The model, with a column for each of the names."""
+        if self._model is not None and self._rows.is_usual(names):
+            return self._model
         news = self._rows.news(names)
         if news:
             self._rows.join(news)

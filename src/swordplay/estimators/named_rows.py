@@ -99,11 +99,17 @@ class NamedRows:
             return row
         row.fill(np.nan)
         known = [(places[name], value) for name, value in zip(names, values, strict=True) if name in places]
-        order = np.array([place for place, _ in known], dtype=np.intp)
+        order: Any = np.array([place for place, _ in known], dtype=np.intp)
         row[order] = [value for _, value in known]
+        if np.array_equal(order, np.arange(len(row))):
+            order = slice(None)  # all of them, in their own order: twice as fast
         # What another row wrote elsewhere was just wiped out: until the names change, these are the only entries to write.
         self._names, self._order = (names, order) if len(known) == len(names) else (None, None)
         return row
+
+    def is_usual(self, x: Iterable[Hashable]) -> bool:
+        """Whether a row has the names of the one before, all of which have a column."""
+        return self._names is not None and list(x) == self._names
 
     def news(self, names: Iterable[Hashable]) -> list[Hashable]:
         """Names without a column, sorted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -78,6 +79,13 @@ class Bench(NamedTuple):
     """The compiled call that predicts it."""
     answer: Matrix
     """Its scores, shape ``(1, H)``."""
+
+
+def quick(call: functools.partial[Any]) -> functools.partial[Any]:
+    """A compiled call whose arguments stay what they are, without a look at their types every time."""
+    from swordplay.base.compiling import machine_code
+
+    return functools.partial(machine_code(call.func, call.args), *call.args)
 
 
 def setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> Vector:

@@ -56,7 +56,7 @@ def rows(features: Any, count: int, known: int | None) -> Matrix:
 def judged(given: Any, places: Any) -> Array:
     """An interval that the caller says was given, shape ``(levels, 2)``; ``places`` says where each level stands there."""
     try:
-        lower, upper = (np.atleast_1d(np.array(end, dtype=np.float64)) for end in given)
+        lower, upper = (np.atleast_1d(np.array(arguments.unmasked("given", end), dtype=np.float64)) for end in given)
     except (TypeError, ValueError):
         raise TypeError(f"given must be a pair (lower, upper), got {shown(given)}.") from None
     if lower.shape != places.shape or upper.shape != places.shape:

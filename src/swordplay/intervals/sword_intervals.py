@@ -284,6 +284,8 @@ class SwordIntervals(Guarded):
 
         if self._scratch is None:
             self._scratch = np.empty(layout.OWN + memory.columns), np.empty((3, layout.SETS, layout.STEPS))
+        # Arrays that may be written, as others would have the kernel compiled once more; an Arrow column may not.
+        rows, forecasts, truths = (np.require(array, np.float64, ["C", "W"]) for array in (rows, forecasts, truths))
         play(mode, self._alphas, *memory, rows, forecasts, truths, *self._scratch, bounds)
 
     def _told(self, bounds: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 
 from swordplay.base.compiling import kernel
 from swordplay.base.types import Matrix, Vector
-from swordplay.intervals.layout import BOTH
+from swordplay.intervals.layout import BOTH, GIVE
 from swordplay.intervals.rounds import play
 
 
@@ -39,8 +39,10 @@ def play_bands(
 ) -> None:
     """Rows ``edges[k]`` to ``edges[k + 1]`` belong to the key of record ``who[k]``; ``bounds`` has shape ``(T, 1, 2)``.
 
-    The arrays from ``live`` to ``column_first`` are views of ``flat``, into which records are copied.
+    The arrays from ``live`` to ``column_first`` are views of ``flat``, into which records are copied. Without ``targets``
+    nothing is learned, and records stay as they are.
     """
+    mode = BOTH if len(targets) else GIVE
     for k in range(len(who)):
         a, b = edges[k], edges[k + 1]
         record = records[who[k]]
@@ -49,8 +51,9 @@ def play_bands(
         for i in range(copies.shape[1]):
             flat[copies[0, i]] = flat[copies[1, i]]
         play(
-            BOTH, alphas, live, places, spreads, losses, radii, debts, balances, column_centers, column_spreads, column_counts,
+            mode, alphas, live, places, spreads, losses, radii, debts, balances, column_centers, column_spreads, column_counts,
             column_first, columns[a:b], predictions[a:b], targets[a:b], row, answers, bounds[a:b],
         )  # fmt: skip
-        for i in range(len(kept)):
-            record[1 + i] = flat[kept[i]]
+        if mode != GIVE:
+            for i in range(len(kept)):
+                record[1 + i] = flat[kept[i]]

@@ -64,14 +64,25 @@ class BandForm:
         predictions, targets
             Moderate numbers, shape ``(T,)``.
         """
+        return self._told(records, who, edges, predictions, targets)
+
+    def ask(self, records: Matrix, who: Any, edges: Any, predictions: Vector) -> Array:
+        """The same for rows whose targets are not known: nothing is learned."""
+        return self._told(records, who, edges, predictions, np.empty(0))
+
+    def _told(self, records: Matrix, who: Any, edges: Any, predictions: Vector, targets: Vector) -> Array:
         from swordplay.keyed.band_kernel import play_bands  # numba is imported with the first row
 
-        bounds = np.empty((len(targets), 1, 2))
+        bounds = np.empty((len(predictions), 1, 2))
         said = np.clip(predictions, -LARGEST, LARGEST)
         packed = self._kept, self._copies, self._flat, self._alphas, *self._memory
-        rows = np.empty((len(targets), 0)), said, targets
+        rows = np.empty((len(predictions), 0)), said, targets
         play_bands(records, who, edges, *packed, *rows, self._row, self._answers, bounds)
         return bounds[:, 0]
+
+    def twin(self) -> BandForm:
+        """The same form with arrays of its own to play in, for another thread."""
+        return BandForm(self.level)
 
     def of_level(self, records: Matrix) -> Matrix:
         """Records as they were saved; those of another level begin anew."""

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, final
+from typing import Any, Generic, Protocol, Self, TypeVar, final
 
 import numpy as np
-
-from swordplay.keyed.record import Form
 
 FEWEST_ROWS = 2000
 """Rows that are worth a thread: some milliseconds of work."""
 
 
+class Twinned(Protocol):
+    """What each thread needs one of: arrays to play in."""
+
+    def twin(self) -> Self:
+        """The same with arrays of its own."""
+
+
+T = TypeVar("T", bound=Twinned)
+
+
 @final
-class Crew:
+class Crew(Generic[T]):
     """Threads, each with arrays of its own to play in.
 
     Parameters
@@ -26,11 +34,11 @@ class Crew:
         How many.
     """
 
-    def __init__(self, form: Form, threads: int) -> None:
+    def __init__(self, form: T, threads: int) -> None:
         self._forms = [form, *(form.twin() for _ in range(threads - 1))]
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
-    def share(self, work: Callable[[Form, int, int], None], edges: Any) -> None:
+    def share(self, work: Callable[[T, int, int], None], edges: Any) -> None:
         """Call ``work(form, a, b)`` for runs a to b of keys, about as many rows for each thread.
 
         Parameters

@@ -20,8 +20,9 @@ from swordplay.base.checkpoint import CheckpointError, CheckpointMissing
 FILE = "keys.sqlite"
 FORMAT = 1
 """Version of what is written."""
-PAGE = 1024
-"""Bytes of a page. A state of some thousand bytes then fills few pages and shares hardly any: the less is written again."""
+PAGE = 512
+"""Bytes of a page, the fewest there may be: a state of some thousand bytes fills its pages and shares hardly any, so that the
+least is written again, once to the journal and once to the file."""
 PATIENCE = 60.0
 """Seconds to wait for somebody else who is saving."""
 EVER = -(2**63)
@@ -87,6 +88,12 @@ class Folder:
             for row in base.execute("SELECT key, seen, sum, state FROM keys ORDER BY rowid"):
                 yield self._checked(*row)
 
+    def longest(self) -> int:
+        """Bytes of the longest state, of the first hundred; 0 if there is none."""
+        with self._reading() as base:
+            (found,) = base.execute("SELECT max(length(state)) FROM (SELECT state FROM keys LIMIT 100)").fetchone()
+        return int(found or 0)
+
     def names(self, since: int) -> list[Key]:
         """Keys that have learned at this time or later, those first that joined first; their states are not read."""
         with self._reading() as base:
@@ -146,8 +153,9 @@ class Folder:
             )
 
     def _checked(self, key: Key, seen: int, checksum: int, state: bytes) -> Row:
-        row = Row(key, seen, bytes(state))
-        if _sum(row) != checksum:
+        types = (type(key) in (str, int), type(seen) is int, type(state) is bytes)
+        row = Row(key, seen, state if types[2] else b"")
+        if not all(types) or _sum(row) != checksum:
             self._refuse(f"hold a state of key {key!r} that is damaged")
         return row
 

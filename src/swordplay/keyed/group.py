@@ -11,6 +11,7 @@ import numpy as np
 from swordplay.base.types import Matrix, Vector
 from swordplay.keyed.crew import Crew
 from swordplay.keyed.growing import Growing
+from swordplay.keyed.reader import Reader, damaged
 from swordplay.keyed.record import Form, Young
 
 FORMAT = 1
@@ -67,12 +68,12 @@ class Group:
     models
         How many models each key has.
     fingerprint
-        Eight bytes that stand for the settings: a state that was saved with others is refused.
+        Eight bytes that stand for the settings: a state that was saved with others is refused. None takes all.
     earlier
         Another fingerprint that states may have: that of earlier versions, which knew less of the settings.
     """
 
-    def __init__(self, form: Form, models: int, fingerprint: bytes = bytes(8), earlier: bytes = bytes(8)) -> None:
+    def __init__(self, form: Form, models: int, fingerprint: bytes | None = bytes(8), earlier: bytes = bytes(8)) -> None:
         self.form, self._models, self._fingerprint, self._earlier = form, range(models), fingerprint, earlier
         self.places: dict[Any, int] = {}
         """Number of each key."""
@@ -94,14 +95,11 @@ class Group:
         found = list(map(self.places.get, keys))
         if None in found:
             new = [key for key, number in zip(keys, found, strict=True) if number is None]
-            count = len(new)
-            records = [np.tile(self.form.fresh, (count, 1)) for _ in self._models]
-            firsts = [self.form.young(count) for _ in self._models]
-            self._join([Piece(new, np.full(count, NEVER), np.ones(count, dtype=bool), records, firsts)])
+            self._join_new(new)
             found = list(map(self.places.get, keys))
         return np.array(found, dtype=np.int64)
 
-    def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector, crew: Crew | None = None) -> Matrix:
+    def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector, crew: Crew[Form] | None = None) -> Matrix:
         """Scores of rows that come key by key and in order, shape ``(T, models)``; each is made before it is learned.
 
         Parameters
@@ -216,7 +214,7 @@ class Group:
         kept = [first.all[slots[young]] for every in self._young for first in every]
         settled = [self.form.settle(some) for some in records] if single else []
         single = single and all(self.form.fits_single(*halves) for halves in settled)
-        header = HEADER.pack(self._fingerprint, len(orders), int(young.sum()), single)
+        header = HEADER.pack(self._fingerprint or bytes(8), len(orders), int(young.sum()), single)
         numbered = [half for halves in settled for half in halves] if single else records
         return b"".join([header, *(part.tobytes() for part in (orders, young, *numbered, *kept))])
 
@@ -232,14 +230,14 @@ class Group:
 
     def _read(self, keys: Sequence[Any], data: bytes) -> Piece:
         if len(data) < HEADER.size:
-            raise _damaged(len(data), len(keys))
+            raise damaged(len(data), len(keys))
         fingerprint, count, early, single = HEADER.unpack_from(data)
-        if fingerprint not in (self._fingerprint, self._earlier):
+        if self._fingerprint is not None and fingerprint not in (self._fingerprint, self._earlier):
             raise ValueError(
                 "the state in this checkpointLocation was saved with other settings. Start the query with the key, features, "
                 "target, order, loss, classes, lags and buckets of its first start, or give it a new checkpointLocation."
             )
-        form, reader = self.form, _Reader(data, len(keys))
+        form, reader = self.form, Reader(data, HEADER.size, len(keys))
         orders, young = reader.take(np.int64, (count,)), reader.take(np.bool_, (count,))
         records = [
             form.unsettle(reader.take(np.float64, (count, form.head)), reader.take(np.float32, (count, form.tail)))
@@ -250,23 +248,33 @@ class Group:
         shapes = [(early, *room.shape[1:]) for room in form.young(0)]
         firsts = [Young(*(reader.take(np.float64, shape) for shape in shapes)) for _ in self._models]
         if reader.position != len(data) or count != len(keys) or young.sum() != early:
-            raise _damaged(len(data), len(keys))
+            raise damaged(len(data), len(keys))
         for some, first in zip(records, firsts, strict=True):
             form.require_sane(some, young, first)
         return Piece(keys, orders, young, records, firsts)
 
-    def _join(self, pieces: list[Piece]) -> None:
-        """Let keys join, behind those that are there."""
-        for piece in pieces:
-            first = len(self.places)
-            self.places.update(zip(piece.keys, range(first, first + len(piece.keys)), strict=True))
-        young = np.concatenate([np.empty(0, dtype=bool), *(piece.young for piece in pieces)])
+    def _join_new(self, keys: Sequence[Any]) -> None:
+        """Let keys join that have learned nothing; what they begin with is written once, and nowhere else."""
+        self._make_room(keys, np.ones(len(keys), dtype=bool))
+        self._orders.join_alike(len(keys), NEVER)
+        for k in self._models:
+            self._records[k].join_alike(len(keys), self.form.fresh)
+            for mine, first in zip(self._young[k], self.form.young(1), strict=True):
+                mine.join_alike(len(keys), first)
+
+    def _make_room(self, keys: Sequence[Any], young: Any) -> None:
+        """Give keys their numbers, and those that are young a place for their first rows."""
+        self.places.update(zip(keys, range(len(self.places), len(self.places) + len(keys)), strict=True))
         if len(self._young[0][0]) + young.sum() > 2 * TIDY_FROM + 2 * self._grown_before:
             self._tidy()
             self._grown_before = len(self._young[0][0])
         room = len(self._young[0][0]) - 1
         self._slots.join(np.where(young, room + np.cumsum(young), 0))
+
+    def _join(self, pieces: list[Piece]) -> None:
+        """Let keys join, behind those that are there."""
         for piece in pieces:
+            self._make_room(piece.keys, piece.young)
             self._orders.join(piece.orders)
             for k in self._models:
                 self._records[k].join(piece.records[k])
@@ -278,22 +286,3 @@ def runs(numbers: Any) -> tuple[Any, Any]:
     """The number of each run of equal ones, and where the runs begin and the last one ends."""
     edges = np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [len(numbers)]])
     return numbers[edges[:-1]], edges
-
-
-class _Reader:
-    """Arrays out of bytes, one behind the other."""
-
-    def __init__(self, data: bytes, keys: int) -> None:
-        self.data, self.keys, self.position = data, keys, HEADER.size
-
-    def take(self, dtype: Any, shape: tuple[int, ...]) -> Any:
-        count = int(np.prod(shape))
-        if self.position + count * np.dtype(dtype).itemsize > len(self.data):
-            raise _damaged(len(self.data), self.keys)
-        array = np.frombuffer(self.data, dtype, count, self.position)
-        self.position += array.nbytes
-        return array.reshape(shape)
-
-
-def _damaged(size: int, keys: int) -> ValueError:
-    return ValueError(f"a state of {size} bytes for {keys} key(s) is damaged. Go back to an earlier checkpoint.")

@@ -35,12 +35,16 @@ class Growing:
 
     def join(self, rows: Any) -> None:
         """Let more rows join, behind the others."""
-        first, self._count = self._count, self._count + len(rows)
+        self.join_alike(len(rows), rows)
+
+    def join_alike(self, count: int, row: Any) -> None:
+        """Let so many rows join that are all the same; nothing is made of them but what is written."""
+        first, self._count = self._count, self._count + count
         if self._count > len(self._room):
             room = np.empty((max(LEAST_ROOM, 2 * self._count), *self._room.shape[1:]), dtype=self._room.dtype)
             room[:first] = self._room[:first]
             self._room = room
-        self._room[first : self._count] = rows
+        self._room[first : self._count] = row
 
     def keep(self, which: Any) -> None:
         """Let some rows stay, in this order, and the others go."""

@@ -16,6 +16,12 @@ from swordplay.keyed.folder import Key
 KINDS = {"text": (pa.types.is_string, pa.types.is_large_string), "whole numbers": (pa.types.is_integer,)}
 """What keys may be."""
 
+LARGEST_KEY = 2**63 - 1
+"""Of whole numbers: a folder holds no larger ones."""
+
+MOST_UNHELD = 10_000
+"""Columns of a folder without a key, which nothing tells the truth about."""
+
 
 class Rows(NamedTuple):
     """Rows of many keys."""
@@ -64,7 +70,7 @@ def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
     """Different keys, the place of each row's among them, and what they are."""
     try:
         column = keys if isinstance(keys, pa.Array) else pa.array(keys)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeError) as error:
         raise TypeError(f"keys must be all text or all whole numbers, got {shown(keys)} ({error}).") from error
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -74,7 +80,10 @@ def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
     if not kind and len(column):
         raise TypeError(f"keys must be text or whole numbers, got {column.type} such as {shown(column[0].as_py())}.")
     encoded = column.dictionary_encode()
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), kind
+    found = encoded.dictionary.to_pylist()
+    if pa.types.is_uint64(column.type) and max(found, default=0) > LARGEST_KEY:
+        raise ValueError(f"keys must not pass {LARGEST_KEY}, got {max(found)}. Give larger ones as text.")
+    return found, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), kind
 
 
 def _first_null(column: Any) -> int:
@@ -90,6 +99,21 @@ def moderate(name: str, values: Any, ndim: int) -> Any:
     return array
 
 
+def require_shared(dim: Any, kind: Any, names: Any, clock: Any) -> None:
+    """Refuse what keys of a folder cannot have in common: width, what keys are, names of the columns, the time."""
+    named = names is None or (
+        type(names) is list and set(map(type, names)) == {str} and len(set(names)) == len(names) == arguments.whole("dim", dim)
+    )
+    if kind not in KINDS or not named or not 0 <= arguments.whole("clock", clock, least=0) < 2**63:
+        raise ValueError(f"they have {shown(dim)} columns named {shown(names)}, are {shown(kind)}, at time {shown(clock)}.")
+
+
+def require_held(columns: int, longest: int) -> None:
+    """Refuse more columns than the states of the keys, in bytes, can hold, before room is made for as many."""
+    if columns > (longest // 8 or MOST_UNHELD):
+        raise ValueError(f"they have {columns} columns and lags, but states of {longest} bytes.")
+
+
 def targets(y: Any, count: int) -> Vector:
     """Targets of a regression."""
     values = moderate("y", y, 1)
@@ -99,11 +123,18 @@ def targets(y: Any, count: int) -> Vector:
 
 def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
     """All classes, those of these rows if None are given, and the place of each label among them."""
-    values = np.asarray(y)
+    values = arguments.unmasked("y", y)
     _require_length(values, count)
-    known = np.unique(values) if classes is None else classes
+    if classes is not None and {values.dtype.kind, classes.dtype.kind} == {"u", "i"}:
+        # numpy would compare them as doubles, which cannot tell large ones apart
+        values = np.array(values.tolist(), dtype=object) if values.size else values
+    try:
+        known = np.unique(values) if classes is None else classes
+        places = np.searchsorted(known, values)
+    except TypeError as error:
+        raise TypeError(f"y must hold labels of one kind, none of them missing, got {shown(y)} ({error}).") from error
     require_classes(known)
-    places = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    places = np.minimum(places, len(known) - 1)
     strange = known[places] != values
     if np.any(strange):
         raise ValueError(

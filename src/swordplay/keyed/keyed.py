@@ -209,9 +209,12 @@ class Keyed:
         if number is None or self._shelf is None:
             raise KeyError(f"there is no key {key!r}. It has learned nothing yet, or has expired.")
         group = self._shelf.group
-        if self.task == "regression":
-            return opening.regressor(group.form, group.record(number)[0], self.names)
-        return opening.classifier(group.form, group.record(number), self.names, self.classes, self._shelf.tally(number))
+        try:
+            if self.task == "regression":
+                return opening.regressor(group.form, group.record(number)[0], self.names)
+            return opening.classifier(group.form, group.record(number), self.names, self.classes, self._shelf.tally(number))
+        except ValueError as error:
+            raise CheckpointError(f"what is known of the key {key!r} is damaged: {error}") from error
 
     def _number(self, key: Key) -> int | None:
         if self._shelf is None:
@@ -251,6 +254,8 @@ class Keyed:
             if told.pop("layout") != LAYOUT:
                 raise ValueError("their records are laid out as by another version, which has to be gone on with.")
             dim, kind, names, clock = (told.pop(name) for name in ("dim", "kind", "names", "clock"))
+            inputs.require_shared(dim, kind, names, clock)
+            inputs.require_held(dim + arguments.whole("lags", told["lags"], least=0), opened.longest())
             classes = label_arrays.load(told.pop("classes")) if told["task"] == "classification" else told.pop("classes")
             keyed = cls(**told, classes=classes, threads=threads)
             if about["start"]:
@@ -258,7 +263,7 @@ class Keyed:
                 keyed._start.load_state(checkpoint.loads(about["start"], kind="start of keys"))
             keyed._kind, keyed.names, keyed.clock = kind, None if names is None else tuple(names), clock
             keyed._shelf = keyed._made(arguments.whole("dim", dim), opened)
-        except (TypeError, ValueError, LookupError) as error:
+        except (AttributeError, TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
             raise CheckpointError(f"the keys in {os.fspath(folder)!r} cannot be taken up: {error}") from error
         return keyed
 

@@ -69,7 +69,7 @@ def regressor(form: Form, record: tuple[Vector, Young], names: Sequence[str] | N
     """A ``SwordRegressor`` that has learned the rows of a key."""
     from swordplay.estimators.sklearn import SwordRegressor
 
-    estimator = SwordRegressor(loss=form.loss, lags=form.lags, curves=None)
+    estimator = SwordRegressor(loss=form.loss, lags=form.lags, curves=None)  # keys are first-order
     return _dressed(estimator, model_of(form, *record).state(), form, names)
 
 

@@ -1,8 +1,13 @@
-"""The state of one key as bytes: its records, and of its first rows as many as it has."""
+"""The state of one key as bytes: its records, and of its first rows as many as it has.
+
+The bytes of the numbers are sorted by their places in a number and then compressed: signs and exponents are much alike. A key
+with three rows and ten columns then takes 700 bytes, and one that has grown three quarters of its numbers.
+"""
 
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,7 +19,11 @@ from swordplay.keyed.group import Group, Piece
 from swordplay.keyed.record import Young
 
 START = struct.Struct("<B")
-"""0 for a key that needs its first rows no more, else one more than it has."""
+"""0 for a key that needs its first rows no more, else one more than it has; or SQUEEZED, and all of it compressed."""
+SQUEEZED, LEVEL = 255, 1
+"""The mark of a compressed state, and how hard to try: harder saves a hundredth and takes half as long again."""
+LARGEST = 1 << 31
+"""Bytes of a state at the most: a damaged one could ask for any amount of memory."""
 
 
 def packed(group: Group, numbers: Any, tallies: Any) -> Iterator[Row]:
@@ -32,7 +41,32 @@ def packed(group: Group, numbers: Any, tallies: Any) -> Iterator[Row]:
             parts.append(record.tobytes())
             if count:
                 parts += [first.rows[: count - 1].tobytes(), first.targets[: count - 1].tobytes()]
-        yield Row(names[number], int(group.orders[number]), b"".join([*parts, tallies[number].tobytes()]))
+        yield Row(names[number], int(group.orders[number]), squeezed(b"".join([*parts, tallies[number].tobytes()])))
+
+
+def squeezed(state: bytes) -> bytes:
+    """A state, compressed."""
+    numbers = np.frombuffer(state, np.uint8, offset=START.size).reshape(-1, 8).T.tobytes()
+    return START.pack(SQUEEZED) + state[: START.size] + zlib.compress(numbers, LEVEL)
+
+
+def plain(state: bytes) -> bytes:
+    """The way back.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if state[: START.size] != START.pack(SQUEEZED):
+        return state
+    try:
+        wide = zlib.decompressobj()
+        numbers = wide.decompress(state[2 * START.size :], LARGEST)
+        sorted_ = np.frombuffer(numbers, np.uint8).reshape(8, -1)
+    except (zlib.error, ValueError) as error:
+        raise ValueError(f"a state of {len(state)} bytes cannot be read ({error}).") from error
+    return state[START.size : 2 * START.size] + sorted_.T.tobytes()
 
 
 def unpacked(group: Group, rows: Sequence[Row], classes: int) -> tuple[Piece, Any]:
@@ -48,7 +82,7 @@ def unpacked(group: Group, rows: Sequence[Row], classes: int) -> tuple[Piece, An
     records, firsts = [np.empty((count, width)) for _ in range(models)], [form.young(count) for _ in range(models)]
     young, tallies = np.zeros(count, dtype=bool), np.zeros((count, classes), dtype=np.int64)
     shapes = [(room.shape[2]) for room in firsts[0]]
-    for place, row in enumerate(rows):
+    for place, row in enumerate(row._replace(state=plain(row.state)) for row in rows):
         (held,) = START.unpack_from(row.state)
         kept = max(held - 1, 0)
         if held > WARM_UP + 1 or len(row.state) != START.size + 8 * (models * (width + kept * sum(shapes)) + classes):

@@ -14,14 +14,41 @@ from swordplay.estimators.heads import Heads
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
 from swordplay.estimators.voices import Voices, said_now
+from swordplay.late.anchor import Anchor
 from swordplay.late.pending import Kept, of_labels, of_number
 from swordplay.late.ticket import Ticket
 
 
-def said(asks: Askable, bands: Bands, level: float | None, ids: Sequence[str], rows: Sequence[Any]) -> list[Ticket]:
-    """Tickets of rows, by what is known now."""
-    numbers = asks.numbers(rows)
+def said(
+    asks: Askable,
+    anchor: Anchor | None,
+    bands: Bands,
+    level: float | None,
+    ids: Sequence[str],
+    rows: Sequence[Any],
+    numbers: Matrix,
+) -> tuple[list[Ticket], list[Matrix | None]]:
+    """Tickets of rows, by what is known now; and what the model and its former self have said, where there is one.
+
+    Parameters
+    ----------
+    asks, anchor, bands, level
+        Who says it.
+    ids, rows, numbers
+        Of what: rows as they are kept, and as the model sees them.
+    """
     answers = asks.say(rows, numbers)
+    sides: list[Matrix | None] = [None] * len(ids)
+    if anchor is not None:
+        frozen = anchor.say(asks, rows, answers)
+        sides = list(np.stack([answers, frozen], axis=1))
+        answers = anchor.mixed(answers, frozen)
+    return _tickets(asks, bands, level, ids, numbers, answers), sides
+
+
+def _tickets(
+    asks: Askable, bands: Bands, level: float | None, ids: Sequence[str], numbers: Matrix, answers: Matrix
+) -> list[Ticket]:
     if asks.of_classes:
         labels = asks.labels
         return [of_labels(id, labels, chances) for id, chances in zip(ids, answers, strict=True)]
@@ -34,11 +61,10 @@ def said(asks: Askable, bands: Bands, level: float | None, ids: Sequence[str], r
     return [of_number(id, one, *ends) for id, one, ends in zip(ids, said.tolist(), bounds.tolist(), strict=True)]
 
 
-def voices(asks: Askable, rows: Sequence[Any]) -> tuple[list[tuple[Matrix, ...]], Matrix]:
+def voices(asks: Askable, numbers: Matrix) -> tuple[list[tuple[Matrix, ...]], Matrix]:
     """What decision and experts say of rows now, for each row and each team of heads; and what second-order experts note."""
-    numbers = asks.numbers(rows)
     teams = [said_now(team, numbers) for team in asks.teams]
-    return [tuple(team[k] for team in teams) for k in range(len(rows))], asks.notes(numbers)
+    return [tuple(team[k] for team in teams) for k in range(len(numbers))], asks.notes(numbers)
 
 
 def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int) -> None:

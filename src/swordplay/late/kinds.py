@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import Any
 
 from swordplay.base import arguments
-from swordplay.estimators.asked import Askable
+from swordplay.estimators.asked import Askable, AskedByName
+from swordplay.estimators.mixed_rows import KINDS
 from swordplay.estimators.tuning import AUTO
 
 MODELS = {"regression": "NamedRegressor", "classification": "NamedClassifier"}
@@ -41,6 +43,16 @@ def askable(model: Any) -> Askable:
             f"got {arguments.shown(model)} ({type(model).__name__})."
         )
     return asked()  # type: ignore[no-any-return]
+
+
+def declare(asks: Askable, columns: Mapping[str, str]) -> None:
+    """Say what columns hold before their first values come."""
+    if not isinstance(asks, AskedByName):
+        raise ValueError("columns are for rows by name: leave columns out, or use an estimator that takes these.")
+    for name, kind in columns.items():
+        if type(name) is not str or kind not in KINDS:
+            raise ValueError(f"columns must say one of {', '.join(KINDS)} of a name, got {arguments.shown({name: kind})}.")
+    asks.rows.kinds.update(columns)
 
 
 def lags(model: Any) -> int:

@@ -16,9 +16,10 @@ from swordplay.base.types import State
 from swordplay.estimators.bands import Bands
 from swordplay.intervals import SwordIntervals
 from swordplay.late import answers, kinds
+from swordplay.late.anchor import Anchors
 from swordplay.late.pending import Kept, Pending
 from swordplay.late.score import Score
-from swordplay.late.ticket import Ticket, TicketPending, TooManyPending, UnknownTicket, checked_id
+from swordplay.late.ticket import Ticket, TooManyPending, UnknownTicket, checked_id
 
 KIND = "LateModel"
 """Of a checkpoint."""
@@ -43,6 +44,8 @@ class LateModel(Guarded):
         How many tickets may be pending; an ask beyond is refused.
     level
         What share of the truths the intervals of a regression are to hold, in (0, 1); None for no intervals.
+    columns
+        What columns of rows by name hold: number, word, date or time. Unless given the first value decides.
 
     Attributes
     ----------
@@ -62,12 +65,17 @@ class LateModel(Guarded):
     ['late', 'on time']
     """
 
-    def __init__(self, model: Any, *, max_pending: int = 100_000, level: float | None = 0.9) -> None:
+    def __init__(
+        self, model: Any, *, max_pending: int = 100_000, level: float | None = 0.9, columns: Mapping[str, str] | None = None
+    ) -> None:
         self._asks = kinds.askable(model)
+        if columns is not None:
+            kinds.declare(self._asks, columns)
         self.max_pending = arguments.whole("max_pending", max_pending)
         self.level = None if level is None or self._asks.of_classes else float(np.atleast_1d(SwordIntervals(level).level)[0])
         self._bands = Bands()
         self._pending = Pending()
+        self._anchors = Anchors()
         self._serial = 0
         self.score = Score()
 
@@ -114,36 +122,24 @@ class LateModel(Guarded):
         rows, ids
             As in :meth:`ask`; as many ids as rows.
         """
+        if hasattr(rows, "tocsr"):  # scipy would sort it by rows, and write wherever its indices point
+            raise TypeError(f"rows must be a list of rows, got a sparse one ({type(rows).__name__}). Give rows.toarray().")
         xs = list(rows)
-        names = self._names(len(xs), ids)
+        names = self._pending.names(len(xs), ids, self._serial)
         if not xs:
             return []
         if len(self._pending) + len(xs) > self.max_pending:
             raise TooManyPending(self.max_pending)
         kept = self._asks.read(xs)
         lags = tuple(team.recent.copy() for team in self._asks.teams if len(team.recent))
-        tickets = answers.said(self._asks, self._bands, self.level, names, kept)
-        voices, notes = answers.voices(self._asks, kept)
-        for ticket, row, said, noted in zip(tickets, kept, voices, notes, strict=True):
-            self._pending.put(Kept(ticket, row, lags, said, self.score.told, noted))
+        numbers = self._asks.numbers(kept)
+        tickets, sides = answers.said(self._asks, self._anchors.now, self._bands, self.level, names, kept, numbers)
+        voices, notes = answers.voices(self._asks, numbers)
+        for ticket, row, said, side, noted in zip(tickets, kept, voices, sides, notes, strict=True):
+            self._pending.put(Kept(ticket, row, lags, said, self.score.told, side, noted))
         self.score = self.score._replace(asked=self.score.asked + len(xs))
-        self._serial += len(xs) if ids is None else 0
+        self._serial = int(names[-1]) if ids is None else self._serial
         return tickets
-
-    def _names(self, count: int, ids: Sequence[str] | None) -> list[str]:
-        if ids is None:
-            while any(str(self._serial + k + 1) in self._pending for k in range(count)):
-                self._serial += 1
-            return [str(self._serial + k + 1) for k in range(count)]
-        names = [checked_id(id) for id in ids]
-        if len(names) != count:
-            raise ValueError(f"ids must have one entry for each of the {count} rows, got {len(names)}.")
-        seen: set[str] = set()
-        for name in names:
-            if name in self._pending or name in seen:
-                raise TicketPending(name)
-            seen.add(name)
-        return names
 
     # ------------------------------------------------------------------ telling
 
@@ -191,10 +187,20 @@ class LateModel(Guarded):
         truths = [self._asks.truth(y) for y in given]
         if not self._asks.together:
             return [loss for id, truth in zip(ids, truths, strict=True) for loss in self._learned([id], [truth])]
-        return self._learned(ids, truths) if ids else []
+        losses: list[float | None] = []
+        while len(losses) < len(ids):
+            done = len(losses)
+            losses += self._learned(ids[done:], truths[done:])
+        return losses
 
     def _learned(self, ids: Sequence[str], truths: Sequence[Any]) -> list[float | None]:
+        """Learn the first answers: as many together as leads to the same as one after the other."""
         kept = [self._pending[id] for id in ids]
+        late = [self.score.told + k - one.told for k, one in enumerate(kept)]
+        joined = (self._asks.joins([one.row for one in kept]) if len(ids) > 1 else 0) or len(ids)
+        first = min(self._anchors.begins(late, self.score.told) or len(ids), joined)
+        kept, truths, late = kept[:first], truths[:first], late[:first]
+        self._anchors.judge(self._asks, kept, truths, late, self.score.told)
         answers.learn(self._asks, kept, truths, self.score.told)
         answers.learn_intervals(self._asks, self._bands, self.level, kept, truths)
         losses = []
@@ -223,6 +229,7 @@ class LateModel(Guarded):
     def summary(self) -> str:
         """How many tickets there were and are, how good the predictions were that were given, and what the estimator says."""
         lines = self.score.lines(self._asks.of_classes, self.level)
+        lines += self._anchors.lines()
         if self.score.told and (told := getattr(self.model, "summary", None)) is not None:
             lines.append(told())
         return "\n".join(lines)
@@ -238,6 +245,7 @@ class LateModel(Guarded):
             **nested.put("rows", self._asks.state()),
             **nested.put("pending", self._pending.state(self._asks)),
             **nested.put("score", self.score.state()),
+            **self._anchors.state(),
             **self._bands.state(),
         }
 
@@ -264,6 +272,7 @@ class LateModel(Guarded):
         model._asks.load_state(nested.take("rows", saved))
         model._bands = Bands.of_state(saved)
         model._pending = Pending.of_state(nested.take("pending", saved), model._asks, kinds.lags(estimator))
+        model._anchors = Anchors.of_state(saved, model._asks)
         model.score = Score.of_state(nested.take("score", saved))
         require("serial", saved["serial"], ROWS)
         model._serial = int(saved["serial"])

@@ -14,7 +14,7 @@ from swordplay.base.state import DAMAGED, ROWS, Range, require
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.model import LARGEST
-from swordplay.late.ticket import Ticket, checked_id
+from swordplay.late.ticket import Ticket, TicketPending, checked_id
 
 SAID = 1e120
 """Predictions of single experts lie below, far as they may be from the truth."""
@@ -35,6 +35,8 @@ class Kept(NamedTuple):
     """What the decision and every expert said, ``(H, 1 + N)`` for each team of heads,"""
     told: int = 0
     """and how many answers had been told then."""
+    sides: Matrix | None = None
+    """What the model and its former self said, ``(2, K)``, where there is one (see ``anchor``)."""
     notes: Vector = NOTHING
     """What second-order experts have to know of it (see ``SecondOrder.notes``)."""
 
@@ -60,6 +62,30 @@ class Pending:
 
     def __getitem__(self, id: str) -> Kept:
         return self._kept[id]
+
+    def names(self, count: int, ids: Sequence[str] | None, serial: int) -> list[str]:
+        """Ids for so many rows: those that are given, checked, or the next numbers that none of them has.
+
+        Parameters
+        ----------
+        count, ids
+            Of the rows.
+        serial
+            The last number that was given.
+        """
+        if ids is None:
+            while any(str(serial + k + 1) in self._kept for k in range(count)):
+                serial += 1
+            return [str(serial + k + 1) for k in range(count)]
+        names = [checked_id(id) for id in ids]
+        if len(names) != count:
+            raise ValueError(f"ids must have one entry for each of the {count} rows, got {len(names)}.")
+        seen: set[str] = set()
+        for name in names:
+            if name in self._kept or name in seen:
+                raise TicketPending(name)
+            seen.add(name)
+        return names
 
     def put(self, kept: Kept) -> None:
         """One more."""
@@ -88,6 +114,8 @@ class Pending:
             "voices": np.concatenate([np.empty(0), *(each.ravel() for one in kept for each in one.voices)]),
             "shapes": json.dumps([[list(each.shape) for each in one.voices] for one in kept]),
             "told": np.array([one.told for one in kept], dtype=np.int64),
+            "sides": np.concatenate([np.empty(0), *(one.sides.ravel() for one in kept if one.sides is not None)]),
+            "sided": np.array([0 if one.sides is None else one.sides.shape[1] for one in kept], dtype=np.int64),
             "notes": np.concatenate([NOTHING, *(one.notes for one in kept)]),
             "noted": np.array([len(one.notes) for one in kept], dtype=np.int64),
         }
@@ -121,6 +149,7 @@ class Pending:
         require("pending.told", told, ROWS)
         if told.shape != (len(ids),):
             raise ValueError(f"pending.told must have shape ({len(ids)},), got {told.shape}. {DAMAGED}")
+        sides = [None] * len(ids) if "sided" not in saved else sides_of(saved, chances, model.of_classes)  # of an earlier file
         notes = [NOTHING] * len(ids)  # of files before there were any
         if "noted" in saved:
             notes = parts("notes", saved["notes"], saved["noted"], len(ids), 1, Range(-SAID, SAID))
@@ -131,8 +160,17 @@ class Pending:
             ends = (None, None) if np.isnan(lower[k]) else (float(lower[k]), float(upper[k]))
             ticket = of_labels(id, labels, chances[k]) if model.of_classes else of_number(id, said[k], *ends)
             known = tuple(recent[k].reshape(-1, lags)) if lags else ()
-            pending.put(Kept(ticket, rows[k], known, voices[k], int(told[k]), notes[k]))
+            pending.put(Kept(ticket, rows[k], known, voices[k], int(told[k]), sides[k], notes[k]))
         return pending
+
+
+def sides_of(saved: Mapping[str, Any], chances: Sequence[Matrix], of_classes: bool) -> list[Matrix | None]:
+    """What the model and its former self said of each row, checked."""
+    found = parts("sides", saved["sides"], saved["sided"], len(chances), 2, Range(-2.0 * LARGEST, 2.0 * LARGEST))
+    for one, known in zip(found, chances, strict=True):
+        if one.size and one.size != 2 * (len(known) if of_classes else 1):
+            raise ValueError(f"pending.sides has {one.size} numbers for a ticket with {len(known)} labels. {DAMAGED}")
+    return [one.reshape(2, -1) if one.size else None for one in found]
 
 
 def voices_of(saved: Mapping[str, Any], count: int) -> list[tuple[Matrix, ...]]:

@@ -22,7 +22,8 @@ from swordplay.serving.learning import LateModel
 from swordplay.serving.limits import Bounds
 from swordplay.serving.log import Event
 from swordplay.serving.refusals import Refusal
-from swordplay.serving.requests import Change, Declaration, Wanted
+from swordplay.serving.requests import KINDS, MODEL, Change, Declaration, Wanted
+from swordplay.serving.sanity import is_count, require
 from swordplay.serving.series import Memory, Plan, Series, Told
 from swordplay.serving.watch import Watch
 
@@ -205,16 +206,26 @@ class Models:
     def _of_state(cls, parts: dict[str, Any]) -> Models:
         about = _unpacked(parts["about"])
         models = cls(Bounds(*about["bounds"]))
+        require("a limit", all(map(is_count, models.bounds)), models.bounds)
         models.kinds = dict(about["kinds"])
+        require("the kind of a model", set(models.kinds.values()) <= set(KINDS), models.kinds)
+        require("the name of a model", all(map(MODEL.fullmatch, models.kinds)), models.kinds)
         for series_place, name, *told in _unpacked(parts["memory"]):
             models.memory[series_place, name] = Told.of_saved(name, *told)
         states = nested.split(nested.part("late", parts)) if about["series"] else {}
         for place, (model, key) in enumerate(about["series"]):
             kind = models.kinds[model]
-            series = Series(kind, place, models.memory, LateModel.from_state(states[str(place)]))
+            late = LateModel.from_state(states[str(place)])
+            require("what a series predicts", type(key) is str and late.of_classes == (kind != KINDS[0]), (key, kind))
+            series = Series(kind, place, models.memory, late)
             series.rows = _unpacked(parts["rows"][str(place)])
+            seen = {type(one) for pair in dict(series.rows).items() for one in pair}
+            require("what rows are recognised by", type(series.rows) is dict and seen <= {str}, series.rows)
             series.watch = Watch.loads(_unpacked(parts["watch"][str(place)]))
             models.series[model, key] = series
+        require("the names of the series", len(models.series) == len(about["series"]), about["series"])
+        places = {place for place, _ in models.memory}
+        require("the series of an answered ticket", all(type(place) is int for place in places), places)
         return models
 
 

@@ -53,10 +53,12 @@ DECLARED: Schema = {"type": "object", "required": ["target"], "properties": {"ta
 REFUSALS = {
     "400": "It cannot be read, or is no row; with the byte or the row where it goes wrong.",
     "401": "The token is wrong or missing.",
+    "403": "Another web page may not change anything.",
     "404": "There is no such model or ticket.",
     "408": "It took too long to arrive.",
     "409": "It contradicts what was sent before under the same id or name.",
     "413": "It is too large.",
+    "421": "The server is not called that.",
     "429": "Too many tickets, models or keys.",
     "503": "The server is stopping, or has too much to do.",
     "507": "The disk is full.",
@@ -83,7 +85,8 @@ def description(limits: Limits) -> Schema:
     paths["/models/{name}/summary"] = {"get": _look("What a model has to say about a series.", [_model(), key])}
     paths["/health"] = {"get": _look("Whether it works.")}
     paths["/metrics"] = {"get": _look("Counts, for Prometheus.", kind="text/plain")}
-    paths["/events"] = {"get": _look("The figures of a series while they change.", [key], kind="text/event-stream")}
+    chosen = [{"name": "model", "in": "query", "schema": _model()["schema"]}, key]
+    paths["/events"] = {"get": _look("The figures of a series while they change.", chosen, kind="text/event-stream")}
     info = {"title": "swordplay serve", "version": __version__, "description": "Predict now, learn later."}
     token = {"token": {"type": "http", "scheme": "bearer"}}
     return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"securitySchemes": token}}
@@ -108,10 +111,12 @@ def _change(words: str, body: Schema, answer: Schema, limits: Limits) -> Schema:
 
 
 def _look(words: str, parameters: list[Schema] | None = None, kind: str = "application/json") -> Schema:
+    named = any(one["in"] == "path" for one in parameters or ())
+    missing = {"404": {"description": REFUSALS["404"], "content": _as_json(REFUSED)}} if named else {}
     return {
         "summary": words,
         "parameters": parameters or [],
-        "responses": {"200": {"description": words, "content": {kind: {}}}},
+        "responses": {"200": {"description": words, "content": {kind: {}}}} | missing,
     }
 
 

@@ -66,7 +66,9 @@ class Pages:
             Route("/", self.file),
             Route("/favicon.ico", self.nothing),
         ]
-        return Starlette(routes=routes, exception_handlers={Refusal: _refused, HTTPException: _unknown})
+        app = Starlette(routes=routes, exception_handlers={Refusal: _refused, HTTPException: _unknown})
+        app.router.redirect_slashes = False  # /models/ is no address, and says so in words
+        return app
 
     async def health(self, request: Request) -> Response:
         """Whether it works, and how far it has got."""

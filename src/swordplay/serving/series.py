@@ -16,6 +16,7 @@ from swordplay.serving import learning, replies
 from swordplay.serving.learning import LateModel, Ticket
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import OURS, Ask, Drop, Tell
+from swordplay.serving.sanity import is_end, is_plain, is_share, is_size, require
 from swordplay.serving.watch import Watch
 
 
@@ -40,8 +41,11 @@ class Told(NamedTuple):
 
     @classmethod
     def of_saved(cls, name: str, row: str, *saved: Any) -> Told:
-        """And back."""
+        """And back, checked."""
         prediction, lower, upper, probabilities, y, error = saved
+        right = type(name) is type(row) is str and is_plain(prediction) and is_plain(y) and is_end(lower) and is_end(upper)
+        shares = probabilities is None or all(is_plain(label) and is_share(share) for label, share in probabilities)
+        require("a ticket that was answered", right and shares and is_size(error), [name, row, *saved])
         return cls(row, Ticket(name, prediction, lower, upper, probabilities and dict(probabilities)), y, error)
 
 

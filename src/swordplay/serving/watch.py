@@ -7,6 +7,8 @@ import math
 from collections import deque
 from typing import Any, NamedTuple, final
 
+from swordplay.serving.sanity import is_count, is_end, is_plain, is_share, is_size, require
+
 MOST_POINTS = 200
 """Points of a line over time: when there are more, two and two become one."""
 NOW = 500
@@ -101,7 +103,13 @@ class Watch:
 
     @classmethod
     def loads(cls, text: str) -> Watch:
-        """And back."""
+        """And back, checked.
+
+        Raises
+        ------
+        ValueError
+            If no rows lead to it.
+        """
         watch = cls()
         counts, points, open_, now, last = json.loads(text)
         watch.asks, watch.tells, watch.drops, watch.error, watch.covered, watch.bounded, watch.stretch = counts
@@ -109,7 +117,27 @@ class Watch:
         watch._open = tuple(open_)
         watch._now.extend(tuple(one) for one in now)
         watch._last.extend(last)
+        watch._require_sane()
         return watch
+
+    def _require_sane(self) -> None:
+        counts = (self.asks, self.tells, self.drops, self.covered, self.bounded)
+        require("the counts of a series", all(map(is_count, counts)) and self.covered <= self.bounded <= self.tells, counts)
+        require("the sum of errors", is_size(self.error), self.error)
+        require("the length of a stretch", is_count(self.stretch, 1), self.stretch)
+        require("the number of points", len(self.points) < MOST_POINTS, len(self.points))
+        for point in self.points:
+            right = is_count(point.rows, 1) and is_size(point.error) and is_share(point.coverage)
+            require("a point", right and (point.step is None or is_size(point.step)), point)
+        count, total, covered, bounded = self._open
+        inner = all(map(is_count, (count, covered, bounded))) and covered <= bounded <= count
+        require("the last stretch", inner and is_size(total), self._open)
+        for error, inside in self._now:
+            require("an error", is_size(error) and type(inside) is int and inside in (-1, 0, 1), (error, inside))
+        for row in self._last:
+            id_, prediction, lower, upper, y, error = row
+            right = type(id_) is str and is_plain(prediction) and is_plain(y) and is_end(lower) and is_end(upper)
+            require("one of the last rows", right and is_size(error), row)
 
 
 def _merged(first: Point, second: Point) -> Point:

@@ -4,5 +4,6 @@ Needs PySpark 4 and Java 17 or newer: the extra ``spark``, on the driver and on 
 """
 
 from swordplay.spark.query import track_stream, track_table
+from swordplay.spark.states import open_state
 
-__all__ = ["track_stream", "track_table"]
+__all__ = ["open_state", "track_stream", "track_table"]

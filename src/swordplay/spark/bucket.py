@@ -57,11 +57,42 @@ class Bucket:
         """Scores of rows that come key by key and in order, each made before it is learned (see ``Group.play``)."""
         return self._group.play(numbers, orders, rows, targets)
 
-    def intervals(self, numbers: Any, predictions: Vector, targets: Vector) -> Matrix:
-        """Intervals around the predictions of rows that were just played, shape ``(T, 2)``; each is said, then learned."""
-        if self._form is None or not len(numbers):
-            return np.empty((len(numbers), 2))
-        return self._form.play(self._bands.all, *runs(numbers), predictions, targets)
+    def ask(self, numbers: Any, rows: Matrix) -> Matrix:
+        """Scores of rows by what each key knows now (see ``Group.ask``); number -1 is a new key's."""
+        return self._group.ask(numbers, rows)
+
+    def intervals(self, numbers: Any, predictions: Vector, targets: Vector | None) -> Matrix:
+        """Intervals around the predictions of rows that were just played, shape ``(T, 2)``; each is said, then learned.
+
+        Where there are no targets, nothing is learned; the intervals of a new key (number -1) are everything.
+        """
+        bounds, known = np.full((len(numbers), 2), np.inf), numbers >= 0
+        if self._form is None or not known.any():
+            return bounds
+        of = runs(numbers[known])
+        if targets is None:
+            bounds[known] = self._form.ask(self._bands.all, *of, predictions[known])
+        else:
+            bounds[known] = self._form.play(self._bands.all, *of, predictions, targets)
+        return bounds
+
+    def forget(self, before: int) -> bool:
+        """Let keys go whose last order lies before this one; whether there were any."""
+        kept = np.flatnonzero(self.orders >= before)
+        if len(kept) == len(self.orders):
+            return False
+        self._group.keep(kept)
+        self._bands.keep(kept)
+        return True
+
+    def record(self, number: int) -> Any:
+        """What each model of a key knows (see ``Group.record``)."""
+        return self._group.record(number)
+
+    @property
+    def learner(self) -> Any:
+        """How the learners' records are laid out."""
+        return self._group.form
 
     def dumps(self, numbers: Any = slice(None), *, single: bool = False) -> bytes:
         """The state of some keys, or of all, in their order (see ``Group.dumps``); intervals stay doubles in any case."""

@@ -16,7 +16,7 @@ from swordplay.keyed.group import Group
 from swordplay.keyed.record import Form
 from swordplay.spark.bucket import Bucket
 
-Layout = Literal["packed", "map"]
+Layout = Literal["paged", "packed", "map"]
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,24 @@ class Plan:
     level: float | None = None
     """Of a regression: what share of the truths its intervals are to hold; None for no intervals."""
 
+    keeps: bool = False
+    """Whether rows carry other columns along, as text."""
+    forget: int | None = None
+    """How far the last row of a key may lie behind before it is forgotten, in units of the order; None for ever."""
+    delay: int = 0
+    """How long rows wait for earlier ones, in units of the order."""
+
     @property
     def models(self) -> int:
         """Models of each key: two classes share one."""
         return self.classes if self.classes > 2 else 1
 
-    def group(self) -> Bucket:
-        """A bucket without keys."""
+    def group(self, *, any_settings: bool = False) -> Bucket:
+        """A bucket without keys; it takes states of any settings with as many columns, if that is said."""
         form = _form(len(self.features), self.loss, self.lags)
         essence = [self.features, self.loss, self.classes, self.lags, self.buckets, len(form.fresh)]
-        group = Group(form, self.models, _digest([*essence, *self.frozen]), earlier=_digest(essence))
+        digest = None if any_settings else _digest([*essence, *self.frozen])
+        group = Group(form, self.models, digest, earlier=_digest(essence))
         return Bucket(group, _bands(self.level))
 
     @property
@@ -56,7 +64,8 @@ class Plan:
         Keys are text of any size: a ``pa.string()`` holds 2 GiB at the most, and rows beyond would be another chunk.
         """
         numbers = [(f"x{j}", pa.float64()) for j in range(len(self.features))]
-        return pa.schema([("key", pa.large_string()), ("order", pa.int64()), *numbers, ("target", pa.float64())])
+        kept = [("kept", pa.large_string())] if self.keeps else []
+        return pa.schema([("key", pa.large_string()), ("order", pa.int64()), *numbers, ("target", pa.float64()), *kept])
 
     @property
     def answers(self) -> pa.Schema:
@@ -65,7 +74,8 @@ class Plan:
         shares = [("probabilities", pa.list_(number))] if self.classes else []
         ends = [] if self.level is None else [("lower", number), ("upper", number)]
         told = [("key", pa.string()), ("order", pa.int64()), ("target", number), ("prediction", number)]
-        return pa.schema([*told, *ends, *shares, ("error", pa.string())])
+        kept = [("kept", pa.string())] if self.keeps else []
+        return pa.schema([*told, *ends, *shares, ("error", pa.string()), *kept])
 
 
 def _digest(essence: list[Any]) -> bytes:

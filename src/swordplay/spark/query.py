@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from datetime import timedelta
 from importlib.util import find_spec
 from typing import Any, TypedDict, Unpack
 
-from pyspark.sql import functions
+from pyspark.sql import functions, types
 
 from swordplay.base import arguments, extras
 from swordplay.base.options import completed, spelled_out
@@ -33,12 +35,15 @@ class TableOptions(TypedDict, total=False):
         How many of the last targets of the key join the columns.
     level
         What share of the truths the intervals of numbers are to hold, ``lower`` and ``upper``; None for no intervals.
+    keep
+        Other columns that stand beside the predictions, as they were.
     """
 
     loss: LossName
     classes: Sequence[Any] | None
     lags: int
     level: float | None
+    keep: Sequence[str]
 
 
 class StreamOptions(TableOptions, total=False):
@@ -52,30 +57,47 @@ class StreamOptions(TableOptions, total=False):
         How many of the last targets of the key join the columns.
     level
         What share of the truths the intervals of numbers are to hold, ``lower`` and ``upper``; None for no intervals.
+    keep
+        Other columns that stand beside the predictions, as they were.
     buckets
         Groups of keys that Python is called for. Part of the checkpoint: never to be changed. At least the cores of the
         cluster, and some hundred keys in each.
     layout
-        ``"packed"`` keeps the keys of a bucket in one value, ``"map"`` in a value each: less to write where only few of a
-        bucket's keys have rows in a micro-batch, and more work for each.
+        ``"paged"`` keeps some dozen keys in one value, and reads and writes those among which somebody has rows. ``"packed"``
+        keeps the keys of a bucket in one value, ``"map"`` in a value each. What was packed goes on in pages.
     precision
         ``"float64"``, or ``"float32"`` for states of less than half the size. Predictions then depend, in the fifth digit
         or so, on where micro-batches end.
+    forget
+        How far a key's last row may lie behind the newest of its bucket before the key is forgotten, in units of the order: a
+        ``timedelta`` for timestamps and dates. None for ever. Not with the layout ``"map"``.
+    delay
+        How long rows wait for earlier ones, in the same units: each is learned when its bucket has one that is so much later.
+        Rows without a target do not wait.
     """
 
     buckets: int
     layout: Layout
     precision: str
+    forget: int | timedelta | None
+    delay: int | timedelta
 
 
-USUAL_OF_TABLES: TableOptions = {"loss": "squared", "classes": None, "lags": 0, "level": 0.9}
-USUAL: StreamOptions = {**USUAL_OF_TABLES, "buckets": 64, "layout": "packed", "precision": "float64"}
+USUAL_OF_TABLES: TableOptions = {"loss": "squared", "classes": None, "lags": 0, "level": 0.9, "keep": ()}
+USUAL: StreamOptions = {
+    **USUAL_OF_TABLES,
+    "buckets": 64,
+    "layout": "paged",
+    "precision": "float64",
+    "forget": None,
+    "delay": 0,
+}
 """What holds unless something is said."""
 
 
 @spelled_out(StreamOptions, USUAL)
 def track_stream(
-    df: Any, *, key: str, features: Sequence[str], target: str, order: str, **options: Unpack[StreamOptions]
+    df: Any, *, key: str | Sequence[str], features: Sequence[str], target: str, order: str, **options: Unpack[StreamOptions]
 ) -> Any:
     """Predict every row of a stream by a learner of its key's own, then learn it.
 
@@ -87,11 +109,12 @@ def track_stream(
     df
         A streaming frame.
     key
-        Column whose values have a learner each: strings, whole numbers, truth values or dates.
+        Column whose values have a learner each: strings, whole numbers, truth values or dates. Or several of them.
     features
         Columns of numbers, d of them.
     target
-        Column to predict: a number, or one of ``classes``.
+        Column to predict: a number, or one of ``classes``. Rows where it is null are predicted by what their key knows, and not
+        learned; when the answer is known, the same row with its target is.
     order
         Column that says when a row happened: a timestamp, a date or a whole number, increasing within a key. Within a
         micro-batch rows may come in any order; a row whose key has learned a later one (or one of the same order) is late,
@@ -108,9 +131,10 @@ def track_stream(
     asked = completed("track_stream", options, USUAL)
     if not getattr(df, "isStreaming", False):
         raise ValueError("df must be a streaming frame, such as spark.readStream gives. For a table use track_table.")
-    columns = Columns(df, key, features, target, order, labels(asked["classes"]))
+    columns = Columns(df, key, features, target, order, labels(asked["classes"]), asked["keep"])
     plan = _plan(columns, asked)
     _require_state_store(df.sparkSession)
+    _warn_of_partitions(df.sparkSession, plan.buckets)
     bucket = functions.pmod(functions.xxhash64(functions.col("key")), functions.lit(plan.buckets)).cast("int").alias("bucket")
     rows = df.select(*columns.inwards()).select(bucket, "*")
     packed = rows.mapInArrow(packets(plan), PACKETS)
@@ -124,7 +148,9 @@ def track_stream(
 
 
 @spelled_out(TableOptions, USUAL_OF_TABLES)
-def track_table(df: Any, *, key: str, features: Sequence[str], target: str, order: str, **options: Unpack[TableOptions]) -> Any:
+def track_table(
+    df: Any, *, key: str | Sequence[str], features: Sequence[str], target: str, order: str, **options: Unpack[TableOptions]
+) -> Any:
     """The same for a table that is there already: the same numbers as a stream of its rows in order.
 
     Rows are sorted by key and order (Spark sorts on disk where it has to), and Python walks along them in constant memory.
@@ -146,8 +172,8 @@ def track_table(df: Any, *, key: str, features: Sequence[str], target: str, orde
     asked = completed("track_table", options, USUAL_OF_TABLES)
     if getattr(df, "isStreaming", True):
         raise ValueError("df must be a Spark frame that is not a stream. For spark.readStream use track_stream.")
-    columns = Columns(df, key, features, target, order, labels(asked["classes"]))
-    plan = _plan(columns, {**asked, "buckets": 1, "layout": "packed", "precision": "float64"})
+    columns = Columns(df, key, features, target, order, labels(asked["classes"]), asked["keep"])
+    plan = _plan(columns, {**USUAL, **asked, "buckets": 1, "layout": "packed"})
     names = plan.schema.names
     rows = df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*names)
     return rows.mapInArrow(walk(plan), _answers(plan)).select(*columns.outwards(intervals=plan.level is not None))
@@ -158,6 +184,8 @@ def _plan(columns: Columns, asked: StreamOptions) -> Plan:
     layout, precision, buckets = asked["layout"], asked["precision"], asked["buckets"]
     if layout not in TRACKERS:
         raise ValueError(f"layout must be one of {sorted(TRACKERS)}, got {arguments.shown(layout)}.")
+    if layout == "map" and asked["forget"] is not None:
+        raise ValueError("forget does not go together with layout='map', which never sees its idle keys. Take 'paged'.")
     if precision not in ("float64", "float32"):
         raise ValueError(f"precision must be 'float64' or 'float32', got {arguments.shown(precision)}.")
     if arguments.whole("buckets", buckets) > MOST_BUCKETS:
@@ -174,7 +202,33 @@ def _plan(columns: Columns, asked: StreamOptions) -> Plan:
         single=precision == "float32",
         frozen=frozen(columns, loss, lags, buckets, layout),
         level=None if columns.classes else _level(asked["level"]),
+        keeps=bool(columns.keep),
+        forget=None if asked["forget"] is None else _span("forget", asked["forget"], columns),
+        delay=_span("delay", asked["delay"], columns),
     )
+
+
+def _span(name: str, span: Any, columns: Columns) -> int:
+    """A stretch of time in units of the order: microseconds of timestamps, days of dates, or as it is."""
+    kind = columns.types[columns.order]
+    if not isinstance(span, timedelta):
+        return arguments.whole(name, span, least=0)
+    if isinstance(kind, types.TimestampType | types.TimestampNTZType):
+        return arguments.whole(name, span // timedelta(microseconds=1), least=0)
+    if isinstance(kind, types.DateType):
+        return arguments.whole(name, span // timedelta(days=1), least=0)
+    raise TypeError(f"{name} must be a whole number where {columns.order!r} holds whole numbers, got {span!r}.")
+
+
+def _warn_of_partitions(session: Any, buckets: int) -> None:
+    """A task costs half a second however little it has to do, and Spark's own default is 200 of them."""
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200"))
+    if partitions > 2 * buckets:
+        warnings.warn(
+            f"spark.sql.shuffle.partitions is {partitions}, and there are {buckets} buckets: most tasks of a micro-batch will "
+            "have nothing to do but start. Set it to the number of cores before the first start; it cannot be changed later.",
+            stacklevel=4,
+        )
 
 
 def _level(level: Any) -> float | None:
@@ -186,7 +240,8 @@ def _answers(plan: Plan) -> str:
     """``Plan.answers`` in Spark's words."""
     shares = "probabilities array<double>, " if plan.classes else ""
     ends = "" if plan.level is None else "lower double, upper double, "
-    return f"key string, order long, target double, prediction double, {ends}{shares}error string"
+    kept = ", kept string" if plan.keeps else ""
+    return f"key string, order long, target double, prediction double, {ends}{shares}error string{kept}"
 
 
 def _require_state_store(session: Any) -> None:

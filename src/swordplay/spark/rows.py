@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from swordplay.base.types import Matrix, Vector
 from swordplay.estimators import probabilities
 from swordplay.estimators.model import LARGEST
+from swordplay.keyed.turns import turns
 from swordplay.spark.bucket import Bucket
 from swordplay.spark.plan import Plan
 
@@ -32,6 +33,8 @@ class Judged(NamedTuple):
     targets: Vector
     errors: Any
     """Reasons, None for a row that is in order; shape ``(T,)``."""
+    asked: Any
+    """Which rows have no target: they are predicted and not learned; shape ``(T,)``."""
 
 
 def judge(batch: pa.RecordBatch, plan: Plan) -> Judged:
@@ -42,8 +45,9 @@ def judge(batch: pa.RecordBatch, plan: Plan) -> Judged:
     targets = _numbers(batch.column("target"))
     errors: Any = np.full(len(batch), None, dtype=object)
     # From the last reason to the first: the first one stays.
-    bad = ~(np.abs(targets) <= LARGEST)
-    errors[bad] = "target is null or not one of the classes" if plan.classes else _not_moderate("target")
+    asked = _nulls(batch.column("target"))
+    bad = ~(np.abs(targets) <= LARGEST) & ~asked
+    errors[bad] = "target is not one of the classes" if plan.classes else f"target is NaN, infinite or beyond {LARGEST:g}"
     wrong = ~(np.abs(rows) <= LARGEST)
     for number in np.flatnonzero(wrong.any(axis=1)):
         errors[number] = _not_moderate(f"feature {plan.features[int(wrong[number].argmax())]!r}")
@@ -53,7 +57,7 @@ def judge(batch: pa.RecordBatch, plan: Plan) -> Judged:
     encoded = batch.column("key").filter(pa.array(fine)).dictionary_encode()
     codes = np.full(len(batch), -1, dtype=np.int64)
     codes[fine] = encoded.indices.to_numpy()
-    return Judged(encoded.dictionary.to_pylist(), codes, _whole(batch.column("order")), rows, targets, errors)
+    return Judged(encoded.dictionary.to_pylist(), codes, _whole(batch.column("order")), rows, targets, errors, asked)
 
 
 def track(batch: pa.RecordBatch, plan: Plan, group: Bucket, known: Callable[[list[str]], None]) -> tuple[pa.RecordBatch, Any]:
@@ -74,21 +78,39 @@ def track(batch: pa.RecordBatch, plan: Plan, group: Bucket, known: Callable[[lis
     """
     judged = judge(batch, plan)
     known(judged.keys)
-    numbers = np.append(group.admit(judged.keys), -1)[judged.codes]
-    turn = in_order(numbers, judged)
+    numbers = np.append(_numbered(judged, group), -1)[judged.codes]
+    learned = (judged.codes >= 0) & ~judged.asked
+    turn = in_order(numbers, judged, learned)
     late = judged.orders[turn] <= group.orders[numbers[turn]]
     repeated = np.zeros(len(turn), dtype=bool)
     repeated[1:] = (np.diff(numbers[turn]) == 0) & (np.diff(judged.orders[turn]) == 0)
     judged.errors[turn[late | repeated]] = LATE
     turn = turn[~(late | repeated)]
-    scores = group.play(numbers[turn], judged.orders[turn], judged.rows[turn], judged.targets[turn])
-    bounds = group.intervals(numbers[turn], scores[:, 0], judged.targets[turn])
-    return _answers(batch, plan, judged, turn, scores, bounds), np.unique(numbers[turn])
+    asked = np.flatnonzero((judged.codes >= 0) & judged.asked)
+    every = np.concatenate([asked, turn])
+    every = every[np.lexsort((learned[every], judged.orders[every], numbers[every]))]
+    scores, bounds = np.zeros((len(batch), plan.models)), np.full((len(batch), 2), np.inf)
+    for some, learn in turns(numbers, every, learned):
+        who, targets = numbers[some], judged.targets[some] if learn else None
+        if learn:
+            scores[some] = group.play(who, judged.orders[some], judged.rows[some], judged.targets[some])
+        else:
+            scores[some] = group.ask(who, judged.rows[some])
+        bounds[some] = group.intervals(who, scores[some, 0], targets)
+    return _answers(batch, plan, judged, every, scores[every], bounds[every]), np.unique(numbers[turn])
 
 
-def in_order(numbers: Any, judged: Judged) -> Any:
+def _numbered(judged: Judged, group: Bucket) -> Any:
+    """The number of each key; those that are new join if they have something to learn, and are -1 otherwise."""
+    learns = np.zeros(len(judged.keys), dtype=bool)
+    learns[judged.codes[(judged.codes >= 0) & ~judged.asked]] = True
+    group.admit([key for key, one in zip(judged.keys, learns.tolist(), strict=True) if one])
+    return np.array([group.places.get(key, -1) for key in judged.keys], dtype=np.int64)
+
+
+def in_order(numbers: Any, judged: Judged, learned: Any) -> Any:
     """Places of the rows to learn, key by key, each in its order."""
-    fine = np.flatnonzero(numbers >= 0)
+    fine = np.flatnonzero(learned)
     turn = fine[np.lexsort((judged.orders[fine], numbers[fine]))]
     if ((np.diff(numbers[turn]) == 0) & (np.diff(judged.orders[turn]) == 0)).any():
         # Rows of the same key and order: one of them is learned, the same one whenever these rows are read again, and the same
@@ -102,7 +124,9 @@ def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, score
     refused = np.ones(len(batch), dtype=bool)
     refused[turn] = False
     predictions = np.zeros(len(batch))
-    parts = [batch.column("key"), batch.column("order"), batch.column("target")]
+    # A label that is none of the classes has no place among them, and a NaN would not be one for Spark.
+    target = pa.array(judged.targets, mask=np.isnan(judged.targets)) if plan.classes else batch.column("target")
+    parts = [batch.column("key"), batch.column("order"), target]
     if plan.classes:
         shares = np.zeros((len(batch), plan.classes))
         shares[turn] = probabilities.of_scores(scores, plan.classes)
@@ -117,6 +141,8 @@ def _answers(batch: pa.RecordBatch, plan: Plan, judged: Judged, turn: Any, score
         ends[turn] = bounds
         parts += [] if plan.level is None else [pa.array(end, mask=~np.isfinite(end)) for end in ends.T.copy()]
     parts.append(pa.array(judged.errors, type=pa.string()))
+    if plan.keeps:
+        parts.append(batch.column("kept").cast(pa.string()))
     return pa.RecordBatch.from_arrays(parts, schema=plan.answers.set(0, batch.schema.field("key")))
 
 

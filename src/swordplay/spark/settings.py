@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from swordplay.spark.columns import Columns
 
-ORDERS = {"timestamp": "a timestamp", "date": "a date"}
+ORDERS = {"timestamp": "a timestamp", "timestamp_ntz": "a timestamp without a zone", "date": "a date"}
 """Types of orders that are not whole numbers: these count in units of their own."""
 
 
@@ -17,7 +17,7 @@ def frozen(columns: Columns, loss: str, lags: int, buckets: int, layout: str) ->
     Labels come in their order, because learners know them by their places.
     """
     told = {
-        "key": columns.key,
+        "key": columns.keys if len(columns.keys) > 1 else columns.keys[0],
         "features": columns.features,
         "target": columns.target,
         "order": columns.order,
@@ -39,6 +39,8 @@ def require_same(saved: Mapping[str, str], mine: Mapping[str, str]) -> None:
     ValueError
         Names each that has changed, as it was and as it is.
     """
+    if saved.get("layout") == '"packed"' and mine.get("layout") == '"paged"':
+        saved = {name: value for name, value in saved.items() if name != "layout"}  # pages take over from packed states
     changed = [f"{name} was {saved[name]} and is {mine.get(name)}" for name in saved if saved[name] != mine.get(name)]
     if changed:
         raise ValueError(

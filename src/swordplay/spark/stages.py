@@ -16,6 +16,7 @@ from swordplay.keyed.group import FORMAT
 from swordplay.keyed.key_text import join, split
 from swordplay.spark import settings
 from swordplay.spark.bucket import WITH_BANDS, Bucket
+from swordplay.spark.pages import Pages
 from swordplay.spark.plan import Plan
 from swordplay.spark.rows import track
 
@@ -29,6 +30,11 @@ LARGEST_FRAME = 1 << 30
 SETTINGS = -1
 """A bucket without keys, in which the settings of the query are kept. Every task that has rows sends it a packet, so that it
 is asked in every micro-batch: one that was started with other settings fails before it has changed anything."""
+
+PAGED = 3
+"""Version of the list of pages, in the place of a packed state."""
+WAITING = "\0waiting"
+"""Where rows are kept that wait for earlier ones."""
 
 
 def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -98,13 +104,33 @@ class Tracker(StatefulProcessor, ABC):
             return
         schema, group = self._plan.schema, self._plan.group()
         parts = [pa.ipc.read_record_batch(pa.py_buffer(packet), schema) for packet in packets]
-        batch = together(pa.Table.from_batches(parts, schema), self._plan)
+        batch = self._released(together(pa.Table.from_batches(parts, schema), self._plan))
         answers, learned = track(batch, self._plan, group, lambda keys: self.load(group, keys))
         if len(learned):
             self.save(group, learned)
         size = max(1, len(answers) * LARGEST_FRAME // max(1, answers.nbytes))
         for first in range(0, len(answers), size):
             yield _frame(answers.slice(first, size))
+
+    def _released(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that need not wait any longer, with those that have waited before; the others are kept."""
+        if (before := self._map.getValue((WAITING,))) is not None:
+            try:
+                earlier = pa.ipc.read_record_batch(pa.py_buffer(bytes(before[1])), self._plan.schema)
+            except (pa.ArrowInvalid, OSError) as error:
+                raise ValueError(f"rows that wait for earlier ones are damaged ({error}). Go back to a checkpoint.") from error
+            batch = together(pa.Table.from_batches([earlier, batch]), self._plan)
+        held = waits(batch, self._plan.delay)
+        if held.any():
+            later = batch.filter(pa.array(held))
+            self._map.updateValue((WAITING,), (FORMAT, later.serialize().to_pybytes()))
+        elif before is not None:
+            self._map.removeKey((WAITING,))
+        return batch.filter(pa.array(~held)) if held.any() else batch
+
+    def _forgotten(self, group: Bucket) -> bool:
+        """Let keys go that have been idle for long, by the clock of the rows."""
+        return self._plan.forget is not None and group.forget(int(group.orders.max()) - self._plan.forget)
 
     def _require_settings(self) -> None:
         """Refuse to go on with other settings; those of a first start are kept, and so are those of an earlier version's."""
@@ -127,11 +153,12 @@ class Packed(Tracker):
             version, ids, blob = saved
             _require(version)
             group.loads([(split(bytes(ids)), bytes(blob))], version)
-        elif self._map.exists():
+        elif any(name != WAITING for (name,) in self._map.keys()):  # noqa: SIM118  # because it is a method of Spark's
             raise ValueError(OTHER_LAYOUT.format("map"))
 
     def save(self, group: Bucket, numbers: Any) -> None:
         """All keys."""
+        self._forgotten(group)
         self._packed.update((group.format, join(list(group.places)), group.dumps(single=self._plan.single)))
 
 
@@ -155,10 +182,67 @@ class Mapped(Tracker):
             self._map.updateValue((names[number],), (group.format, group.dumps([number], single=self._plan.single)))
 
 
+class Paged(Tracker):
+    """A value for each few dozen keys, and a list of these pages: what is read and written follows the keys that have rows."""
+
+    def load(self, group: Bucket, keys: list[str]) -> None:
+        """All keys of the pages that are asked for. What is packed yet is taken whole, and becomes pages when it is saved."""
+        saved = self._packed.get()
+        self._pages, self._turn, self._fresh = Pages(), 0, saved is None or saved[0] != PAGED
+        if saved is None:
+            return
+        if self._fresh:
+            _require(saved[0])
+            group.loads([(split(bytes(saved[1])), bytes(saved[2]))], saved[0])
+            return
+        self._pages, self._turn = Pages(bytes(saved[1])), int.from_bytes(bytes(saved[2]), "little")
+        wanted = set(self._pages.of(keys))
+        if self._plan.forget is not None:  # and one more, in turn, where nobody may have learned for long
+            wanted.add(sorted(self._pages.all)[self._turn % len(self._pages.all)])
+        for page in sorted(wanted):
+            if (found := self._map.getValue((page.name,))) is not None:
+                version, data = found
+                _require(version)
+                names = split(bytes(data))
+                group.loads([(names, bytes(data)[len(join(names)) :])], version)
+
+    def save(self, group: Bucket, numbers: Any) -> None:
+        """The pages of those that have learned, and of those that were forgotten."""
+        before, names = self._pages.of(group.places), list(group.places)
+        touched = self._pages.of(names[number] for number in numbers.tolist())
+        if self._forgotten(group) or self._fresh:
+            touched = before
+        left, size = self._pages.of(group.places), len(self._pages.all)
+        for page in sorted(touched):
+            parts = self._pages.split(page, left.get(page, []))
+            if not parts.get(page) and self._map.containsKey((page.name,)):
+                self._map.removeKey((page.name,))
+            for part, keys in parts.items():
+                if keys:
+                    blob = group.dumps([group.places[key] for key in keys], single=self._plan.single)
+                    self._map.updateValue((part.name,), (group.format, join(keys) + blob))
+        if self._fresh or len(self._pages.all) > size or self._plan.forget is not None:
+            turn = (self._turn + 1).to_bytes(8, "little")
+            self._packed.update((PAGED, self._pages.dumps(), turn))
+
+
 OTHER_LAYOUT = (
     "the state in this checkpointLocation has the layout {!r}. Start the query with it, or give it a new checkpointLocation."
 )
-TRACKERS: dict[str, type[Tracker]] = {"packed": Packed, "map": Mapped}
+TRACKERS: dict[str, type[Tracker]] = {"paged": Paged, "packed": Packed, "map": Mapped}
+
+
+def waits(batch: pa.RecordBatch, delay: int) -> Any:
+    """Which rows of a bucket wait for earlier ones: those less than ``delay`` behind the newest one.
+
+    Rows without a target are predicted at once, and so are those told that cannot be learned.
+    """
+    orders, there = batch.column("order"), batch.column("order").is_valid().to_numpy(zero_copy_only=False)
+    if not delay or not there.any():
+        return np.zeros(len(batch), dtype=bool)
+    whole = orders.fill_null(0).to_numpy(zero_copy_only=False)
+    learned = (batch.column(name).is_valid().to_numpy(zero_copy_only=False) for name in ("key", "target"))
+    return there & np.logical_and(*learned) & (whole > whole[there].max() - delay)
 
 
 def walk(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -10,7 +11,7 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Domain, Learner, Loss, Vector
-from swordplay.engine import Assembled, NotCompilable, twin
+from swordplay.engine import Assembled, Enclosed, NotCompilable, twin
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.regret.ledger import Ledger
 
@@ -130,16 +131,18 @@ def _compiled(
 ) -> Ledger:
     if not isinstance(stream, LinearStream):
         raise NotCompilable("the engine plays a LinearStream; this stream is something else.")
-    if isinstance(learner, Assembled) and stream.dim != (dim := learner.parts.domain.dim):
+    home = learner.parts.domain if isinstance(learner, Assembled) else learner.domain if isinstance(learner, Enclosed) else None
+    if home is not None and stream.dim != (dim := home.dim):
         raise ValueError(f"stream has {stream.dim} feature(s), but the learner's domain has {dim}. Make them agree.")
     part = stream if limit is None or limit >= len(stream) else stream[:limit]
     if "weights" in keep:
         _weights(learner)  # says so in words where a learner has none
     squares = part.squared_norms()
-    smoothness = part.family.curvature * float(squares.max(initial=0.0))
-    if smoothness < SMALLEST_SMOOTHNESS and (part.features != 0).sum():
+    longest, curvature = float(squares.max(initial=0.0)), part.family.curvature
+    smoothness = curvature * longest if math.isfinite(curvature) else curvature
+    if min(curvature, 1.0) * longest < SMALLEST_SMOOTHNESS and (part.features != 0).sum():
         raise NotCompilable("the features are so small that their squares vanish, and the engine would take them for nothing.")
-    compiled = twin(learner, stream.loss, threshold=stream.threshold)
+    compiled = twin(learner, stream.loss, threshold=stream.threshold, level=stream.level)
     played = compiled.play(
         part.features,
         part.targets,
@@ -149,7 +152,9 @@ def _compiled(
         progress=progress,
     )
     if isinstance(learner, Watching) and len(part):
-        learner.watch(len(part), part.steepest(played.losses, squares), smoothness, float(played.losses.min()))
+        learner.watch(
+            len(part), part.steepest(played.losses, squares, played.predictions), smoothness, float(played.losses.min())
+        )
     return Ledger(
         rounds=len(part),
         total_loss=float(played.losses.sum()),

@@ -61,9 +61,11 @@ def demo_command(report: str, rounds: int, quiet: bool) -> None:
 
 def _track(path: Path, target: str, quiet: bool) -> tuple[Any, Any]:
     """What ``swordplay track`` would do."""
+    from swordplay.application import warming
     from swordplay.application.cli import progress
     from swordplay.application.tracking import Job, Settings, run
 
+    warming.beside(["steps"])  # the stream has classes, and no intervals
     with progress.shown(path.name, quiet) as watch:
         found = run(Job(str(path), Settings(target, lags=options.AUTO, curves=options.AUTO)), watch=watch)
     return found, found.tracker.story(path.name, refused=found.refused, seconds=found.seconds)

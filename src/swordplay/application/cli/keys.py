@@ -38,7 +38,10 @@ def lines(story: KeyedStory) -> list[str]:
     """How many keys there are, and in how many the learner is ahead."""
     key = printable(" and ".join(story.key), LONGEST_NAME)
     ahead = f"{story.ahead:,}" if story.ahead else "none"
+    spread = {one.share: f"{one.ratio:#.3g}" for one in story.spread}
+    told = f"Half of the keys err at most {spread[0.5]} times no change, a tenth at most {spread[0.1]}" if spread else ""
     return [
         f"{counted(story.keys, 'key')} ({key}); {story.learner} is ahead of no change in {ahead}.",
+        *([f"{told}, nine tenths at most {spread[0.9]} (of those with ten predicted rows or more)."] if spread else []),
         *(["ratio: its error divided by that of no change; above 1 it lost."] if story.named else []),
     ]

@@ -42,6 +42,7 @@ TOLD = {
     "drop": "--drop",
     "key": "--key",
     "ids": "--id",
+    "twice": "--twice",
     "types": "--types",
     "missing": "--missing",
     "header": "--header",
@@ -59,6 +60,7 @@ TOLD = {
 @options.of_learning
 @options.KEY
 @options.IDS
+@options.TWICE
 @options.LOSS
 @options.LEVEL
 @options.NO_INTERVAL

@@ -23,7 +23,9 @@ MOST_LAGS = 1000
 AUTO, NONE = "auto", "none"
 """Of lags and curves."""
 NOT_ASKED = "it was not asked for (--no-hindsight)"
-"""Why a report does not look back."""
+"""Why a report does not look back,"""
+TOLD_LATER = "rows come twice (--twice)"
+"""and another reason."""
 
 
 TARGET = click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
@@ -170,7 +172,7 @@ def lags(context: click.Context, option: click.Parameter, value: Any) -> int | s
     return number
 
 
-def names(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def names(context: click.Context | None, option: click.Parameter | None, value: str | None) -> tuple[str, ...] | None:
     """Names of columns between commas; those that hold a comma stand in quotes."""
     if value is None:
         return None
@@ -187,8 +189,20 @@ IDS = click.option(
     metavar="A,B",
     help="Columns that the predictions carry, such as a key; by default the date of the row. none for none.",
 )
+TWICE = click.option(
+    "--twice",
+    is_flag=True,
+    help="Rows come twice, recognised by --id: first without their target, and again with it once it is known.",
+)
 KEY = click.option(
     "--key", callback=names, metavar="A,B", help="Columns that tell series apart: a model for each of their values."
+)
+SHOW_KEY = click.option(
+    "--show-key",
+    "show_keys",
+    multiple=True,
+    metavar="VALUE[,VALUE]",
+    help="Show how this key went, too, given by its values as the predictions have them. More than once for more keys.",
 )
 FORMAT = click.option(
     "--format", "format_", type=click.Choice(["csv", "ndjson", "parquet"]), help="Of FILE; recognised unless given."
@@ -217,7 +231,8 @@ def settings(typed: Mapping[str, Any]) -> Settings:
     from swordplay.application.tracking import Settings
 
     plain = {name: typed[name] for name in ("target", "task", "features", "loss", "types", "missing", "header")}
-    more = {"drop": typed["drop"] or (), "key": typed["key"] or (), "id": typed["ids"], "level": level(typed)}
+    more = {"drop": typed["drop"] or (), "key": typed["key"] or (), "id": typed["ids"]}
+    more |= {"level": level(typed), "twice": typed["twice"]}
     return Settings(**plain, **more, **of_model(typed["lags"], typed["curves"], typed["key"]))
 
 

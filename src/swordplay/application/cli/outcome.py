@@ -18,6 +18,7 @@ from swordplay.application.tracking.contestants import LEARNER
 from swordplay.application.tracking.figures import AnyStory, verdict_of
 from swordplay.application.tracking.keyed_story import KeyedStory
 from swordplay.application.tracking.story import Intervals
+from swordplay.application.tracking.twice_story import TwiceStory
 from swordplay.application.tracking.verdict import figure
 from swordplay.estimators.summary import looks_back
 
@@ -27,6 +28,9 @@ MEANINGS = {
     "running mean": "the mean of all before",
     "majority class": "the most frequent one before",
 }
+
+LONG = 0.5
+"""Seconds of compiling that are worth a line."""
 
 
 def show(outcome: Outcome, story: AnyStory, files: Mapping[str, str], out: Console) -> None:
@@ -71,21 +75,27 @@ def _table(story: AnyStory) -> Table:
 def _meaning(story: AnyStory, name: str) -> str:
     if isinstance(story, KeyedStory):
         return f"{MEANINGS[name]}, of the same key" if MEANINGS.get(name) else "over all keys"
+    if isinstance(story, TwiceStory):
+        return f"{MEANINGS[name]}, when the row was new" if MEANINGS.get(name) else "when the row was new"
     return MEANINGS.get(name, f"one learning rate ({step(story.best_step)}), best in hindsight")
 
 
 def _lines(outcome: Outcome, story: AnyStory) -> list[str]:
     tracker, seconds = outcome.tracker, max(outcome.seconds, 1e-9)
     lines = [f"{counted(tracker.rows, 'row')} in {seconds:.1f} s ({tracker.rows / seconds:,.0f} rows/s)."]
+    if outcome.compiling >= LONG:
+        lines.append(f"Before that, {outcome.compiling:.1f} s of compiling: once, the next run finds it on disk.")
     if outcome.resumed:
         lines.append(f"{counted(outcome.news, 'row')} of the input were new, after {outcome.resumed:,} of earlier runs.")
-    if story.unlabelled:
+    if isinstance(story, TwiceStory):
+        lines.append(f"{counted(story.asked, 'row')} predicted, {story.answered:,} answered, {story.pending:,} pending.")
+    elif story.unlabelled:
         lines.append(f"{counted(story.unlabelled, 'row')} without a target: predicted, not learned.")
     if story.refused:
         lines.append(f"{counted(story.refused, 'row')} refused.")
     if story.intervals is not None:
         lines.append(_interval_words(story.intervals))
-    if isinstance(story, KeyedStory):
+    if not isinstance(story, Story):
         return [*lines, *story.remarks]
     if story.rows:
         size = tracker.effective_step_size

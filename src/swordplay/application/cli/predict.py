@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,17 +79,19 @@ def predict_command(**options_typed: Any) -> int:
         raise click.UsageError("the predictions go to standard output, which is closed. Open it, or give --output PATH.")
     if asked.output == "-" and asked.output_format == "parquet":
         raise click.UsageError("Parquet cannot be written to standard output. Give --output PATH.")
+    from swordplay.application.cli import progress
     from swordplay.application.cli.errors import in_words
     from swordplay.application.cli.signals import Interrupts
     from swordplay.application.tracking.predicting import predict
-    from swordplay.application.tracking.taught import taught
 
+    name = "standard input" if asked.file == "-" else os.path.basename(asked.file)
+    still = asked.quiet or (asked.output == "-" and sys.stdout.isatty())
     with Interrupts() as interrupts:
         try:
-            with in_words():
-                model = taught(asked.state)
+            with progress.counted_rows(name, still) as watch, in_words():
+                model = _model(asked.state)
                 rows = model.tracker.rows
-                found = predict(_job(asked, model), model, asked.state, interrupts)
+                found = predict(_job(asked, model), model, asked.state, interrupts, watch)
         except KeyboardInterrupt:
             click.echo("swordplay: interrupted.", err=True)
             return interrupts.exit_code
@@ -97,6 +101,21 @@ def predict_command(**options_typed: Any) -> int:
         for line in _lines(asked, found, rows):
             echo(line, err=True)
     return interrupts.exit_code if found.stopped else 0
+
+
+def _model(path: str) -> Taught:
+    """What was learned, or how to have something learned."""
+    from swordplay.application.tracking import TrackingError
+    from swordplay.application.tracking.taught import taught
+    from swordplay.base.checkpoint import CheckpointMissing
+
+    try:
+        return taught(path)
+    except CheckpointMissing as error:
+        raise TrackingError(
+            f"there is no state {path}. Check the path, or let a model learn first: "
+            f"swordplay learn FILE --target COLUMN --state {shlex.quote(path)}"
+        ) from error
 
 
 def _job(asked: Asked, model: Taught) -> Any:

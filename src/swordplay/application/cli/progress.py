@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import final
+from typing import Any, NamedTuple, final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from swordplay.application.cli.words import LONGEST_NAME, columns, counted, printable
 from swordplay.application.tracking import Progress as Report
+from swordplay.application.tracking.saving import RunClock
 from swordplay.application.tracking.trackers import AnyTracker
 from swordplay.application.tracking.verdict import figure
 from swordplay.data.tables import Refusal
@@ -38,8 +39,8 @@ class Watch:
 
     def __init__(self, say: Callable[[str], None], show: Callable[[Report, str], None]) -> None:
         self.say, self.show = say, show
-        self.begun, self.since = False, time.monotonic()
-        """Whether anything was learned, and when this began."""
+        self.begun, self.lasting = False, RunClock()
+        """Whether anything was learned, and how long it takes."""
         self.remarks = self.refusals = 0
         """How many of them were said,"""
         self.silent = False
@@ -77,7 +78,7 @@ class Watch:
             if remark.kind not in self.order:
                 self.say(remark.text)
                 self.order.add(remark.kind)
-        pace = (report.rows - report.resumed) / max(time.monotonic() - self.since, 1e-9)
+        pace = (report.rows - report.resumed) / max(self.lasting.seconds(0.0), 1e-9)
         self.show(report, _told(report, pace))
 
 
@@ -112,15 +113,48 @@ def shown(name: str, quiet: bool, plain: bool = False) -> Iterator[Watch]:
             yield Watch(_plainly(console), show)
 
 
+class Part(NamedTuple):
+    """How much of a table is done."""
+
+    rows: int
+    share: float | None
+    """From 0 to 1, where that is known."""
+
+
+@contextmanager
+def counted_rows(name: str, quiet: bool) -> Iterator[Callable[[int, float | None], None]]:
+    """Something to call with rows that are done, and what share of all of them that is, where nothing is learned.
+
+    Parameters
+    ----------
+    name, quiet
+        As for :func:`shown`.
+    """
+    console, since = Console(stderr=True, highlight=False), time.monotonic()
+
+    def telling(show: Callable[[Any, str], None]) -> Callable[[int, float | None], None]:
+        def told(rows: int, share: float | None) -> None:
+            pace = rows / max(time.monotonic() - since, 1e-9)
+            show(Part(rows, share), f"{counted(rows, 'row')} predicted, {pace:,.0f}/s")
+
+        return told
+
+    if quiet or not console.is_terminal:
+        yield telling(_now_and_then((lambda line: None) if quiet else _plainly(console)))
+    else:
+        with _bar(name, console) as show:
+            yield telling(show)
+
+
 def _plainly(console: Console) -> Callable[[str], None]:
     return lambda line: console.print(Text(printable(line)), soft_wrap=not console.is_terminal)
 
 
-def _now_and_then(say: Callable[[str], None]) -> Callable[[Report, str], None]:
+def _now_and_then(say: Callable[[str], None]) -> Callable[[Any, str], None]:
     """A line every so often, the first one soon."""
     next_line = time.monotonic() + FIRST_LINE
 
-    def show(report: Report, told: str) -> None:
+    def show(report: Any, told: str) -> None:
         nonlocal next_line
         if time.monotonic() >= next_line:
             next_line = time.monotonic() + BETWEEN_LINES
@@ -130,7 +164,7 @@ def _now_and_then(say: Callable[[str], None]) -> Callable[[Report, str], None]:
 
 
 @contextmanager
-def _bar(name: str, console: Console) -> Iterator[Callable[[Report, str], None]]:
+def _bar(name: str, console: Console) -> Iterator[Callable[[Any, str], None]]:
     """A bar that leaves no trace; without an end where nobody knows it."""
     name = printable(name)
     short = name if len(name) <= 16 else f"{name[:7]}…{name[-8:]}"

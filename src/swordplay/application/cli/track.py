@@ -38,6 +38,9 @@ had happened; if FILE has grown since, only the new rows are read. NO_COLOR is r
 Rows that are not in the order of time are noticed by their dates and said, with the option that helps: --reverse,
 --sort or --key. The first two read FILE whole; row is the number in FILE all the same. With --key the predictions
 carry the key, and each key is compared with its own past.
+
+With --twice answers may come late: a row without a target is predicted and waits, and when its --id comes again with
+the target, what was predicted is judged and learned, in whatever order. Rows that wait are saved with --state.
 """
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -46,6 +49,7 @@ Examples:
   swordplay track prices.csv --target price -o predictions.parquet --report report.html
   swordplay track prices.csv --target price -o predictions.csv --state prices.state
   swordplay track prices.csv --target price --lags 2 --drop id,note --json --quiet > summary.json
+  swordplay track flights.csv --target delay --id flight --twice -o predictions.csv --state flights.state
   tail -n +1 -f prices.csv | swordplay track - --target price -o -
 """
 
@@ -58,6 +62,7 @@ class Asked(NamedTuple):
     output: str | None
     output_format: str | None
     ids: tuple[str, ...] | None
+    twice: bool
     report: str | None
     hindsight: bool
     state: str | None
@@ -67,6 +72,7 @@ class Asked(NamedTuple):
     features: tuple[str, ...] | None
     drop: tuple[str, ...] | None
     key: tuple[str, ...] | None
+    show_keys: tuple[str, ...]
     reverse: bool
     sort: str | None
     types: dict[str, str] | None
@@ -93,6 +99,7 @@ class Asked(NamedTuple):
 )
 @options.OUTPUT_FORMAT
 @options.IDS
+@options.TWICE
 @click.option(
     "--report",
     callback=options.report_path,
@@ -103,6 +110,7 @@ class Asked(NamedTuple):
 @click.option("--state", metavar="PATH", help="Save learner and position here; the same command again goes on from there.")
 @options.of_learning
 @options.KEY
+@options.SHOW_KEY
 @options.REVERSE
 @options.SORT
 @options.LOSS
@@ -138,8 +146,14 @@ def _require_sense(asked: Asked) -> None:
         raise click.UsageError("--rows is for a first look and does not go together with --state. Leave out one of them.")
     if asked.as_json and asked.output == "-":
         raise click.UsageError("--json and -o - would both go to standard output. Give a file to one of them.")
+    if asked.twice and not asked.ids:
+        raise click.UsageError("--twice needs --id: the column, or columns, by which a row is recognised when it comes again.")
+    if asked.twice and asked.key:
+        raise click.UsageError("--twice does not go together with --key. Leave out one of them, or use swordplay serve.")
     if asked.level is not None and asked.no_interval:
         raise click.UsageError("--level does not go together with --no-interval. Leave out one of them.")
+    if asked.show_keys and not asked.key:
+        raise click.UsageError("--show-key shows one of the keys that --key tells apart. Give --key as well.")
     if asked.output == "-" and sys.stdout is None:
         raise click.UsageError("-o - goes to standard output, which is closed. Open it, or give a file.")
     if asked.output == "-" and asked.output_format == "parquet":
@@ -175,12 +189,15 @@ def _job(asked: Asked) -> tuple[Job, str]:
 def _track(job: Job, asked: Asked, remark: str) -> int:
     from rich.console import Console
 
+    from swordplay.application import warming
     from swordplay.application.cli import outcome, progress
     from swordplay.application.cli.errors import in_words
     from swordplay.application.cli.signals import Interrupts
     from swordplay.application.tracking import run
     from swordplay.application.tracking.paths import written_files
 
+    if not asked.key:  # many keys are played by other kernels
+        warming.beside(["steps"] if asked.no_interval else ["steps", "intervals"])
     name = "standard input" if job.source == "-" else os.path.basename(asked.file)
     shown = progress.shown(name, asked.quiet, plain=job.output == "-" and sys.stdout.isatty())
     with Interrupts() as interrupts:
@@ -188,7 +205,7 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
             with shown as watch, in_words(lambda: watch.begun):
                 watch.start(remark)
                 found = run(job, watch=watch, told=interrupts)
-                story = None if found.stopped else found.tracker.story(name, refused=found.refused, seconds=found.seconds)
+                story = None if found.stopped else _story(found, name, asked.show_keys)
         except KeyboardInterrupt:
             click.echo("swordplay: interrupted.", err=True)
             return interrupts.exit_code
@@ -205,11 +222,27 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
     return 0
 
 
+def _story(found: Outcome, name: str, show_keys: tuple[str, ...]) -> AnyStory:
+    """What the run has to tell, and the keys that were asked for."""
+    from swordplay.application.tracking.bulk import BulkTracker
+    from swordplay.application.tracking.keyed import KeyedTracker
+    from swordplay.application.tracking.keyed_story import KeyedStory, with_key
+
+    story = found.tracker.story(name, refused=found.refused, seconds=found.seconds)
+    for values in show_keys:
+        assert isinstance(story, KeyedStory)
+        assert isinstance(found.tracker, KeyedTracker | BulkTracker)
+        story = with_key(story, found.tracker, options.names(None, None, values) or ())
+    return story
+
+
 def _view(job: Job, found: Outcome, asked: Asked) -> Perspective | LeftOut:
     """The first rows once more, seen from their end; or why not."""
     from swordplay.application.cli import console
     from swordplay.application.comparison import LeftOut, game_of_run, perspective_of_run
 
+    if asked.twice:
+        return LeftOut(options.TOLD_LATER)
     game = game_of_run(job) if asked.hindsight else LeftOut(options.NOT_ASKED)
     if isinstance(game, LeftOut):
         return game

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from swordplay.application.frames.words import translated
 from swordplay.application.tracking import Story
 from swordplay.application.tracking.keyed_story import KeyedStory
+from swordplay.application.tracking.twice_story import TwiceStory
 
 
 class TrackResult(NamedTuple):
@@ -20,7 +21,7 @@ class TrackResult(NamedTuple):
     ``probability``. ``predictions.to_pandas()`` makes a data frame of it."""
     summary: dict[str, Any]
     """The figures that ``swordplay track --json`` prints: task, rows, errors beside those of the baselines, columns, ..."""
-    story: Story | KeyedStory
+    story: Story | KeyedStory | TwiceStory
     """All that a report needs."""
     refused: Any
     """A pyarrow table of the rows that could not be used, with the reasons (``on_bad="skip"``)."""

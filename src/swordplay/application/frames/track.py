@@ -54,6 +54,8 @@ class TrackOptions(TypedDict, total=False):
         A column to sort the rows by, such as their date; or whether the last row is the first.
     id
         One or more columns that the predictions carry; the date of the row unless given, none for ``()``.
+    twice
+        Whether rows come twice, recognised by ``id``: first without their target, and again with it once it is known.
     types
         What columns are, such as ``{"price": "number", "day": "day-first"}``, where that was not recognised.
     missing
@@ -85,6 +87,7 @@ class TrackOptions(TypedDict, total=False):
     sort: str | None
     reverse: bool
     id: str | Sequence[str] | None
+    twice: bool
     types: Mapping[str, str] | None
     missing: Sequence[str]
     on_bad: Literal["stop", "skip"]
@@ -109,6 +112,7 @@ USUAL: TrackOptions = {
     "sort": None,
     "reverse": False,
     "id": None,
+    "twice": False,
     "types": None,
     "missing": (),
     "on_bad": "stop",
@@ -186,6 +190,7 @@ def _settings(target: str, asked: TrackOptions) -> Settings:
         asked["header"],
         None if names is None else _names("id", [names] if isinstance(names, str) else names),
         _level(asked["level"]),
+        bool(asked["twice"]),
         curves,
     )
 

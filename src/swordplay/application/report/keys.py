@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from swordplay import __version__
@@ -12,8 +13,14 @@ from swordplay.application.report.page import Answer, Page, Score, Scores, Secti
 
 if TYPE_CHECKING:
     from swordplay.application.tracking.keyed_story import KeyedStory, KeyLine
+    from swordplay.application.tracking.story import RunStory
 
-CAPTIONS = {"best": "Where it did best", "worst": "Where it did worst", "largest": "The keys with most rows"}
+CAPTIONS = {
+    "asked for": "What was asked for",
+    "best": "Where it did best",
+    "worst": "Where it did worst",
+    "largest": "The keys with most rows",
+}
 RATIO = "× no change"
 """The head of the column of errors in units of those of no change."""
 
@@ -43,29 +50,40 @@ def write_keys(story: KeyedStory, path: str | os.PathLike[str], *, command: str 
 
 def keys_sections(story: KeyedStory, *, command: str = "") -> tuple[Section, ...]:
     """The total, the keys, the columns, and how it was made."""
-    columns = tuple((words.shown(column.name, 60), column.kind, column.note) for column in story.columns)
-    facts = [("source", story.source), ("target", story.target), ("key", ", ".join(story.key)), ("task", story.task)]
-    facts += [("swordplay", __version__), *([("command", command)] if command else [])]
     return (
         Section("In short", _in_short(story)),
         *((Section("Which keys", _tables(story)),) if story.named else ()),
+        *how_made(story, [("key", ", ".join(story.key))], command),
+    )
+
+
+def how_made(story: RunStory, more: Sequence[tuple[str, str]], command: str) -> tuple[Section, ...]:
+    """The columns, and where it all comes from."""
+    columns = tuple((words.shown(column.name, 60), column.kind, column.note) for column in story.columns)
+    facts = [("source", story.source), ("target", story.target), *more, ("task", story.task)]
+    facts += [("swordplay", __version__), *([("command", command)] if command else [])]
+    return (
         Section("What was made of each column", (Table("", ("column", "kind", "how it was used"), columns),)),
         Section("How this was made", (Table("", ("", ""), tuple((name, words.shown(value, 300)) for name, value in facts)),)),
+    )
+
+
+def scores_of(story: RunStory) -> tuple[Score, ...]:
+    """The errors of the learner and the baselines, as bars."""
+    largest = max(story.errors.values()) or 1.0
+    return tuple(
+        Score(name, figure(story, error), error / largest, ours=name == story.learner) for name, error in story.errors.items()
     )
 
 
 def _in_short(story: KeyedStory) -> tuple[Answer | Text | Scores, ...]:
     if not story.rows:
         return (Text("No row was predicted and then learned, so there is nothing to tell.", lead=True),)
-    largest = max(story.errors.values()) or 1.0
-    scores = tuple(
-        Score(name, _figure(story, error), error / largest, ours=name == story.learner) for name, error in story.errors.items()
-    )
     plenty = f"{words.plural(story.keys, 'key')}, each with a model, baselines and lags of its own."
     counts = f"{words.plural(story.rows, 'row')} predicted and then learned; {plenty}"
     return (
         Answer("Is it good?", headline(story), lead=True),
-        Scores(f"{story.measure[0].upper()}{story.measure[1:]} over the rows of all keys; less is better", scores),
+        Scores(f"{story.measure[0].upper()}{story.measure[1:]} over the rows of all keys; less is better", scores_of(story)),
         Text(counts),
         *(() if story.intervals is None else (Text(interval_charts.in_words(story, story.intervals)),)),
         *(Text(remark) for remark in story.remarks),
@@ -76,11 +94,9 @@ def headline(story: KeyedStory) -> str:
     """The run in words: the total beside no change, and in how many keys it is ahead."""
     ours, theirs = (story.errors[name] for name in (story.learner, "no change"))
     last = "the last value" if story.measure == "RMSE" else "the last class"
-    said = (
-        f"was off by {_figure(story, ours)} (RMSE)" if story.measure == "RMSE" else f"erred on {_figure(story, ours)} of rows"
-    )
+    said = f"was off by {figure(story, ours)} (RMSE)" if story.measure == "RMSE" else f"erred on {figure(story, ours)} of rows"
     same = "by" if story.measure == "RMSE" else "on"
-    said = f"{story.learner} {said} over all keys, repeating {last} of the same key {same} {_figure(story, theirs)}."
+    said = f"{story.learner} {said} over all keys, repeating {last} of the same key {same} {figure(story, theirs)}."
     return f"{first_screen.verdict(ours, theirs)} repeating {last}: {said} {_ahead(story)}"
 
 
@@ -93,10 +109,22 @@ def _ahead(story: KeyedStory) -> str:
 def _tables(story: KeyedStory) -> tuple[Table, ...]:
     head = (" and ".join(story.key), "rows", *story.errors, RATIO)
     numbers = tuple(range(1, len(head)))
-    return tuple(
-        Table(_caption(story, title), head, tuple(_line(story, line) for line in lines), numbers)
-        for title, lines in story.named.items()
+    return (
+        *_spread(story),
+        *(
+            Table(_caption(story, title), head, tuple(_line(story, line) for line in lines), numbers)
+            for title, lines in story.named.items()
+        ),
     )
+
+
+def _spread(story: KeyedStory) -> tuple[Table, ...]:
+    """How errors are distributed over the keys."""
+    if not story.spread:
+        return ()
+    head = ("so many of the keys", f"{story.measure} at most", f"{RATIO} at most")
+    rows = tuple((f"{one.share:.0%}", figure(story, one.error), words.number(one.ratio)) for one in story.spread)
+    return (Table("How the keys are spread, of those with ten predicted rows or more", head, rows, (1, 2)),)
 
 
 def _caption(story: KeyedStory, title: str) -> str:
@@ -104,13 +132,14 @@ def _caption(story: KeyedStory, title: str) -> str:
     ranked = f"by {RATIO}" if story.measure == "RMSE" else "by the share of mistakes"
     losers = sum(line.ratio > 1.0 for line in story.named[title])
     lost = f"; {losers} of these lose against no change" if title == "best" and losers else ""
-    return CAPTIONS[title] + ("" if title == "largest" else f", {ranked}{lost}")
+    return CAPTIONS[title] + ("" if title in ("largest", "asked for") else f", {ranked}{lost}")
 
 
 def _line(story: KeyedStory, line: KeyLine) -> tuple[str, ...]:
-    errors = (_figure(story, line.errors[name]) for name in story.errors)
+    errors = (figure(story, line.errors[name]) for name in story.errors)
     return words.shown(line.name, 60), f"{line.rows:,}", *errors, words.number(line.ratio)
 
 
-def _figure(story: KeyedStory, error: float) -> str:
+def figure(story: RunStory, error: float) -> str:
+    """An error, for people."""
     return words.number(error) if story.measure == "RMSE" else words.percent(error)

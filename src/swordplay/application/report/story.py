@@ -1,4 +1,4 @@
-"""The report of a run, of one series or of many."""
+"""The report of a run, of one series, of many, or of rows that come twice."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from swordplay.application.report.keys import write_keys
 from swordplay.application.report.page import Section
 from swordplay.application.report.track import write_track
+from swordplay.application.report.twice import write_twice
 from swordplay.application.tracking.figures import AnyStory
 from swordplay.application.tracking.keyed_story import KeyedStory
+from swordplay.application.tracking.twice_story import TwiceStory
 
 
 def write_story(story: AnyStory, path: str | os.PathLike[str], *, command: str = "", more: Sequence[Section] = ()) -> None:
@@ -18,11 +20,13 @@ def write_story(story: AnyStory, path: str | os.PathLike[str], *, command: str =
     Parameters
     ----------
     story, path, command
-        As for ``write_track`` and ``write_keys``.
+        As for ``write_track``, ``write_keys`` and ``write_twice``.
     more
-        Further sections; there are none in the report of many keys.
+        Further sections; there are none in the report of many keys, or of rows that come twice.
     """
     if isinstance(story, KeyedStory):
         write_keys(story, path, command=command)
+    elif isinstance(story, TwiceStory):
+        write_twice(story, path, command=command)
     else:
         write_track(story, path, command=command, more=more)

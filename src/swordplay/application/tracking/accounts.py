@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
     tracker: AnyTracker
     refused: int
     seconds: float
-    """Over all runs of the job."""
+    """Over all runs of the job, without those that went by while kernels were compiled."""
     remarks: tuple[str, ...]
     """What was noticed about the input."""
     resumed: int
@@ -44,6 +44,8 @@ class Outcome(NamedTuple):
     """The first few rows that were refused."""
     partial: str | None = None
     """Where the predictions are that a stopped run without a state has left."""
+    compiling: float = 0.0
+    """Seconds that went by while kernels were compiled, which the first run of an installation has to do."""
 
 
 def share_done(table: Table, at: Position | None, ahead: Position | None, rows: int) -> float | None:

@@ -1,7 +1,7 @@
 """Many series in one table of numbers: all learners lie in one array, and one compiled call plays the rows of all of them.
 
-The numbers are those of ``KeyedTracker``, which has a whole tracker for every key, a hundred times slower and larger: where a
-table has words or classes, or where intervals are asked for, each key needs one.
+The predictions are those of ``KeyedTracker``, which has a whole tracker for every key, a hundred times slower and larger: where
+a table has words or classes, each key needs one. The intervals look at predictions and targets only, and not at the columns.
 """
 
 from __future__ import annotations
@@ -16,14 +16,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.application.tracking import keyed_story
+from swordplay.application.tracking.band import FIGURES
+from swordplay.application.tracking.bulk_bands import BulkBands
+from swordplay.application.tracking.bulk_clocks import BulkClocks
 from swordplay.application.tracking.bulk_state import read, written
 from swordplay.application.tracking.keyed import KeyedTracker
 from swordplay.application.tracking.keyed_story import Key, KeyedStory, KeyLine
 from swordplay.application.tracking.order import Remark
-from swordplay.application.tracking.story import Task
+from swordplay.application.tracking.story import Intervals, Task
+from swordplay.application.tracking.telling import intervals_of
 from swordplay.application.tracking.tracker import Tracked
 from swordplay.application.tracking.values import ValueContestants
-from swordplay.base.types import State, Vector
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.data.encoding.categories import codes_of
 from swordplay.data.encoding.encoder import Encoder
 from swordplay.data.encoding.plans import EMPTY
@@ -32,17 +36,24 @@ from swordplay.keyed.crew import Crew
 from swordplay.keyed.group import Group
 from swordplay.keyed.growing import Growing
 from swordplay.keyed.record import Form
+from swordplay.keyed.turns import turns
 
-KINDS = ("number", "truth", "left out")
+KINDS = ("number", "truth", "date", "date and time", "time", "left out")
 """What columns may be."""
+AT_ONCE = 1 << 19
+"""Rows that are best learned together: five of each of a hundred thousand keys, some 50 MB with a dozen columns."""
 THREADS = 2
 """Others read ahead and write behind."""
 
 
 def fits(keyed: KeyedTracker) -> bool:
-    """Whether the keys of a table can be tracked in bulk: a regression on numbers, whose order no dates tell."""
-    columns = all(one.kind in KINDS and one.why != EMPTY for one in keyed.plans)
-    return columns and not keyed.recognised.of_classes and keyed.settings.level is None and not keyed.clocks
+    """Whether the keys of a table can be tracked in bulk: a regression on numbers, truths and dates."""
+    return not keyed.recognised.of_classes and not slow(keyed)
+
+
+def slow(keyed: KeyedTracker) -> list[str]:
+    """Columns that keep a table from being tracked in bulk: words, whose categories are each key's own, and empty ones."""
+    return [one.name for one in keyed.plans if one.kind not in KINDS or one.why == EMPTY]
 
 
 @final
@@ -64,7 +75,10 @@ class BulkTracker:
         self.late: list[str] = []
         """Those that have appeared."""
         form = Form(self.encoder.width, like.settings.loss, like.settings.columns_of_lags)
-        self.group, self._crew = Group(form, 1), Crew(form, min(THREADS, len(os.sched_getaffinity(0))))
+        threads = min(THREADS, len(os.sched_getaffinity(0)))
+        self.group, self._crew = Group(form, 1), Crew(form, threads)
+        self.bands = None if like.settings.level is None else BulkBands(like.settings.level, threads)
+        self.dated = BulkClocks(like.clocks)
         self.last_targets, self.totals = Growing(np.empty(0)), Growing(np.empty(0))
         self.counts, self.sums = Growing(np.empty(0, dtype=np.int64)), Growing(np.empty((0, 3)))
         self.rows = self.unlabelled = self.refused = self.last = 0
@@ -108,13 +122,18 @@ class BulkTracker:
         column = batch.column(self.settings.target)
         targets = np.ascontiguousarray(self.like.blank.contestants.targets(column))
         rows = self.encoder.encode(batch, np.empty((len(batch), 0))).rows
-        said, known, scored = self._play(self._numbers(batch), rows, targets)
+        whose = self._numbers(batch)
+        by_key = np.argsort(whose, kind="stable")
+        said, known, scored, bounds = self._play(whose, by_key, rows, targets)
+        self.dated.add(batch, whose, by_key, self.settings.key)
         errors = np.where(scored, (said - targets) ** 2, 0.0)
         running = self.predictions.running(errors, scored)
         columns = [
             pa.array(numbers if self.numbering is None else self.numbering[numbers - 1]),
             *(batch.column(field.name).cast(field.type) for field in self.fields),
-            *(_masked(values, there) for values, there in ((said, known), (targets, ~np.isnan(targets)), (errors, scored))),
+            _masked(said, known),
+            *(_masked(end, known & np.isfinite(end)) for end in (bounds.T if self.bands else ())),
+            *(_masked(values, there) for values, there in ((targets, ~np.isnan(targets)), (errors, scored))),
             running,
         ]
         self.rows, self.refused, self.last = self.rows + len(batch), self.refused + len(refusals), last
@@ -140,37 +159,46 @@ class BulkTracker:
         numbers = self.group.admit(keys)
         new = len(self.group.places) - len(self.counts)
         for each in (self.last_targets, self.totals, self.counts, self.sums):
-            each.join(np.zeros((new, *each.all.shape[1:])))
+            each.join_alike(new, 0)
+        self.dated.join(new)
+        if self.bands:
+            self.bands.join(new)
         return numbers[whole]
 
-    def _play(self, numbers: Any, rows: Any, targets: Vector) -> tuple[Vector, Any, Any]:
-        """Predictions, and which rows have one and which of these are judged.
+    def _play(self, numbers: Any, by_key: Any, rows: Any, targets: Vector) -> tuple[Vector, Any, Any, Matrix]:
+        """Predictions, which rows have one and which of these are judged, and the ends of their intervals.
 
         Rows without a target are predicted by what their key knows by then: it takes turns where they come in between.
         """
         said, known, scored = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
-        by_key = np.argsort(numbers, kind="stable")
-        learned = ~np.isnan(targets)
-        for turn, learn in _turns(numbers, by_key, learned):
+        bounds = np.full((len(rows), 2), np.nan)
+        for turn, learn in turns(numbers, by_key, ~np.isnan(targets)):
             who = numbers[turn]
-            if not learn:
+            if learn:
+                some = np.zeros(len(turn), dtype=np.int64)
+                said[turn] = self.group.play(who, some, rows[turn], targets[turn], self._crew)[:, 0]
+                known[turn] = scored[turn] = self._judged(who, said[turn], targets[turn])
+            else:
                 known[turn] = self.counts.all[who] > 0
                 said[turn] = self.group.ask(who, rows[turn])[:, 0]
-                continue
-            said[turn] = self.group.play(who, np.zeros(len(turn), dtype=np.int64), rows[turn], targets[turn], self._crew)[:, 0]
-            seen = np.empty(len(turn), dtype=bool)
-            from swordplay.application.tracking.bulk_kernel import judge  # numba is imported with the first row
+            if self.bands:
+                turn = turn[known[turn]]
+                bounds[turn] = self.bands.say(numbers[turn], said[turn], targets[turn] if learn else None)
+        return said, known, scored, bounds
 
-            kept = (self.last_targets.all, self.totals.all, self.counts.all, self.sums.all)
-            judge(who, said[turn], targets[turn], *kept, seen)
-            known[turn] = scored[turn] = seen
-        return said, known, scored
+    def _judged(self, who: Any, said: Vector, targets: Vector) -> Any:
+        """Hold predictions against their targets and the baselines; which rows had one."""
+        from swordplay.application.tracking.bulk_kernel import judge  # numba is imported with the first row
+
+        seen = np.empty(len(who), dtype=bool)
+        judge(who, said, targets, self.last_targets.all, self.totals.all, self.counts.all, self.sums.all, seen)
+        return seen
 
     # ------------------------------------------------------------------ what there is to tell
 
     def remarks(self) -> tuple[Remark, ...]:
-        """Nothing: there are no dates that could tell the order of the rows."""
-        return ()
+        """What the order of the rows within the keys calls for."""
+        return self.dated.remarks()
 
     @property
     def trackers(self) -> list[Key]:
@@ -194,8 +222,13 @@ class BulkTracker:
         sums = [math.fsum(each) for each in self.sums.all.T.tolist()]
         return {name: math.sqrt(each / rows) for name, each in zip(ValueContestants.names, sums, strict=True)}, math.nan
 
-    def intervals(self) -> None:
-        """None: where they are asked for, every key has a tracker of its own."""
+    def intervals(self) -> Intervals | None:
+        """How the intervals of all keys did together; None where there are none."""
+        rows = int(np.maximum(self.counts.all - 1, 0).sum())
+        if self.bands is None or not rows:
+            return None
+        sums = (math.fsum(each) for each in self.bands.figures.all.T.tolist())
+        return intervals_of(self.settings.level, rows, dict(zip(FIGURES, sums, strict=True)))
 
     def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> KeyedStory:
         """All that a report needs (see ``Tracker.story``)."""
@@ -213,23 +246,6 @@ class BulkTracker:
         tracker = cls(KeyedTracker.resumed({name: value for name, value in saved.items() if not name.startswith("bulk.")}))
         read(tracker, saved)
         return tracker
-
-
-def _turns(numbers: Any, by_key: Any, learned: Any) -> Any:
-    """Rows key by key, in turns in which each key's next ones all have a target, or none has."""
-    if learned.all():
-        yield by_key, True
-        return
-    keys, has = numbers[by_key], learned[by_key]
-    changes = np.concatenate([[True], (np.diff(keys) != 0) | (np.diff(has.astype(np.int8)) != 0)])
-    starts = np.concatenate([[True], np.diff(keys) != 0])
-    place = np.cumsum(changes)
-    place -= np.maximum.accumulate(np.where(starts, place, 0))
-    for wave in range(int(place.max(initial=-1)) + 1):
-        for learn in (False, True):
-            turn = by_key[(place == wave) & (has == learn)]
-            if len(turn):
-                yield turn, learn
 
 
 def _combined(coded: list[tuple[Any, list[Any]]]) -> tuple[Any, list[Any]]:

@@ -39,6 +39,8 @@ def written(tracker: BulkTracker) -> State:
                 "totals": tracker.totals.all.copy(),
                 "counts": tracker.counts.all.copy(),
                 "sums": tracker.sums.all.copy(),
+                **nested.put("clocks", tracker.dated.state()),
+                **({} if tracker.bands is None else nested.put("bands", tracker.bands.state())),
             },
         ),
     }
@@ -64,6 +66,9 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
             raise refuse(f"the {name} of the keys have shape {values.shape}")
         require(name, values, ranges[name])
         room.join(values)
+    tracker.dated.load_state(nested.take("clocks", bulk), len(keys))
+    if tracker.bands is not None:
+        tracker.bands.load_state(nested.take("bands", bulk), len(keys))
     for name in COUNTS:
         require(name, saved[name], ROWS)
         setattr(tracker, name, int(saved[name]))

@@ -1,7 +1,8 @@
 """The run as it went, in stretches of neighbouring rows: always few, whatever the number of rows.
 
 A stretch ends after a whole number of widths, counted in rows, so that nothing depends on how the rows came in batches. When
-there is no room for another stretch, neighbours are merged in pairs and the width doubles.
+there is no room for another stretch, neighbours are merged in pairs and the width doubles. Short runs have room for fewer: the
+first stretches are short, and looking at the learner after each takes longer than learning its rows.
 """
 
 from __future__ import annotations
@@ -23,13 +24,17 @@ from swordplay.parts.learners.ageless import DEPTH
 
 MOST, FIRST_WIDTH = 1024, 16
 """Stretches (a picture has hardly more columns, and each one costs a call), and rows of each as long as the run is short."""
+FEW = 256
+"""Stretches of a short run: twice as many as changes are looked for in (``changes.MOST_BLOCKS``)."""
 EVERY = 4
 """Stretches between two looks at the coefficients: forming them costs more than anything else that is kept."""
 MOST_MOMENTS = 20
 NEIGHBOURHOOD = 1.0 / 200.0
 """Of the run: of two rows that lie nearer to each other, the worse one is named."""
 POOL: Vector = 2.0 ** np.arange(1.0 - DEPTH, 1.0)
-"""Step sizes of the learner's experts, ascending."""
+"""Step sizes of the learner's experts, ascending,"""
+LOGARITHMS: Vector = np.log(POOL)
+"""and their logarithms."""
 
 
 class Sample(NamedTuple):
@@ -46,7 +51,7 @@ def sample(models: Sequence[Head]) -> Sample:
     shares = sum((model.weights for model in models), start=np.zeros(2 * DEPTH)) / len(models)
     weights = (shares[:DEPTH] + shares[DEPTH:])[::-1]
     optimism = sum(model.trust for model in models) / len(models)
-    return Sample(weights, math.exp(weights @ np.log(POOL)), float(shares[:DEPTH].sum()), optimism)
+    return Sample(weights, math.exp(weights @ LOGARITHMS), float(shares[:DEPTH].sum()), optimism)
 
 
 SUMS = ("errors", "rungs", "figures")
@@ -117,11 +122,15 @@ class Recorder:
         """
         here, worst = self.closed, int(played.losses.argmax())
         # One by one, as in values.py: numpy's own sum would depend on where the rows were cut.
-        both = np.hstack([played.errors, played.figures])
-        sums = np.cumsum(np.vstack([np.concatenate([self.errors[here], self.figures[here]]), both]), axis=0)[-1]
-        self.errors[here], self.figures[here] = sums[: len(self.names)], sums[len(self.names) :]
-        self.high[here] = np.maximum(self.high[here], played.values.max(axis=0))
-        self.low[here] = np.minimum(self.low[here], played.values.min(axis=0))
+        split = len(self.names)
+        both = np.empty((1 + len(played.losses), split + len(self.figure_names)))
+        both[0, :split], both[0, split:] = self.errors[here], self.figures[here]
+        both[1:, :split], both[1:, split:] = played.errors, played.figures
+        sums = both.cumsum(axis=0)[-1]
+        self.errors[here], self.figures[here] = sums[:split], sums[split:]
+        if self.high.shape[1]:
+            np.maximum(self.high[here], played.values.max(axis=0), out=self.high[here])
+            np.minimum(self.low[here], played.values.min(axis=0), out=self.low[here])
         if times is not None and len(known := times[~np.isnan(times)]):
             self.times[here] = known[-1]
             self.began = float(known[0]) if math.isnan(self.began) else self.began
@@ -135,32 +144,35 @@ class Recorder:
         """Close the open stretch, whose rows are complete; coefficients are asked for after a few stretches only."""
         if not (self.closed + 1) % EVERY:
             self.paths.put((self.closed + 1) // EVERY - 1, coefficients())
-        for name, value in now._asdict().items():
-            getattr(self, name)[self.closed] = value
-        self.closed, self.open = self.closed + 1, 0
+        here = self.closed
+        self.weights[here], self.effective[here], self.extra[here], self.optimism[here] = now
+        self.closed, self.open = here + 1, 0
         self.moments.append(None)
-        if self.closed == MOST:
+        # Looks at the coefficients are merged in pairs, too, so the stretches up to the last look have to be.
+        while self.closed >= room_for(self.width) and not self.closed % (2 * EVERY):
             self._merge()
-        self._clear(self.closed)
 
-    def _clear(self, here: int) -> None:
+    def _clear(self, places: slice) -> None:
+        """Make places as they were before any row; those beyond the open stretch always are."""
         for names, value in ((SUMS, 0.0), (LOWS, np.inf), (HIGHS, -np.inf), (LATEST, 0.0)):
             for name in names:
-                getattr(self, name)[here] = value
-        self.times[here] = np.nan
+                getattr(self, name)[places] = value
+        self.times[places] = np.nan
 
     def _merge(self) -> None:
         """Neighbours become one stretch: sums are added, extremes kept, samples those of the later one."""
-        half = MOST // 2
-        self.times[1:MOST:2] = np.where(np.isnan(self.times[1:MOST:2]), self.times[0:MOST:2], self.times[1:MOST:2])
-        earlier = self.highest[0:MOST:2] >= self.highest[1:MOST:2]
+        count = self.closed
+        half = count // 2
+        self.times[1:count:2] = np.where(np.isnan(self.times[1:count:2]), self.times[0:count:2], self.times[1:count:2])
+        earlier = self.highest[0:count:2] >= self.highest[1:count:2]
         self.moments = [self.moments[2 * k + (0 if earlier[k] else 1)] for k in range(half)] + [None]
         for names, joined in ((SUMS, np.add), (LOWS, np.minimum), (HIGHS, np.maximum), (LATEST, _later)):
             for name in names:
                 values = getattr(self, name)
-                values[:half] = joined(values[0:MOST:2], values[1:MOST:2])
+                values[:half] = joined(values[0:count:2], values[1:count:2])
         self.paths.merge(half // EVERY)
         self.closed, self.width = half, 2 * self.width
+        self._clear(slice(half, count + 1))
 
     def totals(self) -> tuple[dict[str, float], float]:
         """Sum of the losses of everybody so far, and the step size that lost least of all single ones."""
@@ -218,6 +230,11 @@ class Recorder:
             mine[:] = saved[name]
         self.paths.load_state(saved, self.closed // EVERY)
         self.moments = [None if one is None else Moment(*one) for one in json.loads(saved["moments"])]
+
+
+def room_for(width: int) -> int:
+    """How many stretches of a width there may be: the wider they are, the less a look at the learner costs a row."""
+    return min(MOST, max(FEW, 2 * width))
 
 
 def _later(earlier: Vector, later: Vector) -> Vector:

@@ -10,6 +10,8 @@ from swordplay.application.tracking.job import KIND, LEARN
 from swordplay.base import nested
 from swordplay.base.checkpoint.facts import Facts, Names
 from swordplay.estimators.description import models_described
+from swordplay.late.description import described as described_late
+from swordplay.late.model import KIND as LATE
 
 
 def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
@@ -31,7 +33,9 @@ def described(kind: str, state: Mapping[str, Any]) -> Facts | None:
     }
     if output := nested.take("output", state):
         facts["predictions"] = f"{options['--output']}, {output['rows']:,} rows, {output['offset']:,} bytes"
-    learner = _of_keys(tracker, options) if "keys" in tracker else _of_series(tracker)
+    learner = (
+        _of_twice(tracker) if "twice" in tracker else _of_keys(tracker, options) if "keys" in tracker else _of_series(tracker)
+    )
     return facts | _columns(tracker) | learner | {"seconds": round(state["seconds"], 1)}
 
 
@@ -53,6 +57,12 @@ def _columns(tracker: Mapping[str, Any]) -> Facts:
 def _of_keys(tracker: Mapping[str, Any], options: Mapping[str, Any]) -> Facts:
     keys = json.loads(tracker.get("bulk.keys", tracker["keys"]))
     return {"keys": f"{len(keys):,} of {', '.join(options['--key'])}, a model each"}
+
+
+def _of_twice(tracker: Mapping[str, Any]) -> Facts:
+    """Rows that come twice: the model, and those that wait."""
+    found = described_late(LATE, nested.take("late", tracker)) or {}
+    return {name: fact for name, fact in found.items() if name not in ("what", "columns")}
 
 
 def _of_series(tracker: Mapping[str, Any]) -> Facts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +11,11 @@ from swordplay.application.tracking.accounts import Outcome
 from swordplay.application.tracking.changes import changes
 from swordplay.application.tracking.keyed_story import KeyedStory, KeyLine
 from swordplay.application.tracking.story import Story
+from swordplay.application.tracking.twice_story import TwiceStory
 from swordplay.application.tracking.verdict import verdict
 
-AnyStory = Story | KeyedStory
-"""What a run has to tell, of one series or of many."""
+AnyStory = Story | KeyedStory | TwiceStory
+"""What a run has to tell, of one series, of many, or of rows that come twice."""
 
 
 def figures(outcome: Outcome, story: AnyStory, files: Mapping[str, str]) -> dict[str, Any]:
@@ -26,7 +28,13 @@ def figures(outcome: Outcome, story: AnyStory, files: Mapping[str, str]) -> dict
     files
         What was written, by what it is.
     """
-    own = _of_keys(story) if isinstance(story, KeyedStory) else _of_series(outcome, story)
+    match story:
+        case KeyedStory():
+            own = _of_keys(story)
+        case TwiceStory():
+            own = _of_twice(story)
+        case _:
+            own = _of_series(outcome, story)
     return _run(outcome, story) | own | _end(outcome, files)
 
 
@@ -62,8 +70,8 @@ def _end(outcome: Outcome, files: Mapping[str, str]) -> dict[str, Any]:
 def verdict_of(outcome: Outcome, story: AnyStory) -> str:
     """What is said of the learner beside the baselines; empty where there is nothing to say."""
     lags = outcome.tracker.settings.lags != 0
-    if isinstance(story, KeyedStory):
-        return verdict(story.errors, story.task, story.rows, lags=lags, same_key=True)
+    if not isinstance(story, Story):
+        return verdict(story.errors, story.task, story.rows, lags=lags, same_key=isinstance(story, KeyedStory))
     confusion = None if story.task == "regression" else story.confusion
     return verdict(story.errors, story.task, story.rows, lags=lags, confusion=confusion)
 
@@ -100,7 +108,18 @@ def _of_keys(story: KeyedStory) -> dict[str, Any]:
         "keys": story.keys,
         "keys_ahead": story.ahead,
         **_intervals(story),
-        **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("best", "worst", "largest")},
+        "spread": [{**one._asdict(), "ratio": one.ratio if math.isfinite(one.ratio) else None} for one in story.spread],
+        **{name: [_line(line, story.key) for line in getattr(story, name)] for name in ("asked", "best", "worst", "largest")},
+    }
+
+
+def _of_twice(story: TwiceStory) -> dict[str, Any]:
+    """Of a run over rows that come twice."""
+    return {
+        "columns": [column._asdict() for column in story.columns],
+        "id": list(story.id),
+        **{name: getattr(story, name) for name in ("asked", "answered", "pending", "dropped")},
+        **_intervals(story),
     }
 
 

@@ -83,6 +83,7 @@ class Job(NamedTuple):
         return options | {
             "--id": "none" if self.settings.id == () else self.settings.id,
             "--key": self.settings.key or None,
+            "--twice": self.settings.twice or None,
             "--reverse": self.order.reverse or None,
             "--sort": self.order.sort,
             "--output": self.output,
@@ -268,7 +269,7 @@ def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> No
 
 def _unsaid(value: Any) -> Any:
     """A value of an option; None for one that names nothing, which a state of an older version does not know."""
-    return None if value in ([], {}) else value
+    return None if value in ([], {}, False) else value
 
 
 def _said(option: str, value: Any) -> str:

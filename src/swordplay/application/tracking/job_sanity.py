@@ -13,6 +13,7 @@ from swordplay.application.tracking.early import Early
 from swordplay.application.tracking.keyed import KeyedTracker
 from swordplay.application.tracking.sanity import READ_AS, SUM, all_of, type_of
 from swordplay.application.tracking.trackers import AnyTracker
+from swordplay.application.tracking.twice import TwiceTracker
 from swordplay.base.arguments import shown
 from swordplay.base.state import COUNT, require
 from swordplay.data.encoding.sanity import refuse
@@ -74,6 +75,8 @@ def watched(tracker: AnyTracker) -> dict[str, tuple[str, ...]]:
     """Columns that are looked at whether they are used or not, and what they may be."""
     if isinstance(tracker, KeyedTracker | BulkTracker):
         clocks, fields, series = dict.fromkeys(tracker.clocks), tracker.fields, None
+    elif isinstance(tracker, TwiceTracker):
+        clocks, fields, series = {}, tracker.predictions.carried, None
     else:
         clocks, fields, series = dict.fromkeys(tracker.order.clocks), tracker.predictions.carried, tracker.order.series
     found: dict[str, tuple[str, ...]] = dict.fromkeys(series.names if series else (), ("string", "bool", "double"))

@@ -28,15 +28,14 @@ from swordplay.base.state import ROWS, require
 from swordplay.base.types import State
 from swordplay.data.encoding.categories import codes_of
 from swordplay.data.encoding.encoder import Encoder
-from swordplay.data.encoding.plans import Plan, plan
+from swordplay.data.encoding.plans import EMPTY, Plan, plan
 from swordplay.data.encoding.sanity import refuse, require_plans
 from swordplay.data.tables import Refusal
 from swordplay.data.tables.errors import nearest
 
 MOST_KEYS = 10_000
 """Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many keys."""
-COUNTS = ("rows", "unlabelled", "refused", "last")
-WHY = "it is the key"
+COUNTS, WHY = ("rows", "unlabelled", "refused", "last"), "it is the key"
 
 
 @final
@@ -179,9 +178,14 @@ class KeyedTracker:
         if len(self.trackers.keys() | found.keys()) > MOST_KEYS:
             raise TrackingError(
                 f"--key {','.join(self.settings.key)} tells more than {MOST_KEYS:,} series apart, and each would have a model "
-                "of its own in memory. Choose columns with fewer different values, or split the table."
+                f"of its own in memory{self._why_slow()}. Choose columns with fewer different values, or split the table."
             )
         return found
+
+    def _why_slow(self) -> str:
+        """Words for what keeps the keys from being learned in bulk, where millions of them have room."""
+        words = [one.name for one in self.plans if one.kind == "category" or one.why == EMPTY]
+        return f": tables of numbers and dates need less (--drop {','.join(words)})" if words else ""
 
     def _learn_classes(self, targets: Any) -> None:
         """Remember the classes of all keys, of which there may be so many and no more."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
 from swordplay.application.tracking.band import FIGURES
 from swordplay.application.tracking.contestants import BEST_STEP, LEARNER, NO_CHANGE
+from swordplay.application.tracking.errors import TrackingError
 from swordplay.application.tracking.story import Column, Intervals, RunStory
 from swordplay.application.tracking.telling import common, intervals_of
 from swordplay.data.encoding.plans import Plan
@@ -36,6 +37,20 @@ LITTLE = 50
 
 Key = tuple[Any, ...]
 """Values of the key's columns, None where missing."""
+
+
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
+"""Of the keys, up to which it is told how well they do."""
+
+
+class Spread(NamedTuple):
+    """What a share of the keys does not exceed; of those with ten predicted rows or more."""
+
+    share: float
+    error: float
+    """Of the learner."""
+    ratio: float
+    """The same in units of the error of no change."""
 
 
 class KeyLine(NamedTuple):
@@ -77,11 +92,16 @@ class KeyedStory(RunStory):
     largest: tuple[KeyLine, ...]
     """Those with most rows; none where all keys have the same number."""
 
+    spread: tuple[Spread, ...] = ()
+    """How errors are distributed over the keys; empty where no key has ten predicted rows."""
+    asked: tuple[KeyLine, ...] = ()
+    """Keys that were asked for."""
+
     @property
     def named(self) -> dict[str, tuple[KeyLine, ...]]:
         """The keys to be shown, by what they are; the largest ones only where best and worst are not all there are."""
         largest = self.largest if self.keys > len(self.best) + len(self.worst) else ()
-        lists = {"best": self.best, "worst": self.worst, "largest": largest}
+        lists = {"asked for": self.asked, "best": self.best, "worst": self.worst, "largest": largest}
         return {title: lines for title, lines in lists.items() if lines}
 
 
@@ -123,7 +143,7 @@ def story(tracker: KeyedTracker | BulkTracker, source: str, refused: int, second
         rows=sum(line.rows for line in found),
         errors=tracker.errors()[0],
         intervals=tracker.intervals(),
-        columns=tuple(_column(one) for one in tracker.plans),
+        columns=tuple(column(one) for one in tracker.plans),
         key=tracker.settings.key,
         keys=len(tracker.trackers),
         ahead=sum(line.errors[LEARNER] < line.errors[NO_CHANGE] for line in found),
@@ -131,7 +151,37 @@ def story(tracker: KeyedTracker | BulkTracker, source: str, refused: int, second
         worst=tuple(ranked[len(best) :][: -NAMED - 1 : -1]),
         largest=tuple(sorted(found, key=lambda line: -line.rows)[:NAMED]) if len({line.rows for line in found}) > 1 else (),
         remarks=(*(remark.text for remark in tracker.remarks()), *_little(found)),
+        spread=_spread(judged),
     )
+
+
+def with_key(story: KeyedStory, tracker: KeyedTracker | BulkTracker, values: tuple[str, ...]) -> KeyedStory:
+    """The story with one more key in it, given by the values of its columns as they are shown.
+
+    Raises
+    ------
+    TrackingError
+        If there is no such key, or none of its rows was predicted.
+    """
+    wanted = ", ".join(values)
+    for line in tracker.lines():
+        if line.name == wanted:
+            return replace(story, asked=(*story.asked, line))
+    raise TrackingError(
+        f"--show-key: no row was predicted of a key {wanted!r}. Give the values of {' and '.join(story.key)} as the "
+        f"predictions have them, such as {tracker.lines()[0].name!r}."
+        if story.rows
+        else "--show-key: no row was predicted."
+    )
+
+
+def _spread(lines: list[KeyLine]) -> tuple[Spread, ...]:
+    """Errors that a key has, and that so many keys do not exceed."""
+    if not lines:
+        return ()
+    errors, ratios = ([line.errors[LEARNER] for line in lines], [line.ratio for line in lines])
+    every = (np.quantile(values, SHARES, method="inverted_cdf").tolist() for values in (errors, ratios))
+    return tuple(Spread(*one) for one in zip(SHARES, *every, strict=True))
 
 
 def _little(lines: list[KeyLine]) -> tuple[str, ...]:
@@ -147,6 +197,7 @@ def _without_best_step(errors: Mapping[str, float]) -> dict[str, float]:
     return {name: error for name, error in errors.items() if name != BEST_STEP}
 
 
-def _column(one: Plan) -> Column:
+def column(one: Plan) -> Column:
+    """A column and what was made of it, for a run that keeps no more than that."""
     note = f"left out: {one.why}" if one.kind == "left out" else NOTES[one.kind]
     return Column(one.name, one.kind.removesuffix(" and time"), note)

@@ -75,14 +75,14 @@ class OrderWatch:
         for k, (name, steps) in enumerate(self.clocks.items()):
             column = batch.column(name)
             rows = batch.filter(column.is_valid()) if column.null_count and not k else batch
-            times = _times(column.drop_null())
-            if not len(times):
+            at = times(column.drop_null())
+            if not len(at):
                 continue
-            ways = steps.add(times)
+            ways = steps.add(at)
             if not k:
                 steps.compare(rows, ways)
                 if self.series is not None:
-                    self.series.add(rows, times, ways)
+                    self.series.add(rows, at, ways)
 
     def remarks(self, *, key_option: bool = True) -> tuple[Remark, ...]:
         """What is noticed so far; ``key_option`` says whether the command has an option ``--key``."""
@@ -214,7 +214,7 @@ def _key(names: tuple[str, ...]) -> str:
     return f"--key {shlex.quote(listed)}"
 
 
-def _times(values: Any) -> NDArray[Any]:
+def times(values: Any) -> NDArray[Any]:
     """Dates as whole numbers; numbers as they are."""
     if pa.types.is_timestamp(values.type):
         values = pc.cast(values, pa.int64())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.data.tables import Batch, Position, Refusal
+from swordplay.application.tracking.bulk import AT_ONCE, BulkTracker
+from swordplay.application.tracking.early import together
+from swordplay.application.tracking.trackers import AnyTracker
+from swordplay.data.tables import Batch, Position, Refusal, TableError
 
 PIECE = 1 << 13
 """Rows of a piece: learned in much less than a second, and so many that a piece costs nothing by itself."""
@@ -35,7 +38,52 @@ class Piece(NamedTuple):
         return Piece(self.rows.slice(0, count), self.numbers[:count], refusals, row - 1, None)
 
 
-def pieces(batch: Batch, done: int, last: int | None = None) -> Iterator[Piece]:
+def at_once(tracker: AnyTracker, save_every: int | None) -> int:
+    """Rows to be gathered before they are learned, 1 for none; a run is saved where it was said to be, and not later."""
+    return min(AT_ONCE, save_every or AT_ONCE) if isinstance(tracker, BulkTracker) else 1
+
+
+def larger(batches: Iterable[Batch | None], most: Callable[[], int], *, live: bool) -> Iterator[Batch | None]:
+    """Batches put together until they have so many rows.
+
+    Many keys that learn in bulk are each taken from memory and put back once in a batch: with few rows of each in it, that is
+    most of the work.
+
+    Parameters
+    ----------
+    batches
+        As they come; None whenever none has come for a while.
+    most
+        Asked before every batch.
+    live
+        Whether they come from a pipe: then those that are there do not wait for others.
+    """
+    waiting: list[Batch] = []
+    try:
+        for batch in batches:
+            if batch is not None:
+                waiting.append(batch)
+            if waiting and ((batch is None and live) or sum(len(one.rows) for one in waiting) >= most()):
+                yield _joined(waiting)
+                waiting = []
+            if batch is None:
+                yield None
+    except TableError:
+        if waiting:
+            yield _joined(waiting)
+        raise
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(batches: list[Batch]) -> Batch:
+    if len(batches) == 1:
+        return batches[0]
+    rows, numbers = together([one.rows for one in batches]), np.concatenate([one.numbers for one in batches])
+    return Batch(rows, numbers, batches[-1].position, tuple(refusal for one in batches for refusal in one.refusals))
+
+
+def pieces(batch: Batch, done: int, last: int | None = None, size: int = 1) -> Iterator[Piece]:
     """The pieces of a batch.
 
     Parameters
@@ -46,11 +94,13 @@ def pieces(batch: Batch, done: int, last: int | None = None) -> Iterator[Piece]:
         Rows of the input up to this one were done before, and are passed over.
     last
         The last row of the input that is wanted; all unless given.
+    size
+        Rows that are to be learned together; a piece has as many, or as usual where there are none.
     """
     first = int(np.searchsorted(batch.numbers, done, side="right"))
     end = batch.position.row if last is None else min(last, batch.position.row)
     stop = int(np.searchsorted(batch.numbers, end, side="right"))
-    edges = [*range(first, stop, PIECE), stop]
+    edges = [*range(first, stop, size if size > 1 else PIECE), stop]
     starts, stops = (edges[:-1], edges[1:]) if len(edges) > 1 else ([first], [stop])
     for start, until in zip(starts, stops, strict=True):
         whole = until == stop

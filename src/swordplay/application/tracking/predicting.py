@@ -13,11 +13,15 @@ from swordplay.application.tracking.job import Job
 from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.taught import Taught, require_columns, unknown, without_target
 from swordplay.application.tracking.threads import GLANCE, Ahead
+from swordplay.application.tracking.trackers import AnyTracker
+from swordplay.application.tracking.twice import TwiceTracker
 from swordplay.data.tables import Refusal, open_table
 from swordplay.data.tables.earlier import Earlier
 
 ANSWERS = ("truth", "loss", "running_error")
 """Columns that predictions have only where targets are known."""
+Watch = Callable[[int, float | None], None]
+"""Is called with rows that are done, and their share of all where that is known."""
 FEW = 5
 """Refused rows that are told one by one."""
 
@@ -38,7 +42,13 @@ class Predicted(NamedTuple):
     """Where predictions are that a stopped run has left."""
 
 
-def predict(job: Job, model: Taught, state: str, told: Callable[[], bool] = lambda: False) -> Predicted:
+def predict(
+    job: Job,
+    model: Taught,
+    state: str,
+    told: Callable[[], bool] = lambda: False,
+    watch: Watch = lambda rows, share: None,
+) -> Predicted:
     """Predict the rows of a table, each as the row that comes next.
 
     Parameters
@@ -49,8 +59,8 @@ def predict(job: Job, model: Taught, state: str, told: Callable[[], bool] = lamb
         Left by a run. It is used up: what it says of later rows is not to be relied on.
     state
         Where it was saved, for messages.
-    told
-        Asked now and then whether to stop.
+    told, watch
+        Asked now and then whether to stop; called after every batch with rows that are done and, where known, their share.
 
     Raises
     ------
@@ -58,13 +68,10 @@ def predict(job: Job, model: Taught, state: str, told: Callable[[], bool] = lamb
         One or two lines: what is wrong, where, and what to do.
     """
     tracker, target = model.tracker, model.settings.target
-    if not tracker.started:
-        raise TrackingError(f"the model in {state} has not learned anything yet. Let it learn first: swordplay learn.")
+    _require_learned(tracker, state)
     before = {**model.earlier, target: Earlier(None)}
     said = job.reading | {"target": None, "drop": (), "keep": None, "types": None, "before": before, "others": False}
-    outputs = Outputs(job, None)
-    rows = silent = 0
-    refusals: list[Refusal] = []
+    outputs, rows, silent, refusals = Outputs(job, None), 0, 0, list[Refusal]()
     with ExitStack() as stack:
         table = open_table(job.source, **said)
         stack.callback(table.close)
@@ -83,6 +90,7 @@ def predict(job: Job, model: Taught, state: str, told: Callable[[], bool] = lamb
                 outputs.write(answers, batch.refusals)
                 rows, silent = rows + len(answers), silent + answers.column("prediction").null_count
                 refusals += batch.refusals
+                watch(rows, table.share(batch.position))
             if stopped := told():
                 break
         if not rows and not stopped:
@@ -93,6 +101,14 @@ def predict(job: Job, model: Taught, state: str, told: Callable[[], bool] = lamb
             outputs.finish(schema)
     news = tuple(unknown(table, before))
     return Predicted(rows, len(refusals), tuple(refusals[:FEW]), silent, news, stopped, partial)
+
+
+def _require_learned(tracker: AnyTracker, state: str) -> None:
+    """Refuse a model that knows nothing; one whose rows come twice predicts them as they come."""
+    if not tracker.started:
+        raise TrackingError(f"the model in {state} has not learned anything yet. Let it learn first: swordplay learn.")
+    if isinstance(tracker, TwiceTracker):
+        tracker.only_predicts = True
 
 
 def without_answers(names: Any) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any, NoReturn, final
@@ -22,8 +21,8 @@ from swordplay.application.tracking.job import Job, Saved
 from swordplay.application.tracking.keeping import Kept, kept_by
 from swordplay.application.tracking.ordered import everything, ordered
 from swordplay.application.tracking.outputs import Outputs
-from swordplay.application.tracking.pieces import Piece, pieces
-from swordplay.application.tracking.saving import SaveClock
+from swordplay.application.tracking.pieces import Piece, at_once, larger, pieces
+from swordplay.application.tracking.saving import RunClock, SaveClock
 from swordplay.application.tracking.threads import GLANCE, Ahead
 from swordplay.application.tracking.trackers import AnyTracker
 from swordplay.base.checkpoint import CheckpointError
@@ -32,8 +31,7 @@ from swordplay.data.tables.reading import BLOCK
 from swordplay.data.tables.table import HEAD_ROWS
 from swordplay.data.tables.typed import BATCH_ROWS
 
-FEW = 5
-"""Refused rows that are told one by one; all of them are listed in a file."""
+FEW = 5  # refused rows that are told one by one; all of them are listed in a file
 
 
 def run(job: Job, watch: Callable[[Progress], None] = lambda _: None, told: Callable[[], bool] = lambda: False) -> Outcome:
@@ -63,7 +61,8 @@ class _Run:
     """One life of a job."""
 
     def __init__(self, job: Job, watch: Callable[[Progress], None], told: Callable[[], bool]) -> None:
-        self.began, self.watch, self.told = time.monotonic(), watch, told
+        self.watch, self.told = watch, told
+        self.lasting = RunClock()
         self.opened, self.saved = learning.opened(job, jobs.load(job))
         saved = self.saved
         self.job = job = jobs.as_before(job, saved.essence) if saved else job
@@ -74,8 +73,7 @@ class _Run:
         self.early = saved.early if saved else None
         self.bad = saved.bad if saved else 0
         self.refusals, self.remarks = (saved.refusals, saved.remarks) if saved else ((), ())
-        self.broken = False
-        """Whether predictions cannot be written, so that the learner is ahead of them."""
+        self.broken = False  # whether predictions cannot be written, so that the learner is ahead of them
         self.trouble: TableError | None = None
         """What ended a pipe before its first rows were learned."""
         self.numbering: NDArray[np.int64] | None = None
@@ -104,14 +102,15 @@ class _Run:
             jobs.forget(self.job)
             if self.saved:
                 self._tell()
+            many = larger(batches, lambda: at_once(self.tracker, self.job.save_every), live=self.table.live)
             try:
-                stopped = self._all(itertools.chain(waiting, batches))
+                stopped = self._all(itertools.chain(waiting, many))
             except (TableError, TrackingError) as error:
                 self._fail(error)
             partial = self._end(stopped, news=self.rows > self.before)
         remarks = (*self.remarks, *(one.text for one in self.tracker.remarks()))
         done = (self._refused(), self._seconds(), remarks, self.before, self.rows - self.before)
-        return Outcome(self.tracker, *done, stopped, self.refusals, partial)
+        return Outcome(self.tracker, *done, stopped, self.refusals, partial, self.lasting.compiling)
 
     def _ordered(self, table: Table) -> Table:
         """The table in another order; bad rows are put on their list."""
@@ -147,7 +146,8 @@ class _Run:
     def _all(self, batches: Iterable[Batch | None]) -> bool:
         """Track batch after batch; whether it was told to stop before the end."""
         for batch in batches:
-            for piece in pieces(batch, self.rows, self.job.rows) if batch is not None else [None]:
+            size = at_once(self.tracker, self.job.save_every)
+            for piece in pieces(batch, self.rows, self.job.rows, size) if batch is not None else [None]:
                 if piece is not None:
                     self._one(piece)
                     self._tell(batch, piece)
@@ -179,9 +179,9 @@ class _Run:
             self._learn(piece)
             return
         first = min(found)
-        bad = self.tracker.usable(piece.rows.slice(first, 1), piece.numbers[first : first + 1])[2][0]
         if first:
             self._learn(piece.first(first))
+        bad = self.tracker.usable(piece.rows.slice(first, 1), piece.numbers[first : first + 1])[2][0]
         raise unusable(self.table.name, bad)
 
     def _learn(self, piece: Piece) -> None:
@@ -297,4 +297,4 @@ class _Run:
         return self.bad + self.tracker.refused
 
     def _seconds(self) -> float:
-        return (self.saved.seconds if self.saved else 0.0) + time.monotonic() - self.began
+        return self.lasting.seconds(self.saved.seconds if self.saved else 0.0)

@@ -1,7 +1,8 @@
-"""When the state of a run is saved: after so many rows or, unless that is said, after ten seconds."""
+"""When the state of a run is saved, after so many rows or, unless that is said, after ten seconds; how long a run took."""
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import final
 
@@ -37,3 +38,26 @@ class SaveClock:
     def saved(self, rows: int) -> None:
         """It was saved just now, after so many rows."""
         self._last, self.rows = time.monotonic(), rows
+
+
+@final
+class RunClock:
+    """How long a run has taken over all its lives, and how long this life has spent compiling, which is none of the former."""
+
+    def __init__(self) -> None:
+        self._began, self._compiling = time.monotonic(), _compiling()
+
+    @property
+    def compiling(self) -> float:
+        """Seconds of this life that went by while kernels were compiled."""
+        return _compiling() - self._compiling
+
+    def seconds(self, before: float) -> float:
+        """Seconds that all else has taken, after so many in earlier lives."""
+        return before + time.monotonic() - self._began - self.compiling
+
+
+def _compiling() -> float:
+    """Seconds that this process has spent compiling; none before numba was imported."""
+    kept_code = sys.modules.get("swordplay.base.kept_code")
+    return 0.0 if kept_code is None else float(kept_code.stopwatch.seconds)

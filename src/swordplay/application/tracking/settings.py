@@ -36,6 +36,8 @@ class Settings(NamedTuple):
     """Columns that predictions carry, and that are no features unless they hold dates; None for the date of the row."""
     level: float | None = None
     """Of a regression: what share of the truths its intervals are to hold; None for no intervals."""
+    twice: bool = False
+    """Whether rows come twice, first without and later with their target, and are recognised by ``id``."""
 
     curves: str | None = None
     """``"auto"`` for second-order experts beside the first-order ones. None for none, as in older states."""

@@ -1,4 +1,4 @@
-"""A tracker for a table: of one series, or of many that are told apart by a key."""
+"""A tracker for a table: of one series, of many that are told apart by a key, or of rows that come twice."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from swordplay.application.tracking.bulk import BulkTracker, fits
 from swordplay.application.tracking.keyed import KeyedTracker
 from swordplay.application.tracking.settings import Settings
 from swordplay.application.tracking.tracker import Tracker
+from swordplay.application.tracking.twice import TwiceTracker
 
-AnyTracker = Tracker | KeyedTracker | BulkTracker
+AnyTracker = Tracker | KeyedTracker | BulkTracker | TwiceTracker
 
 
 def begin(settings: Settings, head: Any) -> AnyTracker:
     """A tracker of a table that begins with these rows, a pyarrow record batch."""
+    if settings.twice:
+        return TwiceTracker.begin(settings, head)
     if not settings.key:
         return Tracker.begin(settings, head)
     keyed = KeyedTracker.begin(settings, head)
@@ -23,6 +26,8 @@ def begin(settings: Settings, head: Any) -> AnyTracker:
 
 def resumed(saved: Mapping[str, Any]) -> AnyTracker:
     """The tracker that was saved, bit by bit."""
+    if "twice" in saved:
+        return TwiceTracker.resumed(saved)
     if "bulk.keys" in saved:
         return BulkTracker.resumed(saved)
     return KeyedTracker.resumed(saved) if "keys" in saved else Tracker.resumed(saved)

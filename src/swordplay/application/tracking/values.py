@@ -96,8 +96,8 @@ class ValueContestants:
         self.last, self.total = float(targets[-1]), float(totals[-1])
         # squared errors, absolute errors, prediction, target, and how far the prediction lay above the target
         table = np.empty((len(targets), 9))
-        off = np.stack([said, last, means], axis=1, out=table[:, :3])
-        off -= targets[:, None]
+        off = table[:, :3]
+        off[:, 0], off[:, 1], off[:, 2] = said - targets, last - targets, means - targets
         table[:, 8] = off[:, 0]
         np.abs(off, out=table[:, 3:6])
         np.square(off, out=off)

@@ -19,6 +19,9 @@ from swordplay.data.tables.table import HEAD_ROWS
 from swordplay.data.tables.text import bad_row, endless, refusal
 from swordplay.data.tables.text_format import Fault, Head, ended, not_utf8
 
+FOR_THREADS = 1 << 16
+"""Bytes of a block from which on its columns are read by several threads."""
+
 
 class Delimited:
     """How a CSV table is written, and its blocks as rows.
@@ -104,7 +107,9 @@ class Delimited:
         )
 
     def _read(self, block: bytes, converting: pyarrow.csv.ConvertOptions) -> pa.RecordBatch:
-        reading = pyarrow.csv.ReadOptions(column_names=self.layout.names, use_threads=False, block_size=len(block) + 1)
+        # Several threads make numbers of the columns of a block; of a few lines one alone does it sooner.
+        threads = len(block) >= FOR_THREADS
+        reading = pyarrow.csv.ReadOptions(column_names=self.layout.names, use_threads=threads, block_size=len(block) + 1)
         if not block:
             types = converting.column_types  # in no order
             return pa.RecordBatch.from_pylist([], pa.schema([(name, types[name]) for name in self.schema.names]))

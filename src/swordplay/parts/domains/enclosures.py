@@ -10,6 +10,9 @@ import numpy as np
 from swordplay.base.types import Domain
 from swordplay.parts.domains import Ball, Box, Simplex
 
+ON_THE_DOMAIN = 1e-12
+"""Distance of a point from its projection that counts as none, relative to the numbers that points are made of."""
+
 
 @singledispatch
 def reach(domain: Domain) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.state import COUNT, Range, require
-from swordplay.base.types import Array, Gradient, Loss, State, Vector
+from swordplay.base.types import Array, Gradient, Loss, Matrix, State, Vector
 
 SLACK = 1e-9
 """How far a number that was seen may pass one that was told, relatively: rounding."""
@@ -168,6 +168,10 @@ class WatchedLoss:
         self._longest = max(self._longest, float(squares.max()))
         return gradients
 
+    def value(self, points: Array) -> Array:
+        """The loss at points of shape ``(..., d)``."""
+        return np.asarray(self._loss.value(points), dtype=np.float64)
+
     def added_to(self, seen: Seen, decision: Vector) -> Seen:
         """What was seen, with this round."""
         smoothness = self._loss.smoothness
@@ -177,3 +181,23 @@ class WatchedLoss:
             math.inf if smoothness is None else float(smoothness),
             float(self._loss.value(decision)),
         )
+
+
+def above_tangent(gradient: Gradient, decision: Vector, points: Matrix, advantage: Vector) -> Vector | float:
+    """How far a loss lies above its tangent at the decision, at each point, shape ``(N,)``: never below 0.
+
+    Parameters
+    ----------
+    gradient
+        The loss, if it tells its values; of a bare gradient field nobody knows, and the tangent has to do.
+    decision
+        Where the tangent is taken, shape ``(d,)``.
+    points
+        Shape ``(N, d)``.
+    advantage
+        <g, decision - point>, g being the gradient at the decision, shape ``(N,)``.
+    """
+    if not isinstance(gradient, WatchedLoss):
+        return 0.0
+    values = gradient.value(np.vstack([decision, points]))
+    return np.asarray(np.maximum(values[1:] - values[0] + advantage, 0.0))

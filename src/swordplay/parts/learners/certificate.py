@@ -2,12 +2,15 @@ r"""The certificate: a bound on the regret against *every* comparator, from what
 
 For experts whose round-t step is :math:`\eta_{t,k} = 1/a_{t,k}`, and any comparators of path length P,
 
-.. math:: \text{regret} \le \min_k \Big\{ \sum_t \langle g_t, x_t - x_{t,k} \rangle
+.. math:: \text{regret} \le \min_k \Big\{ \sum_t \langle g_t, x_t - x_{t,k} \rangle - B_{t,k}
     + \sum_t \tfrac{\eta_{t,k}}{2} \|g_{t,k} - M_{t,k}\|^2 - \tfrac{a_{t,k}}{2} \|x_{t,k} - \hat x_{t,k}\|^2
     + \text{distance}_k(P) \Big\}
 
-Where it comes from. Convexity splits the regret at expert k into the meta's part (the first sum) and the expert's,
-:math:`\sum_t \langle g_{t,k}, x_{t,k} - u_t \rangle`. The two projections of a round give
+Where it comes from. The regret is that of the decisions against expert k, :math:`\sum_t f_t(x_t) - f_t(x_{t,k})`, and the
+expert's own, by convexity at most :math:`\sum_t \langle g_{t,k}, x_{t,k} - u_t \rangle`. The former is the first sum:
+:math:`B_{t,k} = f_t(x_{t,k}) - f_t(x_t) - \langle g_t, x_{t,k} - x_t \rangle \ge 0` is how far the loss lies above its tangent
+at the decision. (Where all experts descend along :math:`g_t`, the tangent itself is what they are held against, and B is 0.)
+The two projections of a round give
 
 .. math:: \langle g, x - u \rangle \le \tfrac{a}{2} (\|u - \hat x_t\|^2 - \|u - \hat x_{t+1}\|^2)
     + \tfrac{\eta}{2} \|g - M\|^2 - \tfrac{a}{2} \|x - \hat x_t\|^2 .
@@ -16,13 +19,18 @@ With :math:`w = \hat x - c` seen from the domain's centre the first bracket is
 :math:`\|w_t\|^2 - \|w_{t+1}\|^2 + 2 \langle w_{t+1} - w_t, u_t - c \rangle`: *linear* in u. For steps that stay what they
 are it sums by parts to
 
-.. math:: \text{distance}(P) = \sigma(a w_{T+1}) - \tfrac{a}{2} \|w_{T+1}\|^2 + P\, a \max_t \|w_t\|,
+.. math:: \text{distance}(P) = \sigma(a w_{T+1}) - \tfrac{a}{2} \|w_{T+1}\|^2 + P\, a \varrho,
+    \qquad \varrho = \max_t \|w_t\|,
 
 as :math:`w_1 = 0`; σ is the support function of the domain around c, and no w is longer than the domain's reach r. Whatever
-the last w, that is at most :math:`\tfrac{a}{2} r^2 + P a r`: on a ball :math:`a (D^2/8 + D P / 2)`. For steps that change, a
-growing a costs :math:`D^2` times its growth and a moving u costs 2D times its move:
+the last w, that is at most :math:`\tfrac{a}{2} r^2 + P a r`: on a ball :math:`a (D^2/8 + D P / 2)`, and much less in a ball
+that is too large. For steps that change, the sums by parts are those of
+:math:`S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t w_{t+1} - \sum_{s \le t} (a_s - a_{s-1}) w_s`, a vector of which only
+a bound is kept, :math:`\|S_t\| \le a_t \|w_{t+1}\| + \varrho \sum_s |a_s - a_{s-1}|`, and the squares leave
+:math:`\sum_t (a_t - a_{t-1}) \|w_t\|^2 / 2`, the swing. Or one pays for the largest distances at once: a
+growing a costs :math:`D^2` times its growth and a moving u costs 2D times its move,
 :math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D P \max_t a_t` with
-:math:`\Lambda = a_1 + \sum_{t \ge 2} (a_t - a_{t-1})_+`.
+:math:`\Lambda = a_1 + \sum_{t \ge 2} (a_t - a_{t-1})_+`. The smaller of the two counts.
 
 Every term is a sum over rounds. Summed over a window alone, with w counted from its first round, they certify the regret on
 that window.
@@ -30,14 +38,17 @@ that window.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.types import Array, Domain, Matrix, Vector
+from swordplay.base.types import Array, Domain, Matrix, State, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.experts import Move
+
+UNKNOWN = 1e150
+"""Stands for the farthest point of a state of before, which did not tell: the domain's reach is taken instead."""
 
 
 class CertificateState(NamedTuple):
@@ -46,13 +57,29 @@ class CertificateState(NamedTuple):
     advantage: Vector
     """Sum of <g_t, x_t - x_{t,k}>: what the decisions lost to expert k, linearised."""
     drift: Vector
-    """Sum of eta/2 norm(g - M)^2 - norm(x - xhat)^2 / (2 eta)."""
+    """Sum of eta/2 norm(g - M)^2 - norm(x - xhat)^2 / (2 eta) - B."""
     inverse_step: Vector
     """1/eta of the last round, 0 before any."""
     inverse_growth: Vector
     """Lambda: all increases of 1/eta, the first from 0."""
     inverse_largest: Vector
     """The largest 1/eta so far."""
+    swing: Vector
+    """Sum of (1/eta_t - 1/eta_{t-1}) norm(w_t)^2 / 2."""
+    farthest: Vector
+    """The largest norm(w)^2 so far."""
+
+
+class Lengths(NamedTuple):
+    """How far base points are from the centre before and after a round: squares, shape ``(N,)`` each."""
+
+    before: Vector
+    after: Vector
+
+    @classmethod
+    def of(cls, before: Matrix, after: Matrix, center: Vector) -> Lengths:
+        """Of base points, shape ``(N, d)``."""
+        return cls(_squares(before - center), _squares(after - center))
 
 
 class Moment(NamedTuple):
@@ -99,17 +126,44 @@ def start(experts: int) -> CertificateState:
     return CertificateState(*(np.zeros(experts) for _ in CertificateState._fields))
 
 
-def step(state: CertificateState, advantage: Vector, move: Move) -> CertificateState:
-    """Add a round: what the decision lost to each expert, and how each expert moved."""
+def renewed(saved: Mapping[str, Any]) -> State:
+    """A saved state, with what states of before did not hold."""
+    young = {"certificate.swing": 0.0, "certificate.farthest": UNKNOWN}
+    drift = saved.get("certificate.drift")
+    if drift is None or not young.keys().isdisjoint(saved):
+        return dict(saved)
+    return {**saved, **{name: np.full(np.shape(drift), value) for name, value in young.items()}}
+
+
+def step(
+    state: CertificateState, advantage: Vector, move: Move, lengths: Lengths, curved: Vector | float = 0.0
+) -> CertificateState:
+    """Add a round.
+
+    Parameters
+    ----------
+    state
+        The sums so far.
+    advantage
+        <g_t, x_t - x_{t,k}>, what the decision lost to each expert, shape ``(N,)``.
+    move
+        How each expert moved.
+    lengths
+        Of w before and after.
+    curved
+        B, how far the loss lies above its tangent at each expert, shape ``(N,)``.
+    """
     inverse = 1.0 / move.step_sizes
     met = move.surprise > 0  # an infinite step has met no gradient: inf * 0 is nothing here
     price = np.where(met, np.where(met, move.step_sizes, 0.0) * move.surprise, 0.0) / 2
     return CertificateState(
         advantage=state.advantage + advantage,
-        drift=state.drift + price - inverse * move.lead / 2,
+        drift=state.drift + price - inverse * move.lead / 2 - curved,
         inverse_step=inverse,
         inverse_growth=state.inverse_growth + np.maximum(inverse - state.inverse_step, 0.0),
         inverse_largest=np.maximum(state.inverse_largest, inverse),
+        swing=state.swing + (inverse - state.inverse_step) * lengths.before / 2,
+        farthest=np.maximum(state.farthest, lengths.after),
     )
 
 
@@ -135,12 +189,12 @@ def value(state: CertificateState, around: Surroundings, path_length: float, ste
     base
         w, shape ``(N, d)``; without it the farthest that it may be is allowed for.
     """
-    a = state.inverse_step
-    farthest = a * around.reach**2 / 2
-    left = farthest if base is None else around.support(a[:, None] * base) - a * _squares(base) / 2
-    staying = left + path_length * around.reach * a
+    a, far = state.inverse_step, _farthest(state, around)
+    left = a * (around.reach * far - far**2 / 2) if base is None else around.support(a[:, None] * base) - a * _squares(base) / 2
+    turned = np.where(steady, 0.0, 2 * state.inverse_growth - a) * far
+    staying = left + state.swing + around.reach * turned + path_length * (state.inverse_largest * far + turned)
     changing = _changing(around, state.inverse_growth, state.inverse_largest, path_length)
-    return float((state.advantage + state.drift + np.where(steady, staying, changing)).min())
+    return float((state.advantage + state.drift + _smaller(state, staying, changing, steady)).min())
 
 
 def value_since(
@@ -158,13 +212,27 @@ def value_since(
         For each expert of today the index of the one at that moment that it is, or is a copy of, shape ``(N,)``.
     """
     then, stood = fork(since.sums, parents), since.base[parents]
-    a, squares = state.inverse_step, _squares(stood)
-    moved = around.support(a[:, None] * (base - stood)) + a * (squares - _squares(base)) / 2
-    staying = moved + path_length * a * np.minimum(around.diameter, around.reach + np.sqrt(squares))
-    growth = then.inverse_step + state.inverse_growth - then.inverse_growth
+    a, b, far = state.inverse_step, then.inverse_step, _farthest(state, around)
+    length = np.sqrt(_squares(stood))
+    turned = np.where(steady, 0.0, 2 * (state.inverse_growth - then.inverse_growth) - (a - b)) * far
+    moved = around.support(a[:, None] * base - b[:, None] * stood) + (b * length**2 - a * _squares(base)) / 2
+    swung = state.swing - then.swing + around.reach * turned
+    pulled = np.where(steady, a * np.minimum(around.diameter, far + length), state.inverse_largest * far + turned + b * length)
+    growth = b + state.inverse_growth - then.inverse_growth
     changing = _changing(around, growth, state.inverse_largest, path_length)
     owed = state.advantage - then.advantage + state.drift - then.drift
-    return float((owed + np.where(steady, staying, changing)).min())
+    return float((owed + _smaller(state, moved + swung + path_length * pulled, changing, steady)).min())
+
+
+def _farthest(state: CertificateState, around: Surroundings) -> Vector:
+    """ρ, or the domain's reach where nobody knows."""
+    return np.sqrt(np.where(state.farthest < UNKNOWN, state.farthest, around.reach**2))
+
+
+def _smaller(state: CertificateState, staying: Vector, changing: Vector, steady: Any) -> Vector:
+    """Sums by parts for steps that stay; for steps that change whichever form is smaller, if both are known."""
+    known = state.farthest < UNKNOWN
+    return np.where(steady, staying, np.where(known, np.minimum(staying, changing), changing))
 
 
 def _changing(around: Surroundings, growth: Vector, largest: Vector, path_length: float) -> Vector:

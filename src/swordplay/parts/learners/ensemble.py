@@ -10,6 +10,7 @@ import numpy as np
 from swordplay.base.types import Domain, Gradient, Matrix, Setting, Vector
 from swordplay.parts.experts import Experts, ExpertState, Move, is_steady
 from swordplay.parts.learners import certificate
+from swordplay.parts.learners.assumptions import above_tangent
 from swordplay.parts.learners.learner import SLACK, StatefulLearner, frozen
 from swordplay.parts.metas import Meta, Optimism, OptimismState, OptimisticHedge, OwnRate, Parts
 
@@ -122,7 +123,13 @@ class Ensemble(StatefulLearner[EnsembleState]):
             rounds=state_.rounds + 1,
             experts=moved,
             hedge=self._hedge.learn(state_.hedge, losses + self._corrections(state_), float(missed @ missed)),
-            certificate=certificate.step(state_.certificate, decision @ observed - losses, moves),
+            certificate=certificate.step(
+                state_.certificate,
+                decision @ observed - losses,
+                moves,
+                self._lengths(state_, moved),
+                0.0 if self.shared else above_tangent(gradient, decision, points, decision @ observed - losses),
+            ),
         )
         now = self._grow(now)
 
@@ -156,6 +163,11 @@ class Ensemble(StatefulLearner[EnsembleState]):
             "meta": self._hedge,
             "optimism": self._optimism,
         }
+
+    def _lengths(self, before: EnsembleState, after: Sequence[ExpertState]) -> certificate.Lengths:
+        """How far the experts' base points were and are from the centre."""
+        bases = (np.concatenate([kind.base for kind in experts]) for experts in (before.experts, after))
+        return certificate.Lengths.of(*bases, self.domain.center)
 
     def _decide(self, state_: EnsembleState) -> Vector:
         return np.asarray(state_.hedge.weights @ stacked(state_.experts))

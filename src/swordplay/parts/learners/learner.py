@@ -193,7 +193,7 @@ class StatefulLearner(ABC, Generic[S]):
         if differ := settings.differences(made_with, self._made_with):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         saved, seen = assumptions.split(saved)
-        new = state.restore(self._template(saved), saved)
+        new = state.restore(self._template(saved), certificate.renewed(saved))
         self._require_sane(new)
         self._take(new)
         self._seen = seen

@@ -10,12 +10,9 @@ import numpy as np
 from swordplay.base import arguments
 from swordplay.base.types import Domain, Loss, Vector
 from swordplay.parts.domains import Ball
-from swordplay.parts.domains.enclosures import enclosing_ball
+from swordplay.parts.domains.enclosures import ON_THE_DOMAIN, enclosing_ball
 from swordplay.parts.learners.certificate import Moment
 from swordplay.parts.learners.wrapper import Wrapper, stateful
-
-ON_THE_DOMAIN = 1e-12
-"""Distance that counts as none, relative to the numbers that points are made of."""
 
 
 @final
@@ -59,6 +56,15 @@ class OneProjection(Wrapper):
         ``since`` is a moment that :attr:`moment` gave: then only of the rounds from there on.
         """
         return self.inner.certificate(path_length, since)
+
+    @property
+    def enclosed(self) -> Any:
+        """The learner of the ball, for an engine that plays it."""
+        return self.inner
+
+    def moved(self) -> None:
+        """Take note that the learner of the ball was played by somebody else."""
+        self._decision = None
 
     @property
     def moment(self) -> Moment:

@@ -13,7 +13,7 @@ from swordplay.parts.experts import Constant, OEGDExperts
 from swordplay.parts.experts.expert import squared_norms
 from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState, stacked
-from swordplay.parts.metas import LastGradientOptimism, Meta, OptimisticHedge, uniform
+from swordplay.parts.metas import LastGradientOptimism, Meta, OptimisticHedge, Parts, uniform
 from swordplay.parts.metas.meta import chosen
 
 
@@ -78,6 +78,11 @@ class SwordPlusPlus(Ensemble):
             optimism=LastGradientOptimism(),
         )
         self.told = Told(int(horizon), G, self.smoothness)
+
+    @property
+    def parts(self) -> Parts:
+        """What this learner is made of."""
+        return super().parts._replace(charge=2 * self.smoothness)
 
     def settings(self) -> dict[str, Any]:
         """What the learner was made with; the corrections are in proportion to L."""

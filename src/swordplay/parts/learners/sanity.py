@@ -17,6 +17,7 @@ RANGES = {
     "inverse_step": POSITIVE,
     "inverse_growth": POSITIVE,
     "inverse_largest": POSITIVE,
+    "farthest": POSITIVE,
     "log_prior": Range(-1e3, 0.0),
     "cumulative": POSITIVE,
     "weights": SHARE,

@@ -57,7 +57,8 @@ class SingleExpert(StatefulLearner[SingleState]):
 
     def _step(self, state_: SingleState, gradient: Gradient) -> SingleState:
         moved, move = self._expert.step(state_.experts[0], gradient)
-        sums = certificate.step(state_.certificate, np.zeros(1), move)
+        lengths = certificate.Lengths.of(state_.experts[0].base, moved.base, self.domain.center)
+        sums = certificate.step(state_.certificate, np.zeros(1), move, lengths)
         return SingleState(state_.rounds + 1, (moved,), sums)
 
     def _decide(self, state_: SingleState) -> Vector:

@@ -80,5 +80,5 @@ class AderTrueLosses(Ensemble):
             rounds=state_.rounds + 1,
             experts=moved,
             hedge=self._hedge.weigh(hedge, np.zeros(len(lost) - 1)),
-            certificate=certificate.step(state_.certificate, lost[0] - lost[1:], moves),
+            certificate=certificate.step(state_.certificate, lost[0] - lost[1:], moves, self._lengths(state_, moved)),
         )

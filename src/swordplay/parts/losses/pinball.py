@@ -43,9 +43,7 @@ class PinballLoss(LinearLoss):
 
     def __init__(self, features: Any, target: Any, level: float = 0.5) -> None:
         super().__init__(features, target)
-        self.level = arguments.real("level", level)
-        if not 0.0 < self.level < 1.0:
-            raise ValueError(f"level must lie between 0 and 1, got {self.level}. Give 0.9 for the ninth decile.")
+        self.level = arguments.share("level", level)
 
     @property
     def smoothness(self) -> None:  # type: ignore[override]  # because the other losses of a linear prediction are smooth

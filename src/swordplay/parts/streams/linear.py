@@ -10,14 +10,20 @@ from numpy.typing import NDArray
 
 from swordplay.base import arguments
 from swordplay.base.types import Array, Domain, Matrix, Vector
-from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
+from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, PinballLoss, SquaredLoss
 
 LossName = Literal["squared", "logistic", "huber"]
+"""Losses that a planted comparator answers for."""
 
 CHUNK_NUMBERS = 1 << 22
 """Entries of a sparse table that are written out at a time."""
 
-_FAMILIES: dict[str, type[LinearLoss]] = {"squared": SquaredLoss, "logistic": LogisticLoss, "huber": HuberLoss}
+_FAMILIES: dict[str, type[LinearLoss]] = {
+    "squared": SquaredLoss,
+    "logistic": LogisticLoss,
+    "huber": HuberLoss,
+    "pinball": PinballLoss,
+}
 
 _STEEPNESS: dict[str, Callable[[Vector, float], Vector]] = {
     "squared": lambda values, threshold: np.sqrt(2.0 * values),  # |r| from r^2 / 2
@@ -40,9 +46,11 @@ class LinearStream:
     targets
         :math:`y_t`, shape ``(T,)``.
     loss
-        ``"squared"``, ``"logistic"`` (targets 0 or 1) or ``"huber"``.
+        ``"squared"``, ``"logistic"`` (targets 0 or 1), ``"huber"`` or ``"pinball"``.
     threshold
         Where the Huber loss turns linear.
+    level
+        Which quantile the pinball loss asks for, between 0 and 1.
     on_bad
         What to do with a row that is not finite, or whose target is no label: ``"raise"`` names the first one and its
         column, ``"skip"`` leaves them out and lists them in ``skipped``.
@@ -58,18 +66,20 @@ class LinearStream:
         self,
         features: Any,
         targets: Any,
-        loss: LossName = "squared",
+        loss: LossName | Literal["pinball"] = "squared",
         *,
         threshold: float = 1.0,
+        level: float = 0.5,
         on_bad: Literal["raise", "skip"] = "raise",
     ) -> None:
         if loss not in _FAMILIES:
             raise ValueError(f"loss must be one of {sorted(_FAMILIES)}, got {arguments.shown(loss)}.")
         if on_bad not in ("raise", "skip"):
             raise ValueError(f"on_bad must be 'raise' or 'skip', got {arguments.shown(on_bad)}.")
-        self.loss: LossName = loss
+        self.loss: LossName | Literal["pinball"] = loss
         self.threshold = arguments.positive("threshold", threshold)
-        self._settings = {"threshold": self.threshold} if loss == "huber" else {}
+        self.level = arguments.share("level", level)
+        self._settings = {"huber": {"threshold": self.threshold}, "pinball": {"level": self.level}}.get(loss, {})
         self.sparse = hasattr(features, "tocsr")
         """Whether ``features`` is a scipy CSR matrix."""
         self.features: Any = _real_csr(features) if self.sparse else _real_table(features)
@@ -104,7 +114,7 @@ class LinearStream:
         """Some of the rounds, in order."""
         if not isinstance(rows, slice):
             raise TypeError(f"rows must be a slice such as stream[100:200], got {arguments.shown(rows)}.")
-        return LinearStream(self.features[rows], self.targets[rows], self.loss, threshold=self.threshold)
+        return LinearStream(self.features[rows], self.targets[rows], self.loss, threshold=self.threshold, level=self.level)
 
     @property
     def family(self) -> type[LinearLoss]:
@@ -113,7 +123,9 @@ class LinearStream:
 
     @property
     def smoothness(self) -> float:
-        """Smallest L that serves every round."""
+        """Smallest L that serves every round; infinite for the pinball loss."""
+        if np.isinf(self.family.curvature):
+            return np.inf
         return self.family.curvature * float(self._squared_norms().max(initial=0.0))
 
     def gradient_bound(self, domain: Domain) -> float:
@@ -135,9 +147,15 @@ class LinearStream:
         r""":math:`\|a_t\|^2`, shape ``(T,)``."""
         return self._squared_norms()
 
-    def steepest(self, losses: Vector, squared_norms: Vector) -> float:
-        """Norm of the longest gradient at decisions that had these losses, shape ``(T,)``: the slope of φ follows from φ."""
-        slopes = _STEEPNESS[self.loss](np.asarray(losses, dtype=np.float64), self.threshold)
+    def steepest(self, losses: Vector, squared_norms: Vector, predictions: Vector) -> float:
+        """Norm of the longest gradient at decisions that had these losses and predictions, shapes ``(T,)``.
+
+        The slope of φ follows from φ, but for the pinball loss, whose two slopes have values in common.
+        """
+        if self.loss == "pinball":
+            slopes = np.abs(self._each("slope", predictions))
+        else:
+            slopes = _STEEPNESS[self.loss](np.asarray(losses, dtype=np.float64), self.threshold)
         return float((slopes * np.sqrt(squared_norms)).max(initial=0.0))
 
     def values(self, decisions: Matrix) -> Vector:

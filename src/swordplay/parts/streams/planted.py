@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, final, get_args
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class PlantedStream(LinearStream):
         comparators: Any,
         threshold: float = 1.0,
     ) -> None:
+        if loss not in get_args(LossName):
+            raise ValueError(f"loss must be one of {sorted(get_args(LossName))} where comparators are planted, got {loss!r}.")
         super().__init__(features, targets, loss, threshold=threshold)
         self.domain = domain
         self.comparators: Matrix = arguments.array("comparators", comparators, ndim=2)

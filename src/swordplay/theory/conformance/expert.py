@@ -81,7 +81,8 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
             promise(bool((part >= 0).all()), f"{name} is never negative", f"got {part} in round {t}")
         points.append(now.points)
         gradients.append(loss.gradient(now.points))
-        sums = certificate.step(sums, np.zeros(N), move)
+        lengths = certificate.Lengths.of(now.base, moved.base, domain.center)
+        sums = certificate.step(sums, np.zeros(N), move, lengths)
         now = moved
         inside = domain.contains(now.points, atol=slack).all()
         promise(bool(inside), "the points stay in the domain", f"got {first(now.points)} in round {t}")

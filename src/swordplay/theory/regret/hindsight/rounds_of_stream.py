@@ -20,7 +20,7 @@ from swordplay.theory.regret.objectives import require_dim
 
 def rounds_of(stream: Iterable[Loss], frame: Frame) -> Rounds:
     """The losses of a finite stream in a domain's coordinates; the most telling form that fits them all."""
-    if isinstance(stream, LinearStream):
+    if isinstance(stream, LinearStream) and stream.loss != "pinball":
         require_dim(stream.dim, frame.domain)
         rows = stream.features.toarray() if stream.sparse else stream.features
         threshold = stream.threshold if stream.loss == "huber" else np.inf

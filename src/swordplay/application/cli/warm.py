@@ -1,0 +1,73 @@
+"""``swordplay warm``: compile now what would be compiled at the first use."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import click
+
+HELP = """Compile now what would be compiled at the first use: everything, or only WHAT is named.
+
+Run it while an image is built, or once for all executors of a cluster: with --into the machine code goes into a folder that
+can be copied anywhere, and is found there by processes whose environment says NUMBA_CACHE_DIR=FOLDER, which need
+not be able to write to it. It does for the same versions of Python, numba and swordplay on the same kind of processor; others
+compile as if it were not there. (NUMBA_CPU_NAME and NUMBA_CPU_FEATURES, set here and there, make one kind of several.)
+
+\b
+learn      learning and predicting rows       curves   second-order experts
+intervals  how far off a prediction may be    keys     a model per key
+steps      what track compares with           games    the learners of the game
+"""
+# click keeps the lines of a paragraph that begins with a backspace as they are.
+EXAMPLES = """\b
+Examples:
+  swordplay warm
+  swordplay warm --into /opt/kernels       # and NUMBA_CACHE_DIR=/opt/kernels wherever it is used
+  swordplay warm learn intervals --processes 1
+"""
+NAMES = ("learn", "intervals", "steps", "curves", "keys", "games")
+"""Keys of ``warming.RECIPES``, told without importing it."""
+
+
+@click.command("warm", help=HELP, epilog=EXAMPLES)
+@click.argument("what", type=click.Choice(NAMES), nargs=-1)
+@click.option("--into", metavar="FOLDER", help="Where the machine code goes.  [default: where it would be kept anyway]")
+@click.option(
+    "--processes", type=click.IntRange(1), metavar="N", help="That compile at once.  [default: one for each processor]"
+)
+@click.option("--quiet", is_flag=True, help="No progress, only the result.")
+def warm_command(what: tuple[str, ...], into: str | None, processes: int | None, quiet: bool) -> int:
+    """Compile, tell what was compiled, and where it is."""
+    from swordplay.application.cli.errors import Failed
+
+    if into is not None:
+        try:
+            os.makedirs(into, exist_ok=True)
+        except OSError as error:
+            raise Failed(f"cannot make the folder {into}: {error.strerror}. Give another one with --into.") from error
+        os.environ["NUMBA_CACHE_DIR"] = os.path.abspath(into)  # before numba is imported, here and in what is started
+    return _warm(what or NAMES, processes or os.cpu_count() or 1, quiet)
+
+
+def _warm(names: tuple[str, ...], processes: int, quiet: bool) -> int:
+    from swordplay.application import warming
+    from swordplay.application.cli.errors import Failed
+    from swordplay.base import compiling, kept_code
+
+    source = compiling.PACKAGE / "engine" / "rounds.py"
+    if not compiling.can_be_kept():
+        places = " nor ".join(str(folder) for folder in kept_code.folders(source))
+        raise Failed(f"nothing can be written to {places}. Give a folder with --into.")
+    began, before = time.monotonic(), kept_code.kept()
+    for done in warming.cook_all(names, processes):
+        if done.error:
+            raise Failed(f"{done.name} could not be compiled: {done.error}")
+        if not quiet:
+            click.echo(f"{done.name:10} {warming.RECIPES[done.name].what}: {done.seconds:.1f} s", err=True)
+    new = kept_code.kept() - before
+    size = sum(os.path.getsize(file) for file in new) / 1e6
+    folder = kept_code.folders(source)[0]
+    found = f"{len(new)} kernels compiled, {size:.1f} MB" if new else "everything was there already"
+    click.echo(f"{found}, in {time.monotonic() - began:.1f} s: {folder if kept_code.given() else 'kept for the next process'}.")
+    return 0

@@ -1,0 +1,96 @@
+"""Intervals of many keys in bulk, each key's learned from its own rows, and how they did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+
+from swordplay.application.tracking.band import FIGURES, judged
+from swordplay.base.state import Range, require
+from swordplay.base.types import Array, State, Vector
+from swordplay.data.encoding.sanity import refuse
+from swordplay.keyed.bands import BandForm
+from swordplay.keyed.crew import Crew
+from swordplay.keyed.group import runs
+from swordplay.keyed.growing import Growing
+
+SUMS = Range(0.0, np.inf)
+
+
+@final
+class BulkBands:
+    """Intervals around the predictions of many keys.
+
+    They look at predictions and targets and not at the columns, so that a key's are a third of its learner and not more than
+    all of it.
+
+    Parameters
+    ----------
+    level
+        What share of the truths they are to hold.
+    threads
+        How many.
+    """
+
+    def __init__(self, level: float, threads: int) -> None:
+        self._form = BandForm(level)
+        self._crew = Crew(self._form, threads)
+        self._records = Growing(np.empty((0, len(self._form.fresh))))
+        self.figures = Growing(np.empty((0, len(FIGURES))))
+        """Of each key, summed over its rows (see ``band``)."""
+
+    def join(self, count: int) -> None:
+        """Let so many keys join."""
+        self._records.join_alike(count, self._form.fresh)
+        self.figures.join_alike(count, 0.0)
+
+    def say(self, numbers: Any, predictions: Vector, targets: Vector | None) -> Array:
+        """Lower and upper ends for rows that come key by key, shape ``(T, 2)``; they are learned where targets are given.
+
+        Parameters
+        ----------
+        numbers
+            Of each row's key, rows of one key together and in their order.
+        """
+        bounds = np.empty((len(numbers), 2))
+        if not len(numbers):
+            return bounds
+        who, edges = runs(numbers)
+        records = self._records.all
+
+        def work(form: BandForm, a: int, b: int) -> None:
+            of, inner = slice(edges[a], edges[b]), edges[a : b + 1] - edges[a]
+            if targets is None:
+                bounds[of] = form.ask(records, who[a:b], inner, predictions[of])
+            else:
+                bounds[of] = form.play(records, who[a:b], inner, predictions[of], targets[of])
+
+        self._crew.share(work, edges)
+        if targets is not None:
+            # One by one, and not by numpy's sum: where a batch ends must not show in the last digit.
+            np.add.at(self.figures.all, numbers, judged(bounds, targets))
+        return bounds
+
+    def state(self) -> State:
+        """All that the next row needs."""
+        return {"records": self._records.all.copy(), "figures": self.figures.all.copy()}
+
+    def load_state(self, saved: Mapping[str, Any], count: int) -> None:
+        """Go on from a saved state of so many keys.
+
+        Raises
+        ------
+        ValueError
+            If it is not one that such a run leads to.
+        """
+        records, figures = (np.asarray(saved[name], dtype=np.float64) for name in ("records", "figures"))
+        if records.shape != (count, len(self._form.fresh)) or figures.shape != (count, len(FIGURES)):
+            raise refuse(f"the intervals of the keys have shapes {records.shape} and {figures.shape}")
+        self._form.require_sane(records)
+        if (records[:, 0] != self._form.level).any():
+            raise refuse("the intervals of a key have another level")
+        require("figures", figures, SUMS)
+        self._records.join(records)
+        self.figures.join(figures)

@@ -1,0 +1,141 @@
+"""Where machine code is kept from one process to the next.
+
+A kernel is looked for in three folders, one after the other: ``swordplay`` in NUMBA_CACHE_DIR if that is set, else
+``__pycache__`` beside its source, and that of the user. What is compiled goes to the first of them that can be written to.
+Names of files hold a digest of all sources that a kernel is made of, and neither dates nor paths: a folder that was filled
+elsewhere, by ``swordplay warm``, does wherever the same versions of Python, numba and swordplay run on the same kind of
+processor, also where nothing can be written.
+"""
+
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
+# because numba is untyped
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numba.core import config
+from numba.core.caching import IndexDataCacheFile, _Cache
+from numba.core.compiler import CompileResult
+from numba.core.event import Listener, register
+from numba.misc.appdirs import AppDirs
+
+
+def folders(source: Path) -> list[Path]:
+    """Where machine code of the kernels of a source file may be, in the order in which it is looked for."""
+    if (found := given()) is not None:
+        return [found]
+    return [source.parent / "__pycache__", Path(AppDirs(appname="swordplay", appauthor=False).user_cache_dir) / "kernels"]
+
+
+def given() -> Path | None:
+    """The folder of NUMBA_CACHE_DIR, if that is set."""
+    found = getattr(config, "CACHE_DIR")  # noqa: B009  # because numba sets its settings at run time
+    return Path(found) / "swordplay" if found else None
+
+
+def kept() -> set[Path]:
+    """All files with machine code of the package that can be seen from here."""
+    package = Path(__file__).parents[1]
+    places = [given()] if given() else [*package.rglob("__pycache__"), folders(package)[-1]]
+    return {file for place in places if place is not None for file in place.glob("*.nbc")}
+
+
+_expected: dict[Path, Callable[[], object]] = {}
+
+
+def expect(source: Path, wait: Callable[[], object]) -> None:
+    """Somebody else is compiling the kernels of a source file: whoever comes to one of them waits for that, and looks again."""
+    _expected[source] = wait
+
+
+class Stopwatch(Listener):
+    """Seconds that this process has spent compiling, or waiting for somebody else who did."""
+
+    def __init__(self) -> None:
+        self.seconds, self._depth, self._began = 0.0, 0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        """A function begins to be compiled, perhaps on the way to another one."""
+        self._began = self._began if self._depth else time.monotonic()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """It has ended, well or not."""
+        self._depth -= 1
+        self.seconds += 0.0 if self._depth else time.monotonic() - self._began
+
+
+stopwatch = Stopwatch()
+register("numba:compile", stopwatch)
+
+
+class KeptCode(_Cache):
+    """The machine code of one kernel on disk, for numba to ask.
+
+    Parameters
+    ----------
+    function
+        The kernel as it is written.
+    digest
+        Of its sources.
+    """
+
+    def __init__(self, function: Any, digest: str) -> None:
+        self.source = Path(function.__code__.co_filename)
+        version = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
+        self.name, self.digest = f"{self.source.stem}.{function.__name__}-{digest}.{version}", digest
+
+    @property
+    def cache_path(self) -> str:
+        """The first of the folders."""
+        return str(folders(self.source)[0])
+
+    def _files(self) -> list[Any]:
+        return [IndexDataCacheFile(str(folder), self.name, self.digest) for folder in folders(self.source)]
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """What was compiled for these types, or None."""
+        target.refresh()
+        found = self._found(signature, target)
+        if found is None and self.source in _expected:
+            began = time.monotonic()
+            _expected.pop(self.source)()
+            stopwatch.seconds += time.monotonic() - began
+            found = self._found(signature, target)
+        return found
+
+    def _found(self, signature: Any, target: Any) -> Any:
+        for file in self._files():
+            with contextlib.suppress(OSError):
+                if (found := file.load((signature, target.codegen().magic_tuple()))) is not None:
+                    return CompileResult._rebuild(target, *found)
+        return None
+
+    def save_overload(self, signature: Any, found: Any) -> None:
+        """Keep what was compiled, in the first folder that can be written to; without one, each process compiles."""
+        if found.library.has_dynamic_globals:  # addresses of this process: no other could use them
+            return
+        data = found._reduce()
+        for folder, file in zip(folders(self.source), self._files(), strict=True):
+            with contextlib.suppress(OSError):
+                os.makedirs(folder, exist_ok=True)
+                file.save((signature, found.codegen.magic_tuple()), data)
+                return
+
+    def enable(self) -> None:
+        """It always is."""
+
+    def disable(self) -> None:
+        """It never is."""
+
+    def flush(self) -> None:
+        """Forget what is kept."""
+        for file in self._files():
+            with contextlib.suppress(OSError):
+                file.flush()

@@ -1,0 +1,99 @@
+"""How the pieces of a kernel are compiled: to numba's own notation and no further, as the kernel is optimised in one go.
+
+numba compiles every function that it meets to machine code, with a way in from Python and one from C, and optimises it together
+with all that it calls. Pieces that are called by pieces are then optimised again on every storey of the house, and none of that
+machine code is ever run, as a kernel contains what it calls. Pieces that stop before the optimiser, the innermost loops
+excepted, cost half of that (docs/decisions/0026).
+"""
+
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
+# because numba is untyped
+from __future__ import annotations
+
+from typing import Any
+
+from numba import _dynfunc
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, DefaultPassBuilder
+from numba.core.compiler import _LowerResult as LowerResult
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+
+
+class _Linked(JITCodeLibrary):
+    """What a piece and all that it calls are in LLVM's notation: to be linked into a kernel, never to be run."""
+
+    def _finalize_final_module(self) -> None:
+        """The last steps without those that make machine code."""
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class _Unfinished(_Linked):
+    """The same, not optimised: the kernel is."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Nothing."""
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LoweringOfPieces(NativeLowering):
+    """numba's step from typed code to LLVM's notation, into an unfinished library and without ways in from Python and C."""
+
+    _name = "lowering_of_pieces"
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower the function, and let others call it."""
+        flags = state.flags
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        # A loop over arrays that do not overlap becomes vector instructions now: once it is inside a kernel, with arrays that
+        # might, LLVM knows less about it (a fifth slower, measured).
+        kind = _Linked if flags.noalias else _Unfinished
+        state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
+        super().run_pass(state)
+        lowered = state["cr"]
+        what, name = lowered.fndesc, lowered.fndesc.qualname.split(".")[-1]
+        key = _dynfunc.make_function(what.lookup_module(), name, "a piece", 0, lowered.env, (state.library,))
+        state.targetctx.insert_user_function(key, what, [state.library])
+        state["cr"] = LowerResult(what, lowered.call_helper, cfunc=key, env=lowered.env)
+        return True
+
+
+class PieceCompiler(Compiler):
+    """numba's usual compiler, which stops where a piece is ready to be linked."""
+
+    def define_pipelines(self) -> list[Any]:
+        """The usual steps but one."""
+        usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        usual.passes = [(_LoweringOfPieces if step is NativeLowering else step, why) for step, why in usual.passes]
+        usual._finalized = False
+        usual.finalize()
+        return [usual]
+
+
+class ApartCompiler(PieceCompiler):
+    """The same, told that no two arrays of a function overlap; numba's decorator has no word for it."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.state.flags.noalias = True
+
+
+class Piece(CPUDispatcher):
+    """A function that kernels call. Python may call it too (tests do): it is then compiled again, as a kernel would be."""
+
+    alone: Any = None
+
+    def add_overload(self, found: Any) -> None:
+        """Remember it for kernels; it has no way in from Python."""
+        self.overloads[tuple(found.signature.args)] = found
+
+    def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
+        if self.alone is None:
+            self.alone = CPUDispatcher(self.py_func, targetoptions=self.targetoptions)
+        return self.alone._compile_for_args(*arguments, **named)

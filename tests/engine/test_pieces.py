@@ -1,0 +1,69 @@
+"""Pieces of kernels: no machine code of their own, and yet they can be called."""
+
+import numpy as np
+import pytest
+
+from swordplay.base import compiling, kept_code
+
+pytestmark = pytest.mark.skipif(compiling.DISABLED, reason="nothing is compiled")
+
+
+@compiling.part
+def doubled(value):
+    return 2.0 * value
+
+
+@compiling.expert_loop
+def add_doubled(values, answer):
+    for i in range(len(values)):
+        answer[i] += doubled(values[i])
+
+
+@compiling.kernel
+def of_pieces(values, answer):
+    add_doubled(values, answer)
+
+
+def test_a_kernel_holds_its_pieces():
+    answer = np.ones(5)
+    before = kept_code.stopwatch.seconds
+    of_pieces(np.arange(5.0), answer)
+    assert answer.tolist() == [1.0, 3.0, 5.0, 7.0, 9.0]
+    assert kept_code.stopwatch.seconds > before or of_pieces.stats.cache_hits
+    for found in (*doubled.overloads.values(), *add_doubled.overloads.values()):
+        assert not found.library.codegen._engine.is_symbol_defined(found.fndesc.mangled_name)
+
+
+def test_python_may_call_a_piece():
+    assert doubled(3.0) == 6.0
+    assert doubled(4) == 8.0
+    answer = np.zeros(2)
+    add_doubled(np.array([1.0, 2.0]), answer)
+    assert answer.tolist() == [2.0, 4.0]
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(kept_code, "folders", lambda source: [tmp_path / "file"])
+
+    @compiling.kernel
+    def halved(value):
+        return 0.5 * value
+
+    assert halved(3.0) == 1.5
+    assert (tmp_path / "file").read_text() == ""
+
+
+def test_whoever_is_expected_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept_code, "folders", lambda source: [tmp_path])
+    waited = []
+
+    @compiling.kernel
+    def tripled(value):
+        return 3.0 * value
+
+    kept_code.expect(tripled._cache.source, lambda: waited.append(True))
+    assert tripled(2.0) == 6.0
+    assert tripled(5.0) == 15.0
+    assert waited == [True]
+    assert list(tmp_path.glob("*.nbc"))

@@ -1,0 +1,152 @@
+"""The model as it was when answers began to come late has its share in what is predicted, by what it said."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from swordplay.late import LateModel
+from swordplay.late import anchor as room
+from tolerances import TWIN
+
+ROWS, HISTORY, DELAY = 64, 25, 6
+
+
+@pytest.fixture(autouse=True)
+def _early(monkeypatch):
+    """A model that has learned 20 answers is worth keeping."""
+    monkeypatch.setattr(room, "FEWEST", 20)
+
+
+def rows(task):
+    """A world that turns after a third; a word and a label that are new then."""
+    rng = np.random.default_rng(3)
+    xs = [{"a": float(rng.normal()), "b": float(rng.normal()), "c": "xyz"[k % (2 + (k > 30))]} for k in range(ROWS)]
+    ys = [(x["a"] if k < ROWS // 3 else -x["b"]) + 0.1 * float(rng.normal()) for k, x in enumerate(xs)]
+    if task == "classification":
+        ys = ["odd" if k > 35 and k % 7 == 0 else "high" if y > 0 else "low" for k, y in enumerate(ys)]
+    return xs, ys
+
+
+def played(model, xs, ys, *, block=1, save=False):
+    """Tickets of all rows: those of history are answered at once, the others some rows late, so many together."""
+    tickets = []
+    for x, y in zip(xs[:HISTORY], ys, strict=False):
+        tickets.append(model.ask(x))
+        model.tell(tickets[-1], y)
+    for first in range(HISTORY, ROWS, block):
+        tickets += model.ask_many(xs[first : first + block])
+        ready = range(max(HISTORY, first - DELAY), max(HISTORY, min(first + block, ROWS) - DELAY))
+        model.tell_many([tickets[k] for k in ready], [ys[k] for k in ready])
+        if save:
+            model = LateModel.from_state(model.state())
+    return model, tickets
+
+
+MIXED = HISTORY + DELAY + 2
+"""The first row that is asked when there is an anchor: row HISTORY + 1, the first one that comes late, is told before it."""
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_both_are_mixed_by_exponential_weights_for_late_losses(task):
+    xs, ys = rows(task)
+    model, tickets = played(LateModel(task), xs, ys)
+    assert model._anchors.now.told == HISTORY + 1
+    # The same by hand: one model that never has an anchor, and one that stops before the first answer that comes late.
+    alone, stopped = LateModel(task), LateModel(task)
+    alone._anchors.taken = True
+    own = played(alone, xs, ys)[1]
+    for x, y in zip(xs[: HISTORY + 1], ys, strict=False):
+        stopped.tell(stopped.ask(x), y)
+    frozen = stopped.ask_many(xs)
+    lead = energy = 0.0
+    for k in range(1, ROWS):  # before the first answer nobody says anything
+        if (told := k - 1 - DELAY) >= MIXED:
+            one, other = (squares(ticket, own[told], ys[told]) for ticket in (own[told], frozen[told]))
+            if ys[told] in (own[told].probabilities or {ys[told]: 1.0}):  # a label that nobody knew judges nobody
+                lead, energy = lead + one - other, energy + (0.5 + DELAY) * (one - other) ** 2
+        share = 1.0 / (1.0 + math.exp(-lead * math.sqrt(2.0 * math.log(2.0) / energy))) if energy else 0.5
+        wanted = together(own[k], frozen[k], share) if k >= MIXED else values(own[k])
+        assert values(tickets[k]) == pytest.approx(wanted, rel=TWIN, abs=TWIN), k
+    assert model._anchors.now.share != 0.5
+
+
+def values(ticket):
+    """What a ticket says, as numbers."""
+    return [ticket.prediction] if ticket.probabilities is None else list(ticket.probabilities.values())
+
+
+def filled(ticket, like):
+    """The chances of labels that were not known yet are those of the other."""
+    return [(ticket.probabilities | dict(like.probabilities) | ticket.probabilities)[label] for label in like.probabilities]
+
+
+def squares(ticket, like, y):
+    if ticket.probabilities is None:
+        return (ticket.prediction - y) ** 2
+    return sum((p - (label == y)) ** 2 for label, p in zip(like.probabilities, filled(ticket, like), strict=True))
+
+
+def together(own, frozen, share):
+    if own.probabilities is None:
+        return [(1.0 - share) * own.prediction + share * frozen.prediction]
+    pairs = zip(own.probabilities.values(), filled(frozen, own), strict=True)
+    chances = [one ** (1.0 - share) * other**share for one, other in pairs]
+    return [one / sum(chances) for one in chances]
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_blocks_saves_and_loads_change_nothing(task):
+    xs, ys = rows(task)
+    one, many = played(LateModel(task), xs, ys, save=True), played(LateModel(task), xs, ys)
+    assert one[1] == many[1]
+    assert one[0]._anchors.now.lead == many[0]._anchors.now.lead != 0.0
+    # Those that are told together: the anchor is the model before the first of them that is late.
+    three, by_three = played(LateModel(task), xs, ys, block=3), played(LateModel(task), xs, ys, block=3, save=True)
+    assert three[1] == by_three[1]
+    asked = LateModel(task)
+    for x, y in zip(xs[:HISTORY], ys, strict=False):
+        asked.tell(asked.ask(x), y)
+    rest, truths = asked.ask_many(xs[HISTORY:]), ys[HISTORY:]
+    single, block = LateModel.from_state(asked.state()), LateModel.from_state(asked.state())
+    for ticket, y in zip(rest, truths, strict=True):
+        single.tell(ticket, y)
+    block.tell_many(rest, truths)
+    assert single._anchors.now.told == block._anchors.now.told == HISTORY + 1
+    assert single.ask(xs[0]) == block.ask(xs[0])
+
+
+def test_a_model_that_is_told_at_once_or_has_learned_little_has_none(monkeypatch):
+    xs, ys = rows("regression")
+    model = LateModel("regression")
+    for x, y in zip(xs, ys, strict=True):
+        model.tell(model.ask(x), y)
+    assert not model._anchors.taken
+    monkeypatch.setattr(room, "FEWEST", ROWS + 1)
+    assert not played(LateModel("regression"), xs, ys)[0]._anchors.taken
+
+
+def test_it_is_let_go_when_it_has_nothing_to_say_and_does_not_come_back(monkeypatch):
+    monkeypatch.setattr(room, "LEAST", 0.3)
+    xs, ys = rows("regression")
+    model, _ = played(LateModel("regression"), xs, ys)
+    assert model._anchors.now is None
+    assert model._anchors.taken
+    assert "frozen" not in model.summary()
+    again = LateModel.from_state(model.state())
+    again.tell_many(list(again.pending), ys[-DELAY:])
+    assert again._anchors.now is None
+
+
+def test_files_of_before_there_were_anchors_and_damaged_ones():
+    xs, ys = rows("regression")
+    model, _ = played(LateModel("regression"), xs, ys)
+    state = model.state()
+    assert "itself as of answer 26" in model.summary()
+    earlier = {n: v for n, v in state.items() if not n.startswith(("anchor", "pending.side"))}
+    assert LateModel.from_state(earlier).pending == model.pending
+    for name, value in {"anchor.energy": -1.0, "anchor.told": 0.5, "anchor.lead": math.nan, "pending.sided": [1, 1]}.items():
+        with pytest.raises(ValueError, match="not one of a LateModel"):
+            LateModel.from_state(state | {name: value})
