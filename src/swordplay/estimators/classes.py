@@ -261,16 +261,13 @@ class OneModelPerClass:
 
     def learn_row(self, row: Vector, label: int) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`."""
-        said: list[Matrix] = []
         if label in self._waiting:
             self._admit(label)
-        for team in self.teams:
-            scratch = team.learn_row(row, label)
-            said.append(scratch.predictions.T.copy())
+        written = [team.learn_row(row, label) for team in self.teams]
         if self.tempered is not None:
-            self.tempered.learn(self._put(said), np.array([label]), None)
+            self.tempered.learn(self._put([one.predictions.T.copy() for one in written]), np.array([label]), None)
         if self.second is not None and self._curved:
-            self.second.learn_row(row, label, float(scratch.predictions[0, 0]), scratch.rounds[0, 3:5])
+            self.second.learn_row(row, label, float(written[0].predictions[0, 0]), written[0].rounds[0, 3:5])
         self.counts[label] += 1.0
 
     # ------------------------------------------------------------------ saving

@@ -21,7 +21,6 @@ MOST_ROUNDS = 10_000_000
 """Beyond this a run takes days: more likely a slip of the keyboard than a wish."""
 MOST_LAGS = 1000
 AUTO, NONE = "auto", "none"
-"""Of lags and curves."""
 NOT_ASKED = "it was not asked for (--no-hindsight)"
 """Why a report does not look back,"""
 TOLD_LATER = "rows come twice (--twice)"

@@ -83,12 +83,8 @@ class KeyedTracker:
 
     def _fresh(self) -> Tracker:
         of_classes = self.recognised.of_classes
-        tracker = Tracker(
-            self.settings,
-            self.recognised,
-            self.kind,
-            Encoder(self.plans, self.settings.columns_of_lags, of_classes, self.settings.target),
-        )
+        encoder = Encoder(self.plans, self.settings.columns_of_lags, of_classes, self.settings.target)
+        tracker = Tracker(self.settings, self.recognised, self.kind, encoder)
         tracker.order.clocks = {name: Steps() for name in self.clocks}
         return tracker
 
