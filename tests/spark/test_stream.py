@@ -73,7 +73,9 @@ def test_several_keys_kept_columns_times_without_a_zone_and_rows_without_a_targe
     frame["time"] = pd.Timestamp("2024-03-31 01:59:59.123456") + pd.to_timedelta(frame["at"], unit="h")
     frame["note"], frame["seen"] = 'a "b" ' + frame["key"], frame["time"] + pd.Timedelta(microseconds=1)
     asked = frame[frame["batch"] == 2].head(3)
-    write(pd.concat([frame, asked.assign(y=None, note=None)]), tmp_path / "in")
+    rows = pd.concat([frame, asked], ignore_index=True)
+    rows.loc[len(frame) :, ["y", "note"]] = [np.nan, None]
+    write(rows, tmp_path / "in")
     names = {"key": ["region", "shop"], "features": FEATURES, "target": "y", "order": "time", "keep": ["note", "seen"]}
     assert spark.read.parquet(str(tmp_path / "in")).schema["time"].dataType.simpleString() == "timestamp_ntz"
     local.run(swordplay_spark.track_stream(local.rows_of(spark, tmp_path / "in"), **names, buckets=2), tmp_path)
