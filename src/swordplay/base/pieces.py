@@ -3,7 +3,7 @@
 numba compiles every function that it meets to machine code, with a way in from Python and one from C, and optimises it together
 with all that it calls. Pieces that are called by pieces are then optimised again on every storey of the house, and none of that
 machine code is ever run, as a kernel contains what it calls. Pieces that stop before the optimiser, the innermost loops
-excepted, cost half of that (docs/decisions/0026).
+excepted, cost half of that (docs/decisions/0027).
 """
 
 # mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
