@@ -7,7 +7,7 @@ import time
 
 import click
 
-HELP = """Compile now what would be compiled at the first use: everything, or only WHAT is named.
+HELP = """Compile now what would be compiled at the first use: the kernels that most jobs need, or only WHAT is named.
 
 Run it while an image is built, or once for all executors of a cluster: with --into the machine code goes into a folder that
 can be copied anywhere, and is found there by processes whose environment says NUMBA_CACHE_DIR=FOLDER, which need
