@@ -136,7 +136,7 @@ class Problem:
                 )
 
     def _uphill(self, gradients: Matrix) -> Matrix:
-        """For each round the point of the boundary that its gradient points to: where a loss is steep that is flat elsewhere."""
+        """For each round the point of the boundary that its gradient points to: steep, if it is anywhere."""
         largest = np.abs(gradients).max(axis=1, keepdims=True)
         directions = np.divide(gradients, largest, out=np.zeros_like(gradients), where=largest > 0.0)
         return self.frame.inward(self.frame.outward(self.frame.domain.diameter * directions))
