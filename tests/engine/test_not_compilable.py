@@ -174,7 +174,7 @@ def test_a_list_of_known_losses_is_a_stream_of_another_kind_too() -> None:
 
 @pytest.mark.parametrize("loss", ["hinge", None, 3])
 def test_an_unknown_name_of_a_loss_is_refused(loss: Any) -> None:
-    with pytest.raises(NotCompilable, match=r"loss must be one of \['huber', 'logistic', 'squared'\] for the engine"):
+    with pytest.raises(NotCompilable, match=r"one of \['huber', 'logistic', 'pinball', 'squared'\] for the engine"):
         sp.engine.online(sp.Sword(BALL), loss)
 
 

@@ -40,6 +40,7 @@ def test_value_and_slope_are_those_of_the_loss(level: float) -> None:
         loss = sp.PinballLoss([1.0], 0.25, level)
         value = uncompiled(scalar.phi)(PINBALL, level, prediction, 0.25)
         assert abs(value - loss.value([prediction])) <= ROUNDING * max(1.0, abs(value))
+        assert uncompiled(scalar.level)(PINBALL, level, prediction, 0.25) == value  # by which a certificate goes
         assert uncompiled(scalar.slope)(PINBALL, level, prediction, 0.25) == loss.slope(np.array(prediction))
     assert uncompiled(scalar.phi)(LINEAR, 1.0, 3.0, 9.0) == 3.0
     assert uncompiled(scalar.slope)(LINEAR, 1.0, 3.0, 9.0) == 1.0

@@ -62,10 +62,13 @@ def test_states_must_fit():
         other.load_state(sp.SwordPlusPlus(sp.Ball(1), **made).state())
 
 
-def test_the_engine_says_that_it_does_not_know_it():
-    stream = sp.streams.drift.jumps(20, 2)
-    with pytest.raises(sp.engine.NotCompilable, match="LastGradientOptimism is not known"):
-        sp.play(sp.SwordPlusPlus(stream.domain, **GIVEN), stream, engine="compiled")
+@pytest.mark.parametrize("domain", [sp.Simplex(2), sp.Box([-1.0, -1.0], [1.0, 1.0])], ids=["simplex", "box"])
+def test_the_engine_says_that_off_the_ball_it_does_not_know_it(domain):
+    learner, stream = sp.SwordPlusPlus(domain, **GIVEN), sp.LinearStream(np.eye(2), np.ones(2))
+    with pytest.raises(sp.engine.NotCompilable, match="charges for moving is known to the engine on a Ball"):
+        sp.play(learner, stream, engine="compiled")
+    sp.play(learner, stream)
+    assert learner.rounds == 2
 
 
 @pytest.mark.parametrize("name", ["horizon", "gradient_bound", "smoothness"])

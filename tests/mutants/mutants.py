@@ -218,7 +218,7 @@ MUTANTS = [
     *_in(
         "parts/learners/ensemble.py",
         (f"{TWINS}::test_tuned_swords", LOADING),
-        ("decision @ observed - losses, moves", "losses - decision @ observed, moves"),
+        ("decision @ observed - losses,", "losses - decision @ observed,"),
         ("gradient, now.hedge.weights, ahead)", "gradient, now.hedge.weights[::-1], ahead)"),
         ("(weights > 0).all() and ", ""),
         (" and abs(weights.sum() - 1.0) <= SLACK", ""),
@@ -434,6 +434,10 @@ MUTANTS = [
         (
             "return max(-threshold * residual, (1.0 - threshold) * residual)",
             "return max(-threshold * residual, threshold * residual)",
+        ),
+        (
+            "return max((1.0 - threshold) * residual, -threshold * residual)",
+            "return max(threshold * residual, -threshold * residual)",
         ),
     ),
     *_in(

@@ -137,6 +137,13 @@ class TestPenalty:
             rival = domain.project(moved)
             assert value(best) - best.gap <= objective(stream, penalty, rival) + 1e-9 * scale
 
+    def test_losses_that_vanish_but_in_a_corner_are_asked_for_what_doubles_resolve(self):
+        """At the centre the logistic losses are 6e-21 and less, in one corner of the simplex log 2."""
+        stream = [sp.LogisticLoss([-2.6, 0.0, -2.2], 0), sp.LogisticLoss([-1.1, 0.0, -1.1], 0)]
+        domain = sp.Simplex(3, total=63.5)
+        assert problem.Problem(stream, domain, None).scale < 1e-18
+        assert sp.hindsight.best_sequence(stream, domain, penalty=500.0).gap < 1e-18
+
     def test_a_large_penalty_is_the_best_fixed_decision(self):
         stream = drifting("huber", 50, 3)
         for domain in shapes(3):

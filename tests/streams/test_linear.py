@@ -86,7 +86,7 @@ def test_the_gradient_bound_is_never_exceeded_and_nearly_reached(domain, seed, k
         (lambda: sp.LinearStream(np.zeros((2, 0)), [1.0, 1.0]), "features must have at least one column"),
         (
             lambda: sp.LinearStream([[1.0]], [1.0], "hinge"),
-            r"loss must be one of \['huber', 'logistic', 'squared'\], got 'hinge'",
+            r"loss must be one of \['huber', 'logistic', 'pinball', 'squared'\], got 'hinge'",
         ),
         (lambda: sp.LinearStream([[1.0], [1.0]], [1.0, 2.0], "logistic"), "targets must be 0 or 1 .* got 2.0 in row 1"),
         (lambda: sp.LinearStream([[1.0]], [1.0], "huber", threshold=-1.0), "threshold must be greater than 0"),

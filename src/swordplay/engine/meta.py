@@ -12,7 +12,7 @@ import math
 from swordplay.base.compiling import expert_loop, part
 from swordplay.base.types import Vector
 from swordplay.engine.blocks import columns_of, largest, least
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, SQUARED, Arrays, Products
+from swordplay.engine.layout import CONFIG, EXPERT, LINEAR, LIVE, SQUARED, Arrays, Products
 from swordplay.engine.rates import retune
 from swordplay.engine.scalar import level, slope
 
@@ -93,6 +93,15 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     )
     if config[CONFIG.shared] != 1.0:
         bend(me, of, h, prediction, target)
+    settle(me, of, h, late)
+    return float(h)
+
+
+@part
+def settle(me: Arrays, of: Products, h: float, late: float) -> None:
+    """The meta's learning rate, from by how much losses and gradient were misjudged; a new epoch forgets its losses."""
+    numbers, live, config = me.numbers, me.live, me.config
+    n = columns_of(numbers)
     spread = largest(n, numbers[EXPERT.scratch]) - least(n, numbers[EXPERT.scratch])
     live[LIVE.smallest] = least(n, numbers[EXPERT.cumulative])
     guess = live[LIVE.trust] * live[LIVE.candidate]
@@ -101,7 +110,6 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     if retune(live, config, mismatch, distance(h, guess, of)):
         numbers[EXPERT.cumulative] = 0.0
         live[LIVE.smallest] = 0.0
-    return float(h)
 
 
 @expert_loop
@@ -162,12 +170,12 @@ def follow_steps(
 
 @part
 def bend(me: Arrays, of: Products, h: float, prediction: float, target: float) -> None:
-    """Take off the certificate how far the loss lies above its tangent at every expert's prediction."""
+    """Take off the certificate how far the loss lies above its tangent at every expert's prediction: a linear one nowhere."""
     n, loss, threshold = columns_of(me.numbers), int(me.config[CONFIG.loss]), me.config[CONFIG.threshold]
     weight, played, drift = me.live[LIVE.weight], me.numbers[EXPERT.played], me.numbers[EXPERT.drift]
     if loss == SQUARED:
         curve_squared(n, weight, prediction, played, drift)
-    else:
+    elif loss != LINEAR:
         at = prediction + of.offset
         curve(n, loss, threshold, weight, h, at, level(loss, threshold, at, target), played, of.offset, target, drift)
 

@@ -14,7 +14,7 @@ from swordplay.engine import inputs, layout
 from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS, Engine, Played
 from swordplay.engine.layout import CONFIG, LIVE
 from swordplay.engine.patience import patiently
-from swordplay.engine.recipe import LOSSES, NotCompilable
+from swordplay.engine.recipe import LOSSES, OF_ROWS, NotCompilable
 from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.domains.enclosures import ON_THE_DOMAIN
 
@@ -40,8 +40,8 @@ class Projected:
     """
 
     def __init__(self, learner: Any, engine: Engine, loss: str, number: float) -> None:
-        if loss not in LOSSES:
-            raise NotCompilable(f"loss must be one of {sorted(LOSSES)} for the engine, got {arguments.shown(loss)}.")
+        if loss not in OF_ROWS:
+            raise NotCompilable(f"loss must be one of {list(OF_ROWS)} for the engine, got {arguments.shown(loss)}.")
         if engine.memory.config[CONFIG.charge]:
             raise NotCompilable("one projection a round is compiled around learners whose meta does not charge for moving.")
         domain = learner.domain

@@ -24,6 +24,8 @@ LOSSES = {
     "pinball": layout.PINBALL,
     "linear": layout.LINEAR,  # of whoever forms gradients itself (``projected``)
 }
+OF_ROWS = tuple(sorted(set(LOSSES) - {"linear"}))
+"""Losses that a caller may name."""
 WITH_A_NUMBER = ("huber", "pinball")
 """Losses that have a threshold or a level."""
 
@@ -73,7 +75,7 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
         If a part is not one that the engine knows.
     """
     if loss not in LOSSES:
-        raise NotCompilable(f"loss must be one of {sorted(LOSSES)} for the engine, got {shown(loss)}.")
+        raise NotCompilable(f"loss must be one of {list(OF_ROWS)} for the engine, got {shown(loss)}.")
     config = np.zeros(len(CONFIG))
     config[CONFIG.loss], config[CONFIG.retention] = LOSSES[loss], 1.0
     config[CONFIG.threshold] = threshold if loss in WITH_A_NUMBER else 1.0  # else one make would look like two

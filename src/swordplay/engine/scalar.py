@@ -37,11 +37,13 @@ def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
 
 @part
 def level(loss: int, threshold: float, prediction: float, target: float) -> float:
-    """φ(z, y) again, of the losses that are not squares, in a form that vector instructions can hold."""
+    """φ(z, y) again, of the losses that are neither squares nor linear, in a form that vector instructions can hold."""
+    residual = prediction - target
     if loss == HUBER:
-        residual = prediction - target
         clipped = min(max(residual, -threshold), threshold)
         return clipped * (residual - 0.5 * clipped)
+    if loss == PINBALL:
+        return max((1.0 - threshold) * residual, -threshold * residual)
     margin = (2.0 * target - 1.0) * prediction
     return max(-margin, 0.0) + log_of_one_and(fading(-abs(margin)))
 

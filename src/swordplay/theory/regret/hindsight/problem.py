@@ -70,7 +70,8 @@ class Problem:
         center = np.zeros((count, self.frame.dim))
         gradients = self.rounds.gradients(center)
         self.scale = domain.diameter * float(np.sqrt(inner(gradients, gradients)).sum())
-        ends = (self.rounds.gradients(np.tile(pole, (count, 1))) for pole in self._poles[[0, self.frame.dim]])
+        trials = [*(np.tile(pole, (count, 1)) for pole in self._poles[[0, self.frame.dim]]), self._uphill(gradients)]
+        ends = (self.rounds.gradients(trial) for trial in trials)
         numbers = domain.diameter * max(float(np.abs(end).sum()) for end in ends) + float(
             np.abs(self.rounds.values(center)).sum()
         )
@@ -133,6 +134,12 @@ class Problem:
                     f"lies {short[t]:.3g} below its tangent at {arguments.shown(self.frame.outward(points[t]).tolist())}. "
                     "Hindsight can only be certified for convex losses."
                 )
+
+    def _uphill(self, gradients: Matrix) -> Matrix:
+        """For each round the point of the boundary that its gradient points to: steep, if it is anywhere."""
+        largest = np.abs(gradients).max(axis=1, keepdims=True)
+        directions = np.divide(gradients, largest, out=np.zeros_like(gradients), where=largest > 0.0)
+        return self.frame.inward(self.frame.outward(self.frame.domain.diameter * directions))
 
     @property
     def _poles(self) -> Matrix:
