@@ -91,5 +91,5 @@ def test_a_folder_that_cannot_be_written_to_is_named(capsys, tmp_path):
 def test_a_run_after_it_compiles_nothing(tmp_path, targets):
     table, folder = tmp_path / "table.csv", tmp_path / "kernels"
     table.write_text("x,y\n" + "".join(f"{k % 7},{targets[k % 4]}\n" for k in range(300)))
-    warmed(folder, "learn", "intervals", "steps")
+    warmed(folder, "learn", "intervals", "steps", "curves")
     assert python(TRACK, str(table), **NO_HOME, NUMBA_CACHE_DIR=str(folder)) == ["0", "False"]

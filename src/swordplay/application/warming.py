@@ -93,7 +93,7 @@ RECIPES: Mapping[str, Recipe] = {
     "learn": Recipe("learning rows, one step size beside the other", _learn),
     "intervals": Recipe("intervals", _intervals, "intervals/rounds.py"),
     "steps": Recipe("single step sizes, to compare with", _steps, "engine/ladder.py"),
-    "curves": Recipe("second-order experts", _curves),
+    "curves": Recipe("second-order experts", _curves, "engine/curved/rounds.py"),
     "keys": Recipe("a model per key", _keys),
     "games": Recipe("the learners of the game", _games),
 }

@@ -65,6 +65,7 @@ def _track(path: Path, target: str, quiet: bool) -> tuple[Any, Any]:
     from swordplay.application.cli import progress
     from swordplay.application.tracking import Job, Settings, run
 
+    warming.beside(["curves"])
     warming.beside(["steps"])  # the stream has classes, and no intervals
     with progress.shown(path.name, quiet) as watch:
         found = run(Job(str(path), Settings(target, lags=options.AUTO, curves=options.AUTO)), watch=watch)

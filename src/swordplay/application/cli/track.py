@@ -197,6 +197,8 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
     from swordplay.application.tracking.paths import written_files
 
     if not asked.key:  # many keys are played by other kernels
+        if job.settings.curves is not None:
+            warming.beside(["curves"])  # in a process of its own, as the first row waits for it
         warming.beside(["steps"] if asked.no_interval else ["steps", "intervals"])
     name = "standard input" if job.source == "-" else os.path.basename(asked.file)
     shown = progress.shown(name, asked.quiet, plain=job.output == "-" and sys.stdout.isatty())
