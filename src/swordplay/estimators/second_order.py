@@ -16,6 +16,7 @@ import numpy as np
 
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
+from swordplay.estimators.scratch import quick
 from swordplay.estimators.second_order_state import check
 from swordplay.estimators.second_order_units import RawUnits
 
@@ -217,7 +218,7 @@ class SecondOrder:
         kernels = _kernels()
         learn = functools.partial(kernels.learn_rows, row, target, NO_WEIGHTS, first, plan, NOT_ASKED, *self._arrays, answer)
         ask = functools.partial(_asking().predict_rows, row, first, 1, *self._arrays, answer)
-        self._row = _Bench(row, target, first, plan, answer, learn, ask)
+        self._row = _Bench(row, target, first, plan, answer, quick(learn), quick(ask))
         return self._row
 
     # ------------------------------------------------------------------ growing, reading, saving
