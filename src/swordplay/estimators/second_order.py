@@ -200,14 +200,15 @@ class SecondOrder:
         bench.ask()
         return float(bench.answer[0])
 
-    def learn_row(self, row: Vector, target: float, first: float, plan: Vector) -> None:
+    def learn_row(self, row: Vector, target: float, first: float, plan: Vector) -> float:
         """:meth:`learn` of one row, faster."""
         if self.asked is not None:
-            self.learn(row[None], np.array([target], dtype=np.float64), None, np.array([first]), plan[None].copy())
-            return
+            alone = row[None], np.array([target], dtype=np.float64), None, np.array([first]), plan[None].copy()
+            return float(self.learn(*alone)[0])
         bench = self._row or self._bench()
         bench.row[0], bench.first[0], bench.target[0], bench.plan[0] = row, first, target, plan
         bench.learn()
+        return float(bench.answer[0])
 
     @property
     def _arrays(self) -> tuple[Any, ...]:
