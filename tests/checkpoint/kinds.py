@@ -94,7 +94,9 @@ def sklearn_kind(name: str, labels: Any = None, *, online: bool = False, level: 
     state = saved(estimator)
     assert ("block.coefficients" in state) == (not online and level is None and name != "SwordAggregator")
     assert any(entry.startswith("band.0.") for entry in state) == (level is not None)
-    assert any(".second." in entry for entry in state) == (settings.get("curves") is not None)
+    curved, many = estimator.curves is not None, labels is not None and len(labels) > 2
+    assert any(".second." in entry for entry in state) == (curved and not many)
+    assert any(".tempered." in entry for entry in state) == (curved and many)
 
     def use(state: State, path: str) -> None:
         checkpoint.save(path, state, kind=name)

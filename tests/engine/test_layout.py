@@ -81,8 +81,8 @@ def test_engines_that_were_saved_before_go_on(make):
 @pytest.mark.parametrize(
     ("name", "made", "goals"),
     [
-        ("regressor", SwordRegressor(lags=2), TARGETS),
-        ("classifier", SwordClassifier(), LABELS),
+        ("regressor", SwordRegressor(lags=2, curves=None), TARGETS),
+        ("classifier", SwordClassifier(lags=0, curves=None), LABELS),
     ],
 )
 def test_estimators_that_were_saved_before_go_on(name, made, goals):
@@ -112,7 +112,7 @@ def test_an_aggregator_of_before_there_was_a_guard_goes_on_without():
 
 
 def test_a_river_model_that_was_saved_before_goes_on():
-    loaded, made = river.SwordRegressor.load(GOLDEN / "river.ckpt"), river.SwordRegressor()
+    loaded, made = river.SwordRegressor.load(GOLDEN / "river.ckpt"), river.SwordRegressor(lags=0, curves=None)
     for k in range(len(ROWS)):
         x = dict(zip("abc", FEATURES[k], strict=True))
         made.learn_one(x, TARGETS[k])
@@ -132,7 +132,7 @@ def test_every_number_is_declared_once():
 def test_what_is_saved_and_what_is_not():
     assert " ".join(kept_names(EXPERT)) == (
         "weight cumulative guess replay alpha gamma scale coefficient norm energy log_prior "
-        "lead advantage drift inverse growth largest swing farthest step"
+        "lead advantage drift inverse growth largest swing farthest charge turned step"
     )
     assert " ".join(kept_names(LIVE)) == (
         "rounds last_norm candidate difference magnitude trust total level rate smallest refresh_at weight"
@@ -158,12 +158,12 @@ def changed(state, **entries):
 @pytest.mark.parametrize(
     ("entries", "told"),
     [
-        ({"expert_names": "weight"}, "must name the 20 numbers"),
-        ({"expert_names": 3}, "must name the 20 numbers"),
+        ({"expert_names": "weight"}, "must name the 22 numbers"),
+        ({"expert_names": 3}, "must name the 22 numbers"),
         ({"round_names": " ".join(["rounds"] * 12)}, "must name the 12 numbers"),
         ({"round": np.zeros(0), "round_names": ""}, "lacks rounds, last_norm"),
-        ({"experts": np.zeros((20, 0))}, "must name the 20 numbers"),
-        ({"experts": np.full((20, 2), np.nan)}, r"state\['experts'\] is damaged"),
+        ({"experts": np.zeros((22, 0))}, "must name the 22 numbers"),
+        ({"experts": np.full((22, 2), np.nan)}, r"state\['experts'\] is damaged"),
         ({"last": np.zeros(5), "frame": np.zeros((2, 5))}, r"state\['last'\] must have shape \(3,\), got \(5,\)"),
         ({"frame": np.zeros((2, 4))}, r"state\['frame'\] must have shape \(2, 3\)"),
         ({"points": np.zeros((3, 1))}, r"state\['points'\] must have shape"),

@@ -1,8 +1,10 @@
 """The coat for river: river's own checks, features and classes that come and go, and what goes on bit by bit."""
 
 import copy
+import gc
 import pickle
 import random
+import types
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,8 @@ MODELS = {
     "classifier, raw": SwordClassifier(standardize=False, intercept=False),
 }
 REGRESSORS = [name for name in MODELS if name.startswith("regressor")]
+WALKED_NO_FURTHER = (type, types.ModuleType, types.FunctionType)
+"""What river does not look into (``_raw_memory_usage``)."""
 every_model = pytest.mark.parametrize("name", MODELS)
 
 
@@ -38,6 +42,19 @@ def test_river_finds_nothing_wrong(model, check):
     assert not model._unit_test_skips()
     random.seed(0)
     check(model.clone())
+
+
+@every_model
+def test_what_river_measures_is_the_model_and_not_the_compiler(name):
+    """River walks from object to object; in numba some references are to objects that are gone, and then it fails."""
+    model = learned(name, stream(name, 20))
+    pending, seen = [model], {}
+    while pending:
+        told = [one for one in pending if id(one) not in seen and not issubclass(type(one), WALKED_NO_FURTHER)]
+        seen |= {id(one): one for one in told}
+        pending = gc.get_referents(*told)
+    assert {type(one).__module__.partition(".")[0] for one in seen.values()} & {"numba", "llvmlite", "weakref"} == set()
+    assert model._raw_memory_usage < 1_000_000
 
 
 def stream(name, count=300):

@@ -61,20 +61,22 @@ def test_scikit_learns_own_checks(estimator):
 # ------------------------------------------------------------------ encode=True
 
 
-@pytest.mark.parametrize("lags", [0, 2])
-def test_a_frame_is_predicted_as_track_predicts_it(table, price, lags):
-    tracked = sp.track(table.assign(price=price), "price", lags=lags).predictions["prediction"].to_numpy()
-    said = SwordRegressor(encode=True, lags=lags).predict_then_learn(table, price)
+@pytest.mark.parametrize("model", [{}, {"lags": 0}, {"lags": 0, "curves": None}, {"lags": 2, "curves": None}], ids=str)
+def test_a_frame_is_predicted_as_track_predicts_it(table, price, model):
+    """With curves, a number of lags are columns like others in ``track``, of which curves are made, too."""
+    tracked = sp.track(table.assign(price=price), "price", **model).predictions["prediction"].to_numpy()
+    said = SwordRegressor(encode=True, **model).predict_then_learn(table, price)
     np.testing.assert_array_equal(said[1:], tracked[1:])
 
 
-def test_labels_are_predicted_as_track_predicts_them(table, price):
+@pytest.mark.parametrize("options", [{}, {"lags": 0}, {"lags": 0, "curves": None}], ids=str)
+def test_labels_are_predicted_as_track_predicts_them(table, price, options):
     labels = np.where(price > 50.0, "dear", "cheap")
-    tracked = sp.track(table.assign(kind=labels), "kind").predictions["prediction"].to_pylist()
-    model = SwordClassifier(encode=True).partial_fit(table[:1], labels[:1], classes=[labels[0], "dear", "cheap"])
-    said = model.predict_then_learn(table[1:], labels[1:]).tolist()
-    second = int((labels != labels[0]).argmax())  # before it track knows one class only
-    assert said[second:] == tracked[second + 1 :]
+    tracked = sp.track(table.assign(kind=labels), "kind", **options).predictions["prediction"].to_pylist()
+    second = int((labels != labels[0]).argmax()) + 1  # before it track knows one class only
+    model = SwordClassifier(encode=True, **options).partial_fit(table[:1], labels[:1], classes=labels[:1])
+    model.predict_then_learn(table[1:second], labels[1:second])
+    assert model.predict_then_learn(table[second:], labels[second:]).tolist() == tracked[second:]
 
 
 @pytest.mark.parametrize("cuts", [(0, 1, 2, 59, 61, 62, ROWS), (0, 25, ROWS)])

@@ -189,6 +189,10 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         self.model_ = self._make()
         return self.model_
 
+    def _go_on_as_a_stream(self) -> None:
+        """Rows are no longer asked for in a block: the next one follows the last one learned."""
+        self._block, self._for_block = None, False
+
     def _in_order(self, answer: Callable[[Matrix, int], Any], following: int = 1) -> Callable[[Matrix], Any]:
         """What answers for chunks in their order; so many rows follow the last one learned, none if a block is asked for."""
         return in_order(answer, 0 if self._for_block else following)

@@ -193,11 +193,11 @@ class LinearModel:
         # A table that grows is as wide as its widest row; columns of zeros leave no trace before they join.
         return self.second.learn(rows[:, : self.second.dim], targets, weights, first, plans.plan)
 
-    def learn_row(self, row: Vector, target: float) -> None:
+    def learn_row(self, row: Vector, target: float) -> float:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`, several times faster."""
         scratch = self.heads.learn_row(row, target)
-        if self.second is not None:
-            self.second.learn_row(row, target, float(scratch.predictions[0, 0]), scratch.rounds[0, 3:5])
+        first = float(scratch.predictions[0, 0])
+        return first if self.second is None else self.second.learn_row(row, target, first, scratch.rounds[0, 3:5])
 
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late, behind the others; their coefficients start at 0."""

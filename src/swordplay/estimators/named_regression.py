@@ -46,9 +46,9 @@ class NamedRegression(NamedCoat):
         values, target = self._rows.check(x), number("y", y)
         model = self._grown(x)
         row = self._row(x, values)
+        said = model.learn_row(row, target)
         if self._bands.by_level:
-            self._bands.learn(np.array([model.predict_row(row)]), np.array([target]), row[None])
-        model.learn_row(row, target)
+            self._bands.learn(np.array([said]), np.array([target]), row[None])
 
     def learn_run(self, rows: Sequence[Features], truths: Sequence[float]) -> None:
         """Learn rows in their order; the names of all of them are known, or are those of the first."""

@@ -23,6 +23,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 from swordplay.base import arguments
 from swordplay.base.types import Vector
 from swordplay.estimators import label_arrays
+from swordplay.estimators.coat import Coat
 
 TOGETHER = {"predict": "predict_then_learn", "predict_proba": "predict_proba_then_learn"}
 """What the estimators here call predicting rows in one way and learning them, all in one call."""
@@ -118,6 +119,8 @@ def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predic
             f"{type(learner).__name__} has no partial_fit and cannot learn row by row. Score it on blocks: leave scoring as it "
             "is, and use cv=PrequentialSplit()."
         )
+    if isinstance(learner, Coat):
+        learner._go_on_as_a_stream()
     said = []
     for t in range(len(targets)):
         said.append(getattr(learner, method)(X[t : t + 1]))

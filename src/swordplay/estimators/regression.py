@@ -170,5 +170,5 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
             if fresh:
                 self.model_ = self._make()
                 self._own_bands = Bands()
-            self._block, self._for_block = None, False
+            self._go_on_as_a_stream()
         return rows, targets, weights

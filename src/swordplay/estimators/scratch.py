@@ -81,11 +81,20 @@ class Bench(NamedTuple):
     """Its scores, shape ``(1, H)``."""
 
 
-def quick(call: functools.partial[Any]) -> functools.partial[Any]:
-    """A compiled call whose arguments stay what they are, without a look at their types every time."""
+def quick(call: functools.partial[Any]) -> Callable[[], Any]:
+    """A compiled call whose arguments stay what they are, without a look at their types every time.
+
+    It is a plain function: who measures a model by walking from object to object, as river does, stops there. A partial would
+    lead to all of numba, where some references are to objects that are gone.
+    """
     from swordplay.base.compiling import machine_code
 
-    return functools.partial(machine_code(call.func, call.args), *call.args)
+    code, values = machine_code(call.func, call.args), call.args
+
+    def made() -> Any:
+        return code(*values)
+
+    return made
 
 
 def setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> Vector:

@@ -16,6 +16,7 @@ import numpy as np
 
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
+from swordplay.estimators.scratch import quick
 from swordplay.estimators.second_order_state import check
 from swordplay.estimators.second_order_units import RawUnits
 
@@ -199,14 +200,15 @@ class SecondOrder:
         bench.ask()
         return float(bench.answer[0])
 
-    def learn_row(self, row: Vector, target: float, first: float, plan: Vector) -> None:
+    def learn_row(self, row: Vector, target: float, first: float, plan: Vector) -> float:
         """:meth:`learn` of one row, faster."""
         if self.asked is not None:
-            self.learn(row[None], np.array([target], dtype=np.float64), None, np.array([first]), plan[None].copy())
-            return
+            alone = row[None], np.array([target], dtype=np.float64), None, np.array([first]), plan[None].copy()
+            return float(self.learn(*alone)[0])
         bench = self._row or self._bench()
         bench.row[0], bench.first[0], bench.target[0], bench.plan[0] = row, first, target, plan
         bench.learn()
+        return float(bench.answer[0])
 
     @property
     def _arrays(self) -> tuple[Any, ...]:
@@ -217,7 +219,7 @@ class SecondOrder:
         kernels = _kernels()
         learn = functools.partial(kernels.learn_rows, row, target, NO_WEIGHTS, first, plan, NOT_ASKED, *self._arrays, answer)
         ask = functools.partial(_asking().predict_rows, row, first, 1, *self._arrays, answer)
-        self._row = _Bench(row, target, first, plan, answer, learn, ask)
+        self._row = _Bench(row, target, first, plan, answer, quick(learn), quick(ask))
         return self._row
 
     # ------------------------------------------------------------------ growing, reading, saving

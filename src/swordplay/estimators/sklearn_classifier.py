@@ -202,7 +202,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
                 self.model_ = self._make_for(len(wanted))
                 self._own_bands = Bands()
             self._classes = wanted
-            self._block, self._for_block = None, False
+            self._go_on_as_a_stream()
         self.model_.grow(len(wanted))
         return rows, labels, weights
 

@@ -18,10 +18,10 @@ def estimator(field: Field) -> Said:
 
 
 def _values(field: Field) -> Said:
-    model = LinearModel(field.widths[0], **field.model)
+    model = LinearModel(_start(field), **field.model)
     parts = []
     for first, stop in pairwise(sorted({*field.widths, len(field.rows)})):
-        if first:
+        if field.widths[first] > model.heads.dim:
             model.widen(field.widths[first])
         parts.append(model.predict_then_learn(_cut(field, first, stop, field.widths[first]), field.targets[first:stop]))
     return field.scored(np.concatenate(parts))
@@ -32,13 +32,15 @@ def _classes(field: Field) -> Said:
     absent = np.setdiff1d(np.arange(field.classes), field.targets)
     places = np.argsort(np.concatenate([field.targets[debuts], absent]))  # of each class, in the order in which they appear
     labels = places[field.targets]
-    model = OneModelPerClass(lambda: LinearModel(width, loss="logistic", **field.model))
+    model = OneModelPerClass(lambda: LinearModel(_start(field), loss="logistic", **field.model))
     predictions, scores = np.empty(len(labels)), np.zeros((len(labels), max(2, field.classes)))
     for first, stop in pairwise(sorted({*field.widths, *debuts, len(labels)})):
         if first in field.widths:
             width = field.widths[first]
             model.widen(width)
         model.grow(model.classes + (first in debuts))
+        if not first and width > _start(field):
+            model.widen(width)
         told = model.scores_then_learn(_cut(field, first, stop, width), labels[first:stop])
         predictions[first:stop] = model.chances_then_learn(told, labels[first:stop]).argmax(axis=1)
         if len(model.team) == 1:
@@ -47,6 +49,10 @@ def _classes(field: Field) -> Said:
     # back to the order of the field; of two classes, the second one is told
     predictions = field.targets[debuts][predictions.astype(np.intp)].astype(np.float64)
     return Said(predictions, scores[:, places] if len(field.streams) > 1 else scores[:, places[1:2]])
+
+
+def _start(field: Field) -> int:
+    return field.widths[0] if field.start is None else field.start
 
 
 def _cut(field: Field, first: int, stop: int, width: int) -> Matrix:

@@ -50,6 +50,8 @@ class Field(NamedTuple):
     """How many columns there are from a row on, for the first row and those where a column joins (a new category)."""
     model: Mapping[str, Any] = AS_IT_COMES
     """Lags and curves of the estimator."""
+    start: int | None = None
+    """How many columns there are before the first row; None for as many as it has."""
 
     @property
     def smoothness(self) -> float:

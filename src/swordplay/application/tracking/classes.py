@@ -50,6 +50,7 @@ class ClassContestants:
 
     def __init__(self, dim: int, target: str, *, lags: int | str = 0, curves: str | None = None) -> None:
         self.dim, self.target, self.lags, self.curves = dim, target, lags, curves
+        self._start = dim
         self.codes: dict[Any, int] = {}
         """The code of each class (0, 1, ...), in the order in which they appeared."""
         self.model = OneModelPerClass(self._make)
@@ -58,7 +59,7 @@ class ClassContestants:
         self.last = -1.0
 
     def _make(self) -> LinearModel:
-        return LinearModel(self.dim, loss="logistic", lags=self.lags, curves=self.curves)
+        return LinearModel(self._start, loss="logistic", lags=self.lags, curves=self.curves)
 
     @property
     def started(self) -> bool:
@@ -134,6 +135,8 @@ class ClassContestants:
         chances, chance = self.model.predict(row) if self.started else None, 1.0 / (1.0 + self.model.counts.sum())
         classes = self.model.classes + 1
         self.model.grow(classes)
+        if classes == 1 and self.dim > self._start:  # curves are made of the columns that are there before any row
+            self.model.widen(self.dim)
         self.rungs.grow(classes)
         self.play(row, target, np.zeros(COUNT))
         if chances is None:

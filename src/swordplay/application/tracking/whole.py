@@ -32,6 +32,8 @@ class Whole(NamedTuple):
     """Shape ``(T, d)``, NaN where missing. The column of a category is 0 in the rows before it appears."""
     widths: dict[int, int]
     """How many columns there are from a row on: for the first row, and where categories appear."""
+    start: int
+    """How many there are before the first row."""
     targets: Vector
     """Shape ``(T,)``: numbers, or codes of classes."""
     classes: tuple[str, ...]
@@ -136,6 +138,6 @@ def _encoded(head: Any, batch: Any, settings: Settings, remarks: tuple[str, ...]
             )
     every = np.ones(len(targets), dtype=bool)
     encoder = Encoder(plans, settings.columns_of_lags, of_classes, settings.target)
-    widths = {0: encoder.width}
+    start = encoder.width
     encoded = encoder.encode(batch, Lags(settings.columns_of_lags).before(targets, every), every)
-    return Whole(encoded.rows, widths | encoded.widths, targets, names, recognised, plans, remarks, refused, cut)
+    return Whole(encoded.rows, {0: start} | encoded.widths, start, targets, names, recognised, plans, remarks, refused, cut)
