@@ -166,8 +166,8 @@ def test_without_columns_there_is_the_past_and_no_curve(loss):
         model.widen(width)
         again = LinearModel(width, loss=loss, **AUTO)
         again.load_state(model.state())
-        rows = X[200:, :width].copy()
-        np.testing.assert_array_equal(again.predict_then_learn(rows, target[200:]), model.predict_then_learn(rows, target[200:]))
+        rest = X[200:, :width].copy(), target[200:]
+        np.testing.assert_array_equal(again.predict_then_learn(*rest), model.predict_then_learn(*rest))
 
 
 def test_wide_tables_and_three_classes_do_without():

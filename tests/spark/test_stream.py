@@ -167,7 +167,7 @@ def test_a_query_with_another_layout_does_not_take_up_a_checkpoint(spark, swordp
 
 
 NUMBERS = "n long, error double, x0 double, x1 double, x2 double, y double"
-COLUMNS = f"key string, at int, {NUMBERS}, when timestamp_ntz, list array<int>"
+COLUMNS = f"key string, at int, {NUMBERS}, list array<int>"
 REFUSED = [
     ({"key": "kee"}, ValueError, "key names the column 'kee'"),
     ({"features": ["x0", "x9"]}, ValueError, "features names the column 'x9'"),
@@ -182,6 +182,7 @@ REFUSED = [
     ({"key": "nothing"}, TypeError, "column of void"),
     ({"key": "x0", "features": ["x1"]}, TypeError, "column of double"),
     ({"order": "x0", "features": ["x1"]}, TypeError, "order 'x0' must hold a timestamp"),
+    ({"order": "list"}, TypeError, "order .list. must hold a timestamp"),
     ({"loss": "logistic"}, ValueError, "loss must be"),
     ({"classes": ["a"], "target": "key", "key": "n"}, ValueError, "two or more different"),
     ({"classes": ["a", "b"]}, TypeError, "column of double"),

@@ -22,7 +22,8 @@ SMALL = 1 << 12
 
 
 def job(path, **options):
-    target = {name: options.pop(name) for name in ("task", "lags", "curves", "features", "drop", "loss", "id") if name in options}
+    names = ("task", "lags", "curves", "features", "drop", "loss", "id")
+    target = {name: options.pop(name) for name in names if name in options}
     paths = {name: str(value) if name in ("output", "refused", "state") and value else value for name, value in options.items()}
     return Job(str(path), Settings("y", **target), block_size=SMALL, **paths)
 
