@@ -22,6 +22,7 @@ demo: $(VENV)/.with-cli ## track and compare a real stream, replay the paper; th
 	$(VENV)/bin/swordplay demo --report out/report.html $(if $(ROUNDS),--rounds $(ROUNDS))
 
 test: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the tests (minutes)
+	@$(VENV)/bin/swordplay warm --processes 2 # or every worker would compile the same kernels
 	$(RUN) pytest -n 2 --dist loadgroup -m "not deep"
 
 test-deep: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the long campaigns (much longer)

@@ -169,8 +169,21 @@ class WatchedLoss:
         return gradients
 
     def value(self, points: Array) -> Array:
-        """The loss at points of shape ``(..., d)``."""
-        return np.asarray(self._loss.value(points), dtype=np.float64)
+        """The loss at points of shape ``(..., d)``.
+
+        Raises
+        ------
+        ValueError
+            If the loss answers anything but a finite number for each point.
+        """
+        values = np.asarray(self._loss.value(points), dtype=np.float64)
+        if values.shape != points.shape[:-1]:
+            raise ValueError(
+                f"loss.value must return one number a point, shape {points.shape[:-1]}, got {values.shape}. Check that loss."
+            )
+        if not np.isfinite(values).all():
+            raise ValueError(f"loss.value must be finite, got {values[~np.isfinite(values)].flat[0]}. Check that loss.")
+        return values
 
     def added_to(self, seen: Seen, decision: Vector) -> Seen:
         """What was seen, with this round."""
