@@ -5,10 +5,10 @@ import pytest
 from benchmarks.delays import Line, play, table
 
 
-@pytest.mark.parametrize("delay", [0, 25])
-def test_learning_late_is_better_than_not_learning(delay):
-    line = play("sulfur", delay, rows=500)
-    assert (line.rows, line.judged, line.delay) == (500, 450, delay)
+@pytest.mark.parametrize(("stream", "delay", "rows"), [("sulfur", 0, 500), ("bikesharing", 25, 2000)])
+def test_learning_late_is_better_than_not_learning(stream, delay, rows):
+    line = play(stream, delay, rows=rows)
+    assert (line.rows, line.judged, line.delay) == (rows, 9 * rows // 10, delay)
     assert line.late < line.stopped
 
 

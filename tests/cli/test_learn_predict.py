@@ -201,7 +201,7 @@ def test_what_does_not_go_together_is_said(capsys):
     assert run(["learn", "more.csv", "--target", "size", "--state", "m.state", "--quiet"]) == 2
     assert '--target says "size", and the model in m.state learned with "price".' in capsys.readouterr().err
     assert run(["learn", "more.csv", "--lags", "2", "--state", "m.state", "--quiet"]) == 2
-    assert "--lags says 2, and the model in m.state learned with 0." in capsys.readouterr().err
+    assert '--lags says 2, and the model in m.state learned with "auto".' in capsys.readouterr().err
     assert run(["learn", "more.csv", "--target", "price", "--level", "0.9", "--state", "m.state", "--quiet"]) == 0
     assert run(["track", "more.csv", "--target", "price", "--state", "m.state"]) == 2
     assert "holds a model that learns by `swordplay learn`" in capsys.readouterr().err

@@ -152,6 +152,24 @@ def test_columns_that_join_late_leave_the_others_as_they_are():
     assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_without_columns_there_is_the_past_and_no_curve(loss):
+    X, y, labels = table()
+    target = labels if loss == "logistic" else y
+    model = LinearModel(0, loss=loss, **AUTO)
+    said = model.predict_then_learn(X[:200, :0].copy(), target[:200])
+    chances = 1 / (1 + np.exp(-said)) if loss == "logistic" else said
+    mean = np.cumsum(target[:199]) / np.arange(1, 200)
+    assert np.mean((chances[1:] - target[1:200]) ** 2) < 0.8 * np.mean((mean - target[1:200]) ** 2)
+    assert model.second.state()["shapes"].shape == (0, 5)
+    for width in (0, 2):  # saved as it began, and when columns have joined
+        model.widen(width)
+        again = LinearModel(width, loss=loss, **AUTO)
+        again.load_state(model.state())
+        rest = X[200:, :width].copy(), target[200:]
+        np.testing.assert_array_equal(again.predict_then_learn(*rest), model.predict_then_learn(*rest))
+
+
 def test_wide_tables_and_three_classes_do_without():
     rng = np.random.default_rng(0)
     assert LinearModel(64, **AUTO).second is not None

@@ -162,12 +162,12 @@ def test_a_query_with_another_layout_does_not_take_up_a_checkpoint(spark, swordp
     local.run(swordplay_spark.track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES, buckets=2), tmp_path)
     write(world(5, 1, seed=4), tmp_path / "in", first=1)
     tracked = swordplay_spark.track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES, buckets=2, layout="map")
-    with pytest.raises(StreamingQueryException, match='layout was "packed" and is "map"'):
+    with pytest.raises(StreamingQueryException, match='layout was "paged" and is "map"'):
         local.run(tracked, tmp_path)
 
 
 NUMBERS = "n long, error double, x0 double, x1 double, x2 double, y double"
-COLUMNS = f"key string, at int, {NUMBERS}, when timestamp_ntz, list array<int>"
+COLUMNS = f"key string, at int, {NUMBERS}, list array<int>"
 REFUSED = [
     ({"key": "kee"}, ValueError, "key names the column 'kee'"),
     ({"features": ["x0", "x9"]}, ValueError, "features names the column 'x9'"),
@@ -182,7 +182,7 @@ REFUSED = [
     ({"key": "nothing"}, TypeError, "column of void"),
     ({"key": "x0", "features": ["x1"]}, TypeError, "column of double"),
     ({"order": "x0", "features": ["x1"]}, TypeError, "order 'x0' must hold a timestamp"),
-    ({"order": "when"}, TypeError, "column of timestamp_ntz"),
+    ({"order": "list"}, TypeError, "order .list. must hold a timestamp"),
     ({"loss": "logistic"}, ValueError, "loss must be"),
     ({"classes": ["a"], "target": "key", "key": "n"}, ValueError, "two or more different"),
     ({"classes": ["a", "b"]}, TypeError, "column of double"),

@@ -22,7 +22,8 @@ SMALL = 1 << 12
 
 
 def job(path, **options):
-    target = {name: options.pop(name) for name in ("task", "lags", "features", "drop", "loss", "id") if name in options}
+    names = ("task", "lags", "curves", "features", "drop", "loss", "id")
+    target = {name: options.pop(name) for name in names if name in options}
     paths = {name: str(value) if name in ("output", "refused", "state") and value else value for name, value in options.items()}
     return Job(str(path), Settings("y", **target), block_size=SMALL, **paths)
 
@@ -106,6 +107,8 @@ def test_a_finished_run_whose_predictions_are_gone_does_not_pretend(tmp_path):
     ("options", "told"),
     [
         ({"lags": 2}, "saved with --lags 0, and now it is --lags 2"),
+        ({"lags": "auto"}, "saved with --lags 0, and now it is --lags auto"),
+        ({"curves": "auto"}, "saved with --curves none, and now it is --curves auto"),
         ({"features": ("x", "z")}, "saved with no --features, and now it is --features x,z"),
         ({"drop": ("x",)}, "saved with no --drop, and now it is --drop x"),
         ({"task": "regression"}, "saved with no --task, and now it is --task regression"),

@@ -13,6 +13,7 @@ from swordplay.application.tracking import Settings, TrackingError, trackers
 from swordplay.application.tracking import twice as room
 from swordplay.application.tracking.twice_rows import ids_of
 from swordplay.late import LateModel
+from swordplay.late.kinds import MODELS, estimator
 from tracking.worlds import twice, world
 
 ROWS = 160
@@ -33,13 +34,15 @@ def tracked(batch, said, cuts, *, save=False):
     return tracker, pa.Table.from_batches([one.predictions for one in parts]), [row for one in parts for row in one.refusals]
 
 
+@pytest.mark.parametrize("made", [{"lags": 0, "curves": None}, {"lags": "auto", "curves": "auto"}], ids=["linear", "auto"])
 @pytest.mark.parametrize("task", ["regression", "binary", "multi-class"])
-def test_it_is_a_model_that_is_asked_and_told(task):
+def test_it_is_a_model_that_is_asked_and_told(task, made):
     rows = world(task, ROWS, seed=5)
     batch = twice(rows, delay=15)
-    tracker, answers, refusals = tracked(batch, settings(task), [40, 41, 200])
+    tracker, answers, refusals = tracked(batch, settings(task, **made), [40, 41, 200])
     kinds = {"x": "number", "z": "number", "flag": "number", "when": "date", "colour": "word"}
-    model, asked = LateModel("regression" if task == "regression" else "classification", columns=kinds), {}
+    fresh = estimator(MODELS["regression" if task == "regression" else "classification"])(**made)
+    model, asked = LateModel(fresh, columns=kinds), {}
     for row, answer in zip(batch.to_pylist(), answers.to_pylist(), strict=True):
         if row["y"] is None:
             ticket = asked[row["name"]] = model.ask({name: row[name] for name in USED}, row["name"])

@@ -54,7 +54,7 @@ def second_order(heads: Heads, lags: int | str, curves: str | None) -> SecondOrd
     if curves is None or heads.dim > WIDEST_SECOND_ORDER:
         return None
     logistic, intercept = heads.loss == "logistic", heads.columns.intercept
-    bends = RICH_BENDS if curves == RICH else BENDS
+    bends = 0 if heads.dim == 0 else RICH_BENDS if curves == RICH else BENDS  # there is nothing to bend without columns
     return SecondOrder(heads.dim, logistic=logistic, intercept=intercept, lags=None if lags == AUTO else int(lags), bends=bends)
 
 
@@ -73,7 +73,10 @@ def loaded(second: SecondOrder | None, parts: Mapping[str, Any], dim: int) -> Se
         return None
     second = widened(second, dim)
     if second is not None:
-        second.load_state(nested.part("second", parts))
+        saved = nested.part("second", parts)
+        if not np.size(saved["shapes"]):  # it began without columns, and has no curves though there are columns now
+            second = second.unbent()
+        second.load_state(saved)
     return second
 
 

@@ -104,6 +104,11 @@ class SecondOrder:
         parts["known"][_layout().KNOWN.stay] = 0.5
         parts["ends"][:] = -1.0, 1.0
 
+    def unbent(self) -> SecondOrder:
+        """A fresh layer like this one, without curves."""
+        lags = None if self.compete else self.lags
+        return SecondOrder(self.dim, logistic=self.logistic, intercept=self.intercept, lags=lags, bends=0)
+
     def _hold(self, dim: int) -> None:
         """Arrays of a fresh layer."""
         from swordplay.engine.curved import newton

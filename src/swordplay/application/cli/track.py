@@ -49,7 +49,7 @@ Examples:
   swordplay track prices.csv --target price -o predictions.parquet --report report.html
   swordplay track prices.csv --target price -o predictions.csv --state prices.state
   swordplay track prices.csv --target price --lags 2 --drop id,note --json --quiet > summary.json
-  swordplay track flights.csv --target delay --id flight --twice -o predictions.csv --state flights.state
+  swordplay track flights.csv --target delay --id flight --twice -o late.csv --state late.state
   tail -n +1 -f prices.csv | swordplay track - --target price -o -
 """
 

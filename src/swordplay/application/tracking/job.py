@@ -269,11 +269,13 @@ def _compare(before: Mapping[str, Any], now: Mapping[str, Any], path: str) -> No
 
 def _unsaid(value: Any) -> Any:
     """A value of an option; None for one that names nothing, which a state of an older version does not know."""
-    return None if value in ([], {}, False) else value
+    return None if value is False or value in ([], {}) else value  # 0 equals False, and is no such value
 
 
 def _said(option: str, value: Any) -> str:
     """An option as it is typed."""
+    if option == "--curves" and value is None:  # unlike others: not to type it is to have some
+        return "--curves none"
     if _unsaid(value) is None:
         return f"no {option}"
     if value is True:
