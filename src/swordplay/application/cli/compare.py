@@ -166,7 +166,9 @@ def _compared(table: Whole, asked: Asked, progress: Any) -> tuple[Comparison, Pe
     from swordplay.application.cli.errors import Refused
     from swordplay.application.comparison import LeftOut, UnknownLearner, compare, field, perspective
 
-    game = field(table.rows, table.targets, len(table.classes), radius=asked.radius, widths=table.widths)._replace(start=table.start)
+    game = field(table.rows, table.targets, len(table.classes), radius=asked.radius, widths=table.widths)._replace(
+        start=table.start
+    )
     game = game._replace(model=_model(asked))
     try:
         found = compare(game, step_sizes=asked.step_sizes, only=asked.learners, progress=progress)
