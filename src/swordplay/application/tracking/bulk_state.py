@@ -12,7 +12,7 @@ from swordplay.application.tracking import sanity
 from swordplay.base import nested
 from swordplay.base.state import ROWS, Range, require
 from swordplay.base.types import State
-from swordplay.data.encoding.sanity import refuse
+from swordplay.data.encoding.sanity import refuse, require_encoder
 from swordplay.estimators.model import LARGEST
 
 if TYPE_CHECKING:
@@ -75,3 +75,4 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
     tracker.late = [str(name) for name in json.loads(bulk["late"])]
     encoder = nested.take("encoder", saved)
     tracker.encoder.missing, tracker.encoder.seen = json.loads(encoder["missing"]), int(encoder["rows"])
+    require_encoder(tracker.encoder)
