@@ -5,7 +5,9 @@ import pytest
 from benchmarks.delays import Line, play, table
 
 
-@pytest.mark.parametrize(("stream", "delay", "rows"), [("sulfur", 0, 500), ("bikesharing", 25, 2000)])
+@pytest.mark.parametrize(
+    ("stream", "delay", "rows"), [("sulfur", 0, 500), pytest.param("bikesharing", 25, 2000, marks=pytest.mark.deep)]
+)
 def test_learning_late_is_better_than_not_learning(stream, delay, rows):
     line = play(stream, delay, rows=rows)
     assert (line.rows, line.judged, line.delay) == (rows, 9 * rows // 10, delay)

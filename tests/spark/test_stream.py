@@ -39,7 +39,7 @@ def rows(tmp_path_factory):
     return frame, folder / "in"
 
 
-@pytest.mark.parametrize("layout", ["paged", "map"])
+@pytest.mark.parametrize("layout", ["paged", pytest.param("map", marks=pytest.mark.deep)])
 def test_a_stream_says_what_each_key_says_alone(spark, swordplay_spark, rows, tmp_path, layout):
     frame, source = rows
     stream = local.rows_of(spark, source)
@@ -97,6 +97,7 @@ def test_several_keys_kept_columns_times_without_a_zone_and_rows_without_a_targe
     assert rest["note_x"].isna().all()
 
 
+@pytest.mark.deep
 def test_single_precision_is_near(spark, swordplay_spark, tmp_path):
     frame = world(20, 3, seed=5, most=40)
     write(frame, tmp_path / "in")
