@@ -126,6 +126,8 @@ class _Live(NamedTuple):
     smallest: Annotated[int, kept()]  # smallest cumulative loss, to be taken off all of them
     refresh_at: Annotated[int, kept()]  # round after which the norms are recomputed
     weight: Annotated[int, kept(when=SCHEDULED)]  # of the round's loss
+    smoothness: Annotated[int, kept("gauge.smoothness", when=GROWING)]  # the largest so far
+    span: Annotated[int, kept("gauge.span", when=GROWING)]  # how wide the part of the domain is that has been of use
     experts: Annotated[int, MADE]  # columns in use
     entropy: Annotated[int, MADE]  # ln(1 / smallest prior)
     prepared: Annotated[int, SCRATCH]  # 1 if a prediction has left the products of its row below and in the scratch rows
@@ -152,6 +154,7 @@ class _Config(NamedTuple):
     adaptive: Annotated[int, MADE]  # 1 if steps are c D / sqrt(energy)
     shared: Annotated[int, MADE]  # 1 if all experts descend along the gradient at the decision
     grows: Annotated[int, MADE]  # 1 if the fastest experts are forked as rounds go by
+    capped: Annotated[int, MADE]  # 1 if the first expert of each kind of a growing pool is capped
     rate: Annotated[int, MADE]
     cap: Annotated[int, MADE]
     offset: Annotated[int, MADE]

@@ -7,11 +7,10 @@ before.
 
 from __future__ import annotations
 
-import math
-
 from swordplay.base.compiling import expert_loop, part
 from swordplay.base.types import Vector
 from swordplay.engine.blocks import columns_of, largest, least
+from swordplay.engine.gauge import adaptive_step, cap, known, measure
 from swordplay.engine.layout import CONFIG, EXPERT, LINEAR, LIVE, SQUARED, Arrays, Products
 from swordplay.engine.rates import retune
 from swordplay.engine.scalar import level, slope
@@ -34,12 +33,6 @@ def distance(now: float, before: float, of: Products) -> float:
 
 
 @part
-def adaptive_step(multiplier: float, diameter: float, energy: float) -> float:
-    """c D / sqrt(energy), infinite as long as no gradient was met."""
-    return multiplier * diameter / math.sqrt(energy) if energy > 0.0 else math.inf
-
-
-@part
 def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     """Gradients, the certificate's sums, and the meta's losses. Returns h, with g_t = h a the gradient at the decision."""
     numbers, live, config = me.numbers, me.live, me.config
@@ -52,10 +45,15 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     else:
         slopes(n, loss, threshold, weight, numbers[EXPERT.played], of.offset, target, numbers[EXPERT.slope])
     if config[CONFIG.adaptive] == 1.0:
+        before = known(live, config)
+        if config[CONFIG.capped] == 1.0:
+            measure(me, of, h)
+        now = known(live, config)
         adapt(
             n,
             of,
-            config[CONFIG.diameter],
+            before.width,
+            now.width,
             numbers[EXPERT.slope],
             numbers[EXPERT.replay],
             numbers[EXPERT.step],
@@ -63,6 +61,9 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
             numbers[EXPERT.energy],
             numbers[EXPERT.eta],
         )
+        if config[CONFIG.capped] == 1.0:
+            missed = distance(numbers[EXPERT.slope, 0], numbers[EXPERT.replay, 0], of)
+            cap(me, before, now, missed, distance(numbers[EXPERT.slope, 1], numbers[EXPERT.replay, 1], of))
     if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
         follow(me)
     told, said, late = h, numbers[EXPERT.played], live[LIVE.late]
@@ -125,7 +126,8 @@ def slopes(
 def adapt(
     n: int,
     of: Products,
-    diameter: float,
+    before: float,
+    now: float,
     slope_: Vector,
     replay: Vector,
     multiplier: Vector,
@@ -133,12 +135,13 @@ def adapt(
     energy: Vector,
     eta: Vector,
 ) -> None:
-    """Adaptive steps of this round."""
+    """Adaptive steps of this round, for the widths that were known before it and are known now."""
     for i in range(n):
         surprise = distance(slope_[i], replay[i], of)
         # Extra-gradient experts step with what they knew before the round, unless they knew nothing.
-        known = energy[i] + (1.0 - extra[i]) * surprise
-        eta[i] = adaptive_step(multiplier[i], diameter, known if known > 0.0 else energy[i] + surprise)
+        met = energy[i] + (1.0 - extra[i]) * surprise
+        width = before if extra[i] == 1.0 and met > 0.0 else now
+        eta[i] = adaptive_step(multiplier[i], width, met if met > 0.0 else energy[i] + surprise)
 
 
 @part

@@ -36,6 +36,8 @@ RANGES = {
     "posterior": SHARE,
     "rates": Range(0.0, 0.5),
     "unit": POSITIVE,
+    "smoothness": Range(0.0, math.inf),
+    "span": Range(0.0, math.inf),
 }
 """By the last part of an entry's name; others are any numbers that are not vast."""
 
