@@ -90,7 +90,7 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
         for i, expert in enumerate(plain):
             gi = gradient(expert["x"])
             expert["q"] += dot(gi, gi)
-            a = pool.inverse(i, expert["q"], now, average=min(t, 16))
+            a = pool.inverse(i, expert["q"], now, average=min(t, 8))
             lost = gradient.value(x) - gradient.value(expert["x"])
             expert["x"] = project(step(expert["x"], eta(a), gi))
             expert["past"] = [*expert["past"], Round(lost, a, dot(gi, gi), 0.0, expert["x"])]

@@ -12,6 +12,7 @@ IN_NUMBERS = "tests/regret/test_bounds_in_numbers.py"
 DEFAULTS = "tests/learners/test_defaults.py"
 CERTIFICATE = "tests/learners/test_certificate.py"
 TWINS = "tests/learners/test_twins.py"
+GAUGE = "tests/experts/test_gauge.py"
 LOADING = "tests/learners/test_save_and_load.py"
 OPTIMISM = "tests/metas/test_optimism.py"
 HEDGE = "tests/metas/test_hedge.py"
@@ -42,6 +43,25 @@ def _in(file: str, tests: tuple[str, ...], *changes: tuple[str, str]) -> list[Mu
 
 
 MUTANTS = [
+    *_in(
+        "parts/experts/gauge.py",
+        (GAUGE,),
+        ("PATIENCE = 8", "PATIENCE = 9"),
+        ("CAPPED = 1 / 3", "CAPPED = 1 / 4"),
+        ("span = 2.0 * gradient / L", "span = gradient / L"),
+        ("max(span, 2.0 * farthest)", "max(span, farthest)"),
+        ("max(self.smoothness, smoothness), self.span", "smoothness, self.span"),
+        ("bend = 2.0 * gauge.smoothness * average", "bend = gauge.smoothness * average"),
+        ("self._used = AdaGradNorm(min(diameter, gauge.span) or diameter)", "self._used = AdaGradNorm(diameter)"),
+        ("np.minimum(self._whole.sizes(energy[:1]), self._ceiling)", "self._whole.sizes(energy[:1])"),
+    ),
+    *_in(
+        "parts/learners/sword.py",
+        (GAUGE, f"{TWINS}::test_sword"),
+        ("min(state_.rounds + 1, PATIENCE)", "PATIENCE"),
+        ("OEGDExperts(X, GaugedSteps(D, before), GaugedSteps(D, gauge))", "OEGDExperts(X, GaugedSteps(D, gauge))"),
+        ("state_.experts[1].base[0] - self.domain.center", "state_.experts[0].base[0] - self.domain.center"),
+    ),
     *_in(
         "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_ader",),

@@ -16,7 +16,7 @@ import numpy as np
 from swordplay.base.types import Vector
 from swordplay.parts.experts.steps import AdaGradNorm
 
-PATIENCE = 16
+PATIENCE = 8
 """The capped descent expert averages over about this many rounds: what many coordinates need, and few do not mind."""
 
 CAPPED = 1 / 3
