@@ -31,13 +31,11 @@ class Pool:
             return 0.0
         if self.capped and i == 0:
             return max(2 * math.sqrt(energy) / self.D, 2 * L * average)
-        return math.sqrt(energy) / (0.5 * 2 ** (i - self.capped) * width)
+        return math.sqrt(energy) / (0.5 * 2**i * width)
 
-    def priors(self, count):
-        """Of ``count`` experts of each kind."""
-        n = count - self.capped
+    def priors(self, n):
+        """Of n experts of each kind."""
         each = [1 / ((i + 1) * (i + 2)) for i in range(n - 1)] + [1 / n]
-        each = [1 / 3, *(2 / 3 * q for q in each)] if self.capped else each
         return [q / 2 for q in each] * 2
 
 
@@ -52,11 +50,9 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
     """
     d, pool = len(center), Pool(D, capped)
     # One list per kind: each expert is a dictionary of its own.
-    extra = [
-        {"x": list(center), "hat": list(center), "M": [0.0] * d, "q": 0.0, "total": 0.0, "past": []} for _ in range(1 + capped)
-    ]
-    plain = [{"x": list(center), "q": 0.0, "total": 0.0, "past": []} for _ in range(1 + capped)]
-    p, guesses, A, largest, rate = pool.priors(len(extra)), [0.0] * 2 * len(extra), 0.0, 0.0, math.inf
+    extra = [{"x": list(center), "hat": list(center), "M": [0.0] * d, "q": 0.0, "total": 0.0, "past": []}]
+    plain = [{"x": list(center), "q": 0.0, "total": 0.0, "past": []}]
+    p, guesses, A, largest, rate = [0.5, 0.5], [0.0, 0.0], 0.0, 0.0, math.inf
     M, Mv, Dv, Ds = [0.0] * d, None, 0.0, 0.0
     decisions, weights = [mix(p, [expert["x"] for expert in extra + plain])], [p]
     for t, gradient in enumerate(gradients, start=1):
@@ -94,7 +90,7 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
             lost = gradient.value(x) - gradient.value(expert["x"])
             expert["x"] = project(step(expert["x"], eta(a), gi))
             expert["past"] = [*expert["past"], Round(lost, a, dot(gi, gi), 0.0, expert["x"])]
-        while 1 + 2 * t > 4 ** (len(extra) - capped - 1):
+        while 1 + 2 * t > 4 ** (len(extra) - 1):
             n = len(extra)
             extra.append(dict(extra[-1]))
             extra[-1]["x"] = project(step(extra[-1]["hat"], eta(pool.inverse(n, extra[-1]["q"], now)), extra[-1]["M"]))

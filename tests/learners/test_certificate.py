@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import swordplay as sp
+from swordplay.base.state import UNKNOWN
 from swordplay.parts.experts import Move
 from swordplay.parts.learners import certificate
-from swordplay.parts.learners.certificate import UNKNOWN, CertificateState, Lengths, Moment, Surroundings
+from swordplay.parts.learners.certificate import CertificateState, Lengths, Moment, Surroundings
 from tolerances import ROUNDING, THEOREM
 
 # 1/eta of the first expert is 2, 4, 1: it grows by 4 in all, its largest is 4, its last 1. Of the second: 0.5, 0.25, 1.

@@ -7,35 +7,32 @@ import math
 from swordplay.base.compiling import part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE
-from swordplay.parts.experts.gauge import CAPPED
 
 
 @part
 def is_growing(live: Vector, config: Vector) -> bool:
     """Whether the fastest multiplier is too slow for a comparator that moved in every round."""
-    # 4 ** (n - 1) = 2 ** (experts - 2), as there are two experts for every multiplier, and two that have none.
-    multiplied = live[LIVE.experts] - 2.0 * config[CONFIG.capped]
-    return bool(config[CONFIG.grows] == 1.0 and 1.0 + 2.0 * live[LIVE.rounds] > 2.0 ** (multiplied - 2.0))
+    # 4 ** (n - 1) = 2 ** (experts - 2), as there are two experts for every multiplier.
+    return bool(config[CONFIG.grows] == 1.0 and 1.0 + 2.0 * live[LIVE.rounds] > 2.0 ** (live[LIVE.experts] - 2.0))
 
 
 @part
-def fork_numbers(numbers: Matrix, live: Vector, config: Vector) -> None:
+def fork_numbers(numbers: Matrix, live: Vector) -> None:
     """Copy the last expert of either kind, double the copies' multipliers and share the weight by the new priors.
 
     Columns take turns: extra-gradient, descent, extra-gradient, ... so that a fork appends two columns.
     """
     experts = int(live[LIVE.experts])
-    count = experts // 2 - int(config[CONFIG.capped])
-    rest = 1.0 - CAPPED * config[CONFIG.capped]
+    count = experts // 2
     for kind in range(2):
         parent, child = experts - 2 + kind, experts + kind
         for row in range(numbers.shape[0]):
             numbers[row, child] = numbers[row, parent]
         numbers[EXPERT.step, child] = 2.0 * numbers[EXPERT.step, parent]
         numbers[EXPERT.eta, child] = 2.0 * numbers[EXPERT.eta, parent]
-        # The last prior 1/n splits into 1/(n (n + 1)) and 1/(n + 1), half of each for either kind, of what capped experts leave.
-        numbers[EXPERT.log_prior, parent] = math.log(rest / (2.0 * count * (count + 1.0)))
-        numbers[EXPERT.log_prior, child] = math.log(rest / (2.0 * (count + 1.0)))
+        # The last prior 1/n splits into 1/(n (n + 1)) and 1/(n + 1), half of each for either kind.
+        numbers[EXPERT.log_prior, parent] = -math.log(2.0 * count * (count + 1.0))
+        numbers[EXPERT.log_prior, child] = -math.log(2.0 * (count + 1.0))
         numbers[EXPERT.weight, child] = numbers[EXPERT.weight, parent] * (count / (count + 1.0))
         numbers[EXPERT.weight, parent] /= count + 1.0
     for column in range(experts + 2, numbers.shape[1]):
@@ -43,4 +40,4 @@ def fork_numbers(numbers: Matrix, live: Vector, config: Vector) -> None:
             numbers[row, column] = numbers[row, experts + 1]
         numbers[EXPERT.log_prior, column], numbers[EXPERT.weight, column] = -math.inf, 0.0
     live[LIVE.experts] = experts + 2.0
-    live[LIVE.entropy] = math.log(2.0 * count * (count + 1.0) / rest)  # the smallest prior is the parent's
+    live[LIVE.entropy] = math.log(2.0 * count * (count + 1.0))  # the smallest prior is the parent's

@@ -202,9 +202,6 @@ def readable_names(places: Any, room: str) -> dict[str, str]:
     return {name.removeprefix(f"{room}."): number for name, number in found.items()}
 
 
-UNKNOWN = 1e150
-"""The farthest point of a learner whose file or record does not tell."""
-
 BLOCK = 8
 """Experts per block: one vector register of 512 bits, two of 256."""
 

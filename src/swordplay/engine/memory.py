@@ -32,12 +32,6 @@ def padded(experts: int) -> int:
     return -(-experts // BLOCK) * BLOCK
 
 
-def multipliers(pairs: int, capped: bool) -> Vector:
-    """c of every column of a growing pool: 1/2 and its doublings, twice each; capped experts come first and have 1/2 as well."""
-    doublings = np.maximum(np.arange(pairs) - int(capped), 0)
-    return np.repeat(0.5 * 2.0**doublings, 2)
-
-
 class Memory:
     """The five arrays of one learner (see ``layout``).
 
@@ -78,7 +72,7 @@ class Memory:
     @property
     def make(self) -> bytes:
         """What learners of one make have in common, and no others; of growing pools, which experts they began with."""
-        return self._made + self.config[CONFIG.capped].tobytes()
+        return self._made + bytes([int(self.config[CONFIG.capped])])
 
     @property
     def rounds(self) -> int:
@@ -104,7 +98,7 @@ class Memory:
         """Everything that follows from the recipe and from the numbers that are saved, and the padding but for coordinates."""
         recipe, numbers, n = self.recipe, self.numbers, self.experts
         if self.config[CONFIG.grows]:
-            numbers[EXPERT.step, :n] = multipliers(n // 2, bool(self.config[CONFIG.capped]))
+            numbers[EXPERT.step, :n] = np.repeat(0.5 * 2.0 ** np.arange(n // 2), 2)
             numbers[EXPERT.extra, :n] = np.tile([1.0, 0.0], n // 2)
         else:
             numbers[EXPERT.step, :n], numbers[EXPERT.extra, :n] = recipe.steps, recipe.extra
@@ -148,9 +142,8 @@ class Memory:
     def reserve_rounds(self, rounds: int) -> None:
         """Make room for the experts that a growing pool will have after so many more rounds."""
         if self.config[CONFIG.grows]:
-            capped = int(self.config[CONFIG.capped])
             count = self.experts // 2
-            while 1 + 2 * (self.rounds + rounds) > 4 ** (count - capped - 1):
+            while 1 + 2 * (self.rounds + rounds) > 4 ** (count - 1):
                 count += 1
             self.reserve(2 * count)
 
@@ -200,8 +193,8 @@ class Memory:
         recipe, numbers, now = self.recipe, self.numbers, self.live
         now[LIVE.refresh_at], now[LIVE.weight] = self.config[CONFIG.refresh], 1.0
         now[LIVE.experts], now[LIVE.rate], now[LIVE.level], now[LIVE.trust] = experts, recipe.rate, recipe.level, recipe.trust
-        numbers[EXPERT.log_prior, self.order] = np.log(recipe.prior)
-        numbers[EXPERT.weight, self.order] = recipe.prior
+        numbers[EXPERT.log_prior, :experts] = np.log(recipe.prior)
+        numbers[EXPERT.weight, :experts] = recipe.prior
         numbers[EXPERT.scale, :experts] = 1.0
         numbers[EXPERT.alpha, :experts] = 1.0
         if not recipe.on_ball:

@@ -45,25 +45,7 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     else:
         slopes(n, loss, threshold, weight, numbers[EXPERT.played], of.offset, target, numbers[EXPERT.slope])
     if config[CONFIG.adaptive] == 1.0:
-        before = known(live, config)
-        if config[CONFIG.capped] == 1.0:
-            measure(me, of, h)
-        now = known(live, config)
-        adapt(
-            n,
-            of,
-            before.width,
-            now.width,
-            numbers[EXPERT.slope],
-            numbers[EXPERT.replay],
-            numbers[EXPERT.step],
-            numbers[EXPERT.extra],
-            numbers[EXPERT.energy],
-            numbers[EXPERT.eta],
-        )
-        if config[CONFIG.capped] == 1.0:
-            missed = distance(numbers[EXPERT.slope, 0], numbers[EXPERT.replay, 0], of)
-            cap(me, before, now, missed, distance(numbers[EXPERT.slope, 1], numbers[EXPERT.replay, 1], of))
+        adapt_all(me, of, h)
     if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
         follow(me)
     told, said, late = h, numbers[EXPERT.played], live[LIVE.late]
@@ -120,6 +102,31 @@ def slopes(
     """Derivative of the loss at every expert's prediction."""
     for i in range(n):
         answer[i] = weight * slope(loss, threshold, at[i] + offset, target)
+
+
+@part
+def adapt_all(me: Arrays, of: Products, h: float) -> None:
+    """Adaptive steps of this round, by what was measured before it and is measured now."""
+    numbers, live, config = me.numbers, me.live, me.config
+    slope_, replay = numbers[EXPERT.slope], numbers[EXPERT.replay]
+    before = known(live, config)
+    if config[CONFIG.capped] == 1.0:
+        measure(me, of, h)
+    now = known(live, config)
+    adapt(
+        columns_of(numbers),
+        of,
+        before.width,
+        now.width,
+        slope_,
+        replay,
+        numbers[EXPERT.step],
+        numbers[EXPERT.extra],
+        numbers[EXPERT.energy],
+        numbers[EXPERT.eta],
+    )
+    if config[CONFIG.capped] == 1.0:
+        cap(me, before, now, distance(slope_[0], replay[0], of), distance(slope_[1], replay[1], of))
 
 
 @expert_loop

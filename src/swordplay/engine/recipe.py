@@ -171,7 +171,7 @@ def _(steps: Constant, config: Vector) -> Vector:
 @_steps.register
 def _(steps: AdaGradNorm, config: Vector) -> Vector:
     config[CONFIG.adaptive] = 1
-    return np.full(1 + int(config[CONFIG.capped]), 0.5)
+    return np.full(1, 0.5)
 
 
 @singledispatch

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.base.compiling import part
+from swordplay.base.state import UNKNOWN
 from swordplay.base.types import Vector
 from swordplay.engine.layout import (
     ADAPTIVE,
@@ -26,7 +27,6 @@ from swordplay.engine.layout import (
     SCHEDULED,
     SHARPER,
     SHOWN,
-    UNKNOWN,
     VECTOR,
     Arrays,
     fields,

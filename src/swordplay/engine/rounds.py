@@ -58,7 +58,7 @@ def make_round(measure: Any, predict: Any, move: Any, fork: Any, keep: Any, judg
         venture(me)
         live[LIVE.rounds] += 1.0
         while is_growing(live, config):
-            fork_numbers(me.numbers, live, config)
+            fork_numbers(me.numbers, live)
             fork(me, of, features, target)
         look_back(live, config, of, h)
         weigh(me, of, target)

@@ -13,7 +13,6 @@ import numpy as np
 from swordplay.base.state import COUNT, DAMAGED, Range, require
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, kept_names
-from swordplay.engine.memory import multipliers
 from swordplay.engine.recipe import Recipe
 from swordplay.engine.saved import Numbers
 
@@ -121,7 +120,7 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
     losses = experts["cumulative"]
     if not abs(now["smallest"] - losses.min()) <= SLACK * np.abs(losses).max():
         raise ValueError(f"state['smallest'] must be the least loss {losses.min():g}, got {now['smallest']:g}. {DAMAGED}")
-    _require_pool(recipe, now["rounds"], experts, settings.get("capped", 0.0) == 1.0)
+    _require_pool(recipe, now["rounds"], experts)
     _require_inside(recipe, saved, size if reach is None else max(reach, size) if reach else 0.0)
 
 
@@ -132,16 +131,15 @@ def _equal(name: str, found: Any, wanted: Any) -> None:
         raise ValueError(f"state has {name} that do not follow from its other numbers. {DAMAGED}")
 
 
-def _require_pool(recipe: Recipe, rounds: float, saved: dict[str, Vector], capped: bool) -> None:
+def _require_pool(recipe: Recipe, rounds: float, saved: dict[str, Vector]) -> None:
     """The experts that a learner of this make has after so many rounds."""
     experts, steps = len(saved["weight"]), recipe.steps
     if recipe.config[CONFIG.grows]:
-        pairs = experts // 2 - capped
+        pairs = experts // 2
         least = 1 if rounds == 0 else 1 + 2 * rounds
-        crowd = pairs > 1 and 4.0 ** (pairs - 2) >= least
-        if experts % 2 or experts > MOST_EXPERTS or pairs < 1 or 4.0 ** (pairs - 1) < least or crowd:
+        if experts % 2 or experts > MOST_EXPERTS or 4.0 ** (pairs - 1) < least or (pairs > 1 and 4.0 ** (pairs - 2) >= least):
             raise ValueError(f"state has {experts} experts after {rounds:g} rounds. {DAMAGED}")
-        steps = multipliers(experts // 2, capped)
+        steps = np.repeat(0.5 * 2.0 ** np.arange(pairs), 2)
     else:
         _equal("priors", saved["log_prior"], np.log(recipe.prior))
     _equal("step sizes", saved["step"], steps)

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.base.arguments import shown
+from swordplay.base.state import UNKNOWN
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.engine.layout import CHARGED, CONFIG, EXPERT, LIVE, UNKNOWN, VECTOR, fields, kept_names
+from swordplay.engine.layout import CHARGED, CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.engine.memory import Memory
 
 KEPT_OF_EXPERTS, KEPT_OF_ROUND, CHANGED_SETTINGS = kept_names(EXPERT), kept_names(LIVE), kept_names(CONFIG)

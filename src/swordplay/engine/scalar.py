@@ -70,9 +70,9 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
 @part
 def curvature(loss: int) -> float:
     """The largest second derivative of φ in the prediction; 0 where there is none, or none is known."""
-    if loss == PINBALL or loss == LINEAR:
+    if loss in (PINBALL, LINEAR):
         return 0.0
-    return 1.0 if loss == SQUARED or loss == HUBER else 0.25
+    return 1.0 if loss in (SQUARED, HUBER) else 0.25
 
 
 @exact

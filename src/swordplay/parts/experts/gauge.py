@@ -11,16 +11,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, final
 
-import numpy as np
-
 from swordplay.base.types import Vector
 from swordplay.parts.experts.steps import AdaGradNorm
 
 PATIENCE = 8
 """The capped descent expert averages over about this many rounds: what many coordinates need, and few do not mind."""
-
-CAPPED = 1 / 3
-"""Share of the capped expert in the prior of its kind."""
 
 
 class Gauge(NamedTuple):
@@ -54,8 +49,10 @@ class Gauge(NamedTuple):
 class GaugedSteps:
     r"""Steps of a pool whose first expert is capped.
 
-    .. math:: \eta_0 = \min\Big\{\frac{D}{2 \sqrt{\sum_s q_{s,0}}}, \frac{1}{2 L m}\Big\}, \qquad
-        \eta_i = \frac{c_i \min\{D, \text{span}\}}{\sqrt{\sum_s q_{s,i}}}, \quad c_i = \tfrac12 2^{i-1}
+    .. math:: \eta_0 = \min\Big\{\frac{c_0 D}{\sqrt{\sum_s q_{s,0}}}, \frac{1}{2 L m}\Big\}, \qquad
+        \eta_i = \frac{c_i \min\{D, \text{span}\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i = \tfrac12 2^i
+
+    Where the smoothness is unknown, these are the steps of :class:`AdaGradNorm`.
 
     Parameters
     ----------
@@ -74,10 +71,12 @@ class GaugedSteps:
         self._ceiling = 1.0 / bend if bend > 0.0 else math.inf
 
     def count(self) -> int:
-        """The capped one and one more; others are forked off as the rounds go by."""
-        return 2
+        """One, the capped one; more are forked off as the rounds go by."""
+        return 1
 
     def sizes(self, energy: Vector) -> Vector:
         """Step sizes for the summed squared surprises of each expert, shape ``(N,)``; inf where nothing was met."""
-        capped = np.where(energy[:1] > 0, np.minimum(self._whole.sizes(energy[:1]), self._ceiling), np.inf)
-        return np.concatenate([capped, self._used.sizes(energy[1:])])
+        sizes = self._used.sizes(energy)
+        if energy[0] > 0:
+            sizes[0] = min(self._whole.sizes(energy[:1])[0], self._ceiling)
+        return sizes

@@ -43,12 +43,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from swordplay.base.state import UNKNOWN
 from swordplay.base.types import Array, Domain, Matrix, State, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.experts import Move
-
-UNKNOWN = 1e150
-"""Stands for the farthest point of a state of before, which did not tell: the domain's reach is taken instead."""
 
 
 class CertificateState(NamedTuple):

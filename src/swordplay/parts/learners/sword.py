@@ -12,7 +12,7 @@ from swordplay.base import arguments
 from swordplay.base.types import Domain, Gradient, Setting, Vector
 from swordplay.parts import rates
 from swordplay.parts.experts import AdaGradNorm, Experts, Gauge, GaugedSteps, OEGDExperts, OGDExperts
-from swordplay.parts.experts.gauge import CAPPED, PATIENCE
+from swordplay.parts.experts.gauge import PATIENCE
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.assumptions import smoothness_of
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState
@@ -22,8 +22,8 @@ from swordplay.parts.metas.meta import chosen
 FLOOR = 1e-4
 """Of the rate: leaders that differ by less than this, relative to the largest surprise, are as good as tied."""
 
-MOST_MULTIPLIERS = 33
-"""Of a kind, with its capped expert: more than 4^31 rounds cannot be played. A saved state with more experts is damaged."""
+MOST_MULTIPLIERS = 32
+"""More than 4^31 rounds cannot be played; a saved state with more experts is damaged."""
 
 
 @final
@@ -68,28 +68,13 @@ class Sword(Ensemble):
         super().__init__(
             domain,
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
-            prior=_prior(1, capped=True),
+            prior=_prior(1),
             hedge=chosen(meta, None, OptimisticHedge(rates.SelfConfident(offset=0.0, floor=FLOOR), Setting(domain.diameter))),
             optimism=LearnedOptimism(math.inf),
         )
 
-    def settings(self) -> Mapping[str, Any]:
-        """What the learner was made with. Its pool is told by nobody: which experts there are stands in the state."""
-        started = self._begun(())
-        return {**super().settings(), "step_sizes": self._concatenated_steps(started), "prior": np.exp(started.hedge.log_prior)}
-
     def _start(self) -> EnsembleState:
-        return self._begun(Gauge())
-
-    def _begun(self, gauge: Gauge | tuple[()]) -> EnsembleState:
-        """Before the first round; without a gauge nobody is capped, as before there were capped experts."""
-        fresh = super()._start()._replace(gauge=gauge)
-        prior = _prior(1, capped=bool(gauge))
-        return fresh._replace(
-            experts=tuple(kind.start() for kind in self._kinds(fresh, gauge)),
-            hedge=self._hedge.start(prior),
-            certificate=certificate.start(len(prior)),
-        )
+        return super()._start()._replace(gauge=Gauge())
 
     def _kinds(self, state_: EnsembleState, gauge: Gauge | tuple[()]) -> tuple[Experts, ...]:
         """Extra-gradient experts step as they looked ahead, by what was known before; then everybody by what is known now."""
@@ -109,10 +94,9 @@ class Sword(Ensemble):
 
     def _grow(self, state_: EnsembleState) -> EnsembleState:
         """Fork while the fastest multiplier is too slow for a comparator that moved in every round."""
-        experts, capped = len(state_.experts[0].points), bool(state_.gauge)
-        multipliers = experts - capped
+        experts = len(state_.experts[0].points)
         # The best multiplier is of order sqrt(1 + 2 P_T / D), and P_T <= D t.
-        if 1 + 2 * state_.rounds <= 4 ** (multipliers - 1):
+        if 1 + 2 * state_.rounds <= 4 ** (experts - 1):
             return state_
         kind = np.append(np.arange(experts), experts - 1)
         parents = np.concatenate([kind, experts + kind])
@@ -120,7 +104,7 @@ class Sword(Ensemble):
         return self._grow(
             state_._replace(
                 experts=tuple(kind.fork(was) for kind, was in zip(kinds, state_.experts, strict=True)),
-                hedge=self._hedge.fork(state_.hedge, parents, _prior(multipliers + 1, capped)),
+                hedge=self._hedge.fork(state_.hedge, parents, _prior(experts + 1)),
                 certificate=certificate.fork(state_.certificate, parents),
             )
         )
@@ -128,16 +112,13 @@ class Sword(Ensemble):
     def _template(self, saved: Mapping[str, Any]) -> EnsembleState:
         """Saved after more rounds than this learner played, a state has more experts; one of before has no gauge."""
         wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MOST_MULTIPLIERS)
-        capped = "gauge.span" in saved
-        state_ = self._begun(Gauge() if capped else ())
+        state_ = self._start() if "gauge.span" in saved else self._start()._replace(gauge=())
         while len(state_.hedge.weights) < wanted:
-            rounds = (4 ** (len(state_.experts[0].points) - capped - 1) + 1) // 2
+            rounds = (4 ** (len(state_.experts[0].points) - 1) + 1) // 2
             state_ = self._grow(state_._replace(rounds=rounds))
         return state_
 
 
-def _prior(multipliers: int, capped: bool = False) -> Vector:
-    """Half for each kind: a share for the capped expert, if there is one, and the rest for the others, small multipliers first."""
-    pool = telescoping_with_tail(multipliers)
-    each = np.append(CAPPED, (1.0 - CAPPED) * pool) if capped else pool
-    return np.tile(each / 2, 2)
+def _prior(experts: int) -> Vector:
+    """Half for each kind, small multipliers first."""
+    return np.tile(telescoping_with_tail(experts) / 2, 2)
