@@ -45,8 +45,8 @@ def certificate(pasts, domain, P, steady=True):
     """min_k { sum lost + sum eta/2 surprise - sum lead/(2 eta) + distance }, from whole histories.
 
     Where steps are ``steady``, 1/a for ever, the distance is sigma(a w) - a |w|^2 / 2 + P a rho, with w where the expert ended,
-    seen from the centre, and rho the farthest that it has been from there. Else what the changes of a add to this, with
-    |w| <= rho for those that point anywhere, or D^2/2 Lambda + D P max_t a_t, if that is smaller.
+    seen from the centre, and rho the farthest that it has been from there. Else what the changes of a add to this, wherever
+    they point, or D^2/2 Lambda + D P max_t a_t, if that is smaller.
     """
     D, center, values = domain.diameter, domain.center.tolist(), []
     r = domain.radius if isinstance(domain, sp.Ball) else min(D, math.sqrt(sum(far(domain, j) ** 2 for j in range(domain.dim))))
@@ -63,9 +63,11 @@ def certificate(pasts, domain, P, steady=True):
         else:
             changes = [later - earlier for earlier, later in pairwise(inverses)]
             growth = sum(max(change, 0.0) for change in changes)
-            turned = sum(abs(change) for change in changes) * max(lengths)
+            turns = [abs(change) * length for change, length in zip(changes, lengths[:-1], strict=True)]
+            turned = sum(turns)
+            pulls = [a * far + sum(turns[: t + 1]) for t, (a, far) in enumerate(zip(inverses[1:], lengths[1:], strict=True))]
             swing = sum(change * length**2 / 2 for change, length in zip(changes, lengths[:-1], strict=True))
-            by_parts = left + swing + r * turned + P * (max(inverses) * max(lengths) + turned)
+            by_parts = left + swing + r * turned + P * max(pulls)
             distance = min(D * D * growth / 2 + D * P * max(inverses), by_parts)
         values.append(sum(played.lost for played in past) + distance + price - won)
     return min(values)

@@ -71,7 +71,8 @@ def test_a_saved_engine_goes_on_bit_by_bit(make, write):
     a, b = (engine.play(FEATURES[LEARNED:], TARGETS[LEARNED:]) for engine in (first, second))
     assert a.predictions.tobytes() == b.predictions.tobytes()
     ours, theirs = first.compact_state(), second.compact_state()
-    told = [name not in saved.YOUNG or write is not arrays_of for name in ours["expert_names"].split()]
+    young = {*saved.YOUNG, "turning", "pull"}
+    told = [name not in young or write is not arrays_of for name in ours["expert_names"].split()]
     assert np.array_equal(ours.pop("experts")[told], theirs.pop("experts")[told])
     assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
@@ -158,7 +159,7 @@ def test_every_number_is_declared_once():
 def test_what_is_saved_and_what_is_not():
     assert " ".join(kept_names(EXPERT)) == (
         "weight cumulative guess replay alpha gamma scale coefficient norm energy log_prior "
-        "lead advantage drift inverse growth largest swing farthest charge turned step"
+        "lead advantage drift inverse growth largest swing farthest turning pull charge turned step"
     )
     assert " ".join(kept_names(LIVE)) == (
         "rounds last_norm candidate difference magnitude trust total level rate smallest refresh_at weight smoothness span"
@@ -184,12 +185,12 @@ def changed(state, **entries):
 @pytest.mark.parametrize(
     ("entries", "told"),
     [
-        ({"expert_names": "weight"}, "must name the 22 numbers"),
-        ({"expert_names": 3}, "must name the 22 numbers"),
+        ({"expert_names": "weight"}, "must name the 24 numbers"),
+        ({"expert_names": 3}, "must name the 24 numbers"),
         ({"round_names": " ".join(["rounds"] * 14)}, "must name the 14 numbers"),
         ({"round": np.zeros(0), "round_names": ""}, "lacks rounds, last_norm"),
-        ({"experts": np.zeros((22, 0))}, "must name the 22 numbers"),
-        ({"experts": np.full((22, 2), np.nan)}, r"state\['experts'\] is damaged"),
+        ({"experts": np.zeros((24, 0))}, "must name the 24 numbers"),
+        ({"experts": np.full((24, 2), np.nan)}, r"state\['experts'\] is damaged"),
         ({"last": np.zeros(5), "frame": np.zeros((2, 5))}, r"state\['last'\] must have shape \(3,\), got \(5,\)"),
         ({"frame": np.zeros((2, 4))}, r"state\['frame'\] must have shape \(2, 3\)"),
         ({"points": np.zeros((3, 1))}, r"state\['points'\] must have shape"),

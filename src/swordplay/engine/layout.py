@@ -87,6 +87,8 @@ class _Expert(NamedTuple):
     largest: Annotated[int, kept("certificate.inverse_largest", when=PROOF)]
     swing: Annotated[int, kept("certificate.swing", when=SHARPER)]
     farthest: Annotated[int, kept("certificate.farthest", when=SHARPER)]
+    turning: Annotated[int, kept("certificate.turning", when=SHARPER)]
+    pull: Annotated[int, kept("certificate.pull", when=SHARPER)]
     # What a meta charges for moving, and what that needs.
     charge: Annotated[int, kept(when=CHARGED)]  # 2L norm(x_t - x_{t-1})^2
     turned: Annotated[int, kept(when=CHARGED)]  # <a', xhat_t>

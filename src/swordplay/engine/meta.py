@@ -7,6 +7,8 @@ before.
 
 from __future__ import annotations
 
+import math
+
 from swordplay.base.compiling import expert_loop, part
 from swordplay.base.types import Vector
 from swordplay.engine.blocks import columns_of, largest, least
@@ -162,16 +164,18 @@ def follow(me: Arrays) -> None:
         me.numbers[EXPERT.growth],
         me.numbers[EXPERT.largest],
         me.numbers[EXPERT.swing],
+        me.numbers[EXPERT.turning],
     )
 
 
 @expert_loop
 def follow_steps(
-    n: int, eta: Vector, base_norm: Vector, inverse: Vector, growth: Vector, largest: Vector, swing: Vector
+    n: int, eta: Vector, base_norm: Vector, inverse: Vector, growth: Vector, largest: Vector, swing: Vector, turning: Vector
 ) -> None:
-    """The certificate's account of 1/eta: its increases, its largest value, and its changes times norm(w)^2 / 2."""
+    """The certificate's account of 1/eta: increases, largest value, and changes times norm(w)^2 / 2 and times norm(w)."""
     for i in range(n):
         now = 1.0 / eta[i]
+        turning[i] += abs(now - inverse[i]) * math.sqrt(base_norm[i])
         swing[i] += 0.5 * (now - inverse[i]) * base_norm[i]
         growth[i] += max(now - inverse[i], 0.0)
         largest[i] = max(largest[i], now)
@@ -221,9 +225,11 @@ def curve(
 
 @part
 def venture(me: Arrays) -> None:
-    """How far from the centre the base point of every expert has been."""
-    numbers = me.numbers
-    keep_larger(columns_of(numbers), numbers[EXPERT.norm], numbers[EXPERT.farthest])
+    """How far from the centre the base point of every expert has been, and how hard steps that change have pulled it."""
+    numbers, n = me.numbers, columns_of(me.numbers)
+    keep_larger(n, numbers[EXPERT.norm], numbers[EXPERT.farthest])
+    if me.config[CONFIG.adaptive] == 1.0:
+        keep_pull(n, numbers[EXPERT.inverse], numbers[EXPERT.norm], numbers[EXPERT.turning], numbers[EXPERT.pull])
 
 
 @expert_loop
@@ -231,6 +237,13 @@ def keep_larger(n: int, values: Vector, largest_so_far: Vector) -> None:
     """The larger of two numbers, one by one."""
     for i in range(n):
         largest_so_far[i] = max(largest_so_far[i], values[i])
+
+
+@expert_loop
+def keep_pull(n: int, inverse: Vector, base_norm: Vector, turning: Vector, pull: Vector) -> None:
+    """The largest norm(w) / eta + turning so far."""
+    for i in range(n):
+        pull[i] = max(pull[i], inverse[i] * math.sqrt(base_norm[i]) + turning[i])
 
 
 @expert_loop

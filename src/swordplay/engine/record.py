@@ -172,7 +172,7 @@ def read_proof(record: Vector, at: int, me: Arrays) -> int:
     for place in _RECIPROCAL_PLACES:
         for i in range(columns):
             me.numbers[place, i] = 1.0 / me.numbers[EXPERT.step, i] if me.live[LIVE.rounds] > 0.0 else 0.0
-    me.numbers[EXPERT.swing] = 0.0
+    me.numbers[EXPERT.swing], me.numbers[EXPERT.turning], me.numbers[EXPERT.pull] = 0.0, 0.0, 0.0  # of steps that change
     me.numbers[EXPERT.farthest] = UNKNOWN
     return at
 

@@ -56,6 +56,8 @@ EXPERT_RANGES = {
     "scale": Range(1e-60, 1.0),
     "norm": POSITIVE,
     "farthest": POSITIVE,
+    "turning": POSITIVE,
+    "pull": POSITIVE,
     "alpha": SHARE,
     "charge": Range(0.0, 1e139),
 }

@@ -93,6 +93,7 @@ def read(saved: Mapping[str, Any], dtype: Any = np.float64) -> Numbers:
     by_name = {group: _named(saved, group, names) for group, names in NAMES.items()}
     for name, value in YOUNG.items():
         by_name["experts"].setdefault(name, np.full_like(next(iter(by_name["experts"].values())), value))
+    _keep_pulled(by_name["experts"])
     by_name["round"] = YOUNG_OF_ROUND | by_name["round"]
     by_name["settings"] = YOUNG_SETTINGS | by_name["settings"]
     missing = [
@@ -212,6 +213,14 @@ def _named(saved: Mapping[str, Any], group: str, names: str) -> dict[str, Any]:
             "Load an earlier state."
         )
     return dict(zip(each, numbers, strict=True))
+
+
+def _keep_pulled(experts: dict[str, Any]) -> None:
+    """The turning and the pull of states that do not tell: the farthest point, times all changes of 1/eta and its largest."""
+    if {"growth", "inverse", "largest"} <= experts.keys() and not {"turning", "pull"} & experts.keys():
+        far = np.sqrt(np.maximum(experts["farthest"], 0.0))
+        experts["turning"] = (2.0 * experts["growth"] - experts["inverse"]) * far
+        experts["pull"] = experts["largest"] * far + experts["turning"]
 
 
 def _entry(saved: Mapping[str, Any], name: str) -> Any:

@@ -18,6 +18,8 @@ RANGES = {
     "inverse_growth": POSITIVE,
     "inverse_largest": POSITIVE,
     "farthest": POSITIVE,
+    "turning": POSITIVE,
+    "pull": POSITIVE,
     "log_prior": Range(-1e3, 0.0),
     "cumulative": POSITIVE,
     "weights": SHARE,
