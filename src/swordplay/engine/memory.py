@@ -55,7 +55,7 @@ class Memory:
         """Where ``coords`` has room to be widened, if it was widened before."""
         self.vectors: Matrix = np.zeros((len(VECTOR), dim))
         self.vectors[VECTOR.center], self.vectors[VECTOR.upper] = recipe.frame
-        self._made = (
+        self._made: bytes = (
             b"|".join(
                 array.tobytes()
                 for array in (recipe.config, recipe.steps, recipe.extra, recipe.prior, np.array(self.coords.shape))

@@ -137,11 +137,11 @@ def start(experts: int) -> CertificateState:
 
 def renewed(saved: Mapping[str, Any]) -> State:
     """A saved state, with what states of before did not hold."""
-    sums = {name: saved.get(f"certificate.{name}") for name in CertificateState._fields}
-    lacking = {name for name, value in sums.items() if value is None}
-    if lacking not in (ELDER, YOUNGER) or not all(np.ndim(sums[name]) == 1 for name in sums.keys() - lacking):
+    names = {name for name in CertificateState._fields if f"certificate.{name}" in saved}
+    lacking = set(CertificateState._fields) - names
+    if lacking not in (ELDER, YOUNGER) or not all(np.ndim(saved[f"certificate.{name}"]) == 1 for name in names):
         return dict(saved)  # of this version, or damaged, which others will say
-    known = {name: np.asarray(value, dtype=np.float64) for name, value in sums.items() if value is not None}
+    known = {name: np.asarray(saved[f"certificate.{name}"], dtype=np.float64) for name in names}
     drift = known["drift"]
     known = {"swing": np.zeros_like(drift), "farthest": np.full_like(drift, UNKNOWN)} | known
     far = np.sqrt(np.maximum(known["farthest"], 0.0))
