@@ -41,6 +41,9 @@ def state_of(memory: Memory) -> State:
             f"experts.{k}.energy": numbers[EXPERT.energy, order][kind],
         }
     flat |= {f"certificate.{name}": numbers[place, order] for name, place in CERTIFICATE.items()}
+    if not memory.config[CONFIG.adaptive]:  # steps that stay pull hardest where they are farthest: kernels need not keep it
+        far = np.sqrt(flat["certificate.farthest"])
+        flat["certificate.pull"] = flat["certificate.inverse_step"] * far + flat["certificate.turning"]
     if not memory.recipe.weighed:
         return flat
     flat |= {f"hedge.{name}": numbers[place, order] for name, place in HEDGE.items()}
