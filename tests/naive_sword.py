@@ -22,7 +22,7 @@ class Pool:
         self.L = max(self.L, smoothness)
         if self.span == 0 and gradient > 0:
             self.span = 2 * gradient / self.L if self.L > 0 else math.inf
-        self.span = max(self.span, 2 * farthest)
+        self.span = max(self.span, 2 * farthest, gradient / (8 * self.L) if self.L > 0 else 0)
 
     def inverse(self, i, energy, known, average=1):
         """1 / eta of expert i; 0 while nothing was met."""

@@ -15,7 +15,8 @@ def test_a_gauge_by_hand():
     assert gauge == (2.0, 0.0)  # no gradient: nobody knows how wide
     gauge = gauge.after(1.0, 3.0, 0.0)
     assert gauge == (2.0, 3.0)  # 2 |g| / L = 2 * 3 / 2, L the largest so far
-    assert gauge.after(4.0, 100.0, 1.25) == (4.0, 3.0)  # only the first gradient starts it, and 2 * 1.25 is less
+    assert gauge.after(4.0, 90.0, 1.25) == (4.0, 3.0)  # only the first gradient starts it; 2 * 1.25 and 90 / (4 * 8) are less
+    assert gauge.after(2.0, 80.0, 1.25) == (2.0, 5.0)  # 80 / (2 * 8): two steps of the capped descent expert
     assert gauge.after(0.5, 1.0, 1.75) == (2.0, 3.5)  # 2 * 1.75
 
 

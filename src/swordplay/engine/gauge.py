@@ -53,8 +53,9 @@ def measure(me: Arrays, of: Products, h: float) -> None:
     span, length = live[LIVE.span], abs(h) * math.sqrt(of.norm)
     if span == 0.0 and length > 0.0:
         span = 2.0 * length / L if L > 0.0 else math.inf
+    step = length / (2.0 * L * PATIENCE) if L > 0.0 else 0.0
     live[LIVE.smoothness] = L
-    live[LIVE.span] = max(span, 2.0 * math.sqrt(me.numbers[EXPERT.norm, 1]))
+    live[LIVE.span] = max(span, 2.0 * math.sqrt(me.numbers[EXPERT.norm, 1]), 2.0 * step)
 
 
 @part

@@ -35,14 +35,16 @@ class Gauge(NamedTuple):
             Of the loss; 0 where it is unknown.
         gradient
             Norm of its gradient at the decision. The first one starts the span at :math:`2 \|g\| / L`, twice as far as a step
-            of 1/L goes.
+            of 1/L goes. No later one finds it narrower than twice a step of the capped descent expert is long: after a first
+            loss that is all but flat a span might be made of nothing.
         farthest
             Distance from the centre at which the capped descent expert stands: the span is at least twice as wide.
         """
         L, span = max(self.smoothness, smoothness), self.span
         if span == 0.0 and gradient > 0.0:
             span = 2.0 * gradient / L if L > 0.0 else math.inf
-        return Gauge(L, max(span, 2.0 * farthest))
+        step = gradient / (2.0 * L * PATIENCE) if L > 0.0 else 0.0
+        return Gauge(L, max(span, 2.0 * farthest, 2.0 * step))
 
 
 @final
