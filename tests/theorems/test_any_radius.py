@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
+from swordplay.base.state import flatten
 from swordplay.parts.experts import AdaGradNorm
 
 WORLDS = {"jumps": sp.streams.drift.jumps, "random walk": sp.streams.drift.random_walk, "rotation": sp.streams.drift.rotation}
@@ -25,7 +26,7 @@ def regret(make, streams, radius=None):
 def of_before(domain):
     """A Sword without capped experts."""
     learner = sp.Sword(domain)
-    learner.load_state({name: value for name, value in learner.state().items() if not name.startswith("gauge.")})
+    learner.load_state(flatten(learner._begun(())))
     return learner
 
 
