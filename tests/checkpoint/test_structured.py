@@ -191,6 +191,12 @@ def test_rounds_that_can_hardly_be_counted_can_be_saved_again(tmp_path):
     sklearn.SwordRegressor.from_state(model.state())
 
 
+def test_rows_of_a_class_that_can_hardly_be_counted(tmp_path):
+    """Several rows at once would lead beyond what can be saved."""
+    told = refused(fitted("SwordClassifier"), tmp_path / "x", **{"model.counts": (1, 2.0**53)})
+    assert "counts" in told
+
+
 def test_changed_states_are_refused_or_used():
     found = isolated(0, QUICK)
     assert sum(found.values()) == sum(shares(QUICK, list(KINDS)).values())
