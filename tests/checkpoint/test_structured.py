@@ -14,7 +14,7 @@ from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.state import Range, require
 from swordplay.engine.layout import LIVE
 
-QUICK, DEEP, CHUNK = 5_000, 1_000_000, 5_000
+QUICK, DEEP, CHUNK = 10_000, 1_000_000, 5_000
 """Changes in all, and in one process of a deep campaign."""
 
 
