@@ -51,7 +51,7 @@ class Weights:
         return self.sums[:n].min() / self.rounds
 
     def judge_numbers(self, said, target, reach):
-        n = len(said)
+        n, self.before = len(said), self.behind[: len(said)].min()
         most = 100 * max(self.best(n), 1e-18 * reach**2) if self.rounds >= 20 else math.inf
         losses = np.minimum((target - said) ** 2, most)
         self.rounds = 0.998 * self.rounds + 1
@@ -59,13 +59,20 @@ class Weights:
         scale = max(self.best(n), 1e-18 * reach**2)
         if scale > 0:
             self.behind[:n] = 0.998 * self.behind[:n] + 0.1 * np.minimum(losses / scale, 1e6)
-        self.behind[:n] = np.minimum(self.behind[:n] - self.behind[:n].min(), 14)
+        self.settle(n)
+
+    def settle(self, n):
+        """The leader at 0; who was not asked stays where he was, seen from the best of those who were."""
+        self.behind[n:] -= self.before
+        self.behind[:n] -= self.behind[:n].min()
+        self.behind = np.minimum(self.behind - self.behind.min(), 14)
 
     def judge_labels(self, said, target):
         n = len(said)
         right = np.clip(said if target else -said, -15, 15)
+        self.before = self.behind[:n].min()
         self.behind[:n] = 0.998 * self.behind[:n] + 0.3 * np.log1p(np.exp(-right))
-        self.behind[:n] = np.minimum(self.behind[:n] - self.behind[:n].min(), 14)
+        self.settle(n)
 
 
 class NaiveLayer:
@@ -129,7 +136,8 @@ class NaiveLayer:
         sides = [first - plain, w[:3] @ said[:3] / w[:3].sum() - plain, w[3:] @ said[3:] / w[3:].sum() - plain]
         z = np.array(sides + [1.0, plain] * self.logistic)
         more = [one.score(z) for one in self.correctors]
-        awake = self.active % 8 == 0 or min(self.outer.behind[5:]) < 7
+        straight, bending = self.outer.behind[:5].min(), self.outer.behind[5:].min()
+        awake = self.active % 8 == 0 or self.active < 500 or bending < straight + (7 if self.logistic else -0.1)
         curves = np.array([1.0, *(self.curve(shape, scaled) for shape in self.shapes)])
         bent = [one.score(curves) for one in self.benders] if awake else []
         top = [plain, *(min(max(plain + m, -15), 15) if self.logistic else self.cut(plain + m) for m in more + bent)]

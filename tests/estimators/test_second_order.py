@@ -336,21 +336,29 @@ def test_curves_show_on_two_interleaved_crescents():
     assert model.model_.second.bends == 64
 
 
-def test_who_bends_in_vain_is_asked_seldom():
+@pytest.mark.parametrize(("logistic", "edge"), [(False, -0.1), (True, 7.0)])
+def test_who_bends_in_vain_is_asked_seldom(logistic, edge):
     from swordplay.base.compiling import uncompiled
     from swordplay.engine.curved import bends, layout
 
-    layer = SecondOrder(2, logistic=False, intercept=True, lags=None)
+    layer = SecondOrder(2, logistic=logistic, intercept=True, lags=None)
     book = layout.parts_of(layer._numbers, layer._setting, 6)
     asked = uncompiled(bends.count_asked)
-    book.known[layout.KNOWN.active] = 3.0
-    assert asked(book) == 9
-    book.top_behind[5:] = 7.0
-    assert asked(book) == 5
-    book.known[layout.KNOWN.active] = 16.0
-    assert asked(book) == 9
-    book.known[layout.KNOWN.active], book.top_behind[8] = 3.0, 6.9
-    assert asked(book) == 9
+    book.top_behind[:5], book.top_behind[5:] = 0.5, 0.5 + edge
+    for active, count in ((499, 9), (500, 5), (503, 5), (504, 9)):
+        book.known[layout.KNOWN.active] = active
+        assert asked(book, logistic) == count
+    book.known[layout.KNOWN.active], book.top_behind[8] = 503, 0.49 + edge
+    assert asked(book, logistic) == 9
+
+
+def test_who_is_not_asked_keeps_his_distance():
+    from swordplay.base.compiling import uncompiled
+    from swordplay.engine.curved import mixing
+
+    behind = np.array([0.0, 1.0, 0.3, 0.0, 13.9])  # two of three were judged from 0.2 and more; the third leads by 0.1
+    uncompiled(mixing.keep_distance)(behind, 2, 0.2)
+    np.testing.assert_allclose(behind, [0.2, 1.2, 0.3, 0.0, 13.9])
 
 
 @pytest.mark.parametrize("make", [SwordRegressor, SwordClassifier])

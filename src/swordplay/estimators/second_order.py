@@ -34,6 +34,7 @@ BENDS, RICH_BENDS = 16, 64
 """Curves, and those of ``curves="rich"``."""
 NO_WEIGHTS: Vector = np.empty(0)
 NOT_ASKED: Matrix = np.empty((0, 0))
+NONE_MISSING: Matrix = np.empty((0, 0))
 
 
 def _kernels() -> Any:
@@ -153,7 +154,15 @@ class SecondOrder:
 
     # ------------------------------------------------------------------ compiled calls
 
-    def learn(self, rows: Matrix, targets: Vector, weights: Vector | None, first: Vector, plan: Matrix) -> Vector:
+    def learn(
+        self,
+        rows: Matrix,
+        targets: Vector,
+        weights: Vector | None,
+        first: Vector,
+        plan: Matrix,
+        middles: Matrix = NONE_MISSING,
+    ) -> Vector:
         """Mixed forecasts of rows, each made before its own target is learned.
 
         Parameters
@@ -164,9 +173,11 @@ class SecondOrder:
             What the first-order model said, shape ``(T,)``.
         plan
             Weight and threshold of each row's loss, shape ``(T, 2)``.
+        middles
+            Where each column lies before each row, shape ``(T, d)``, if any entry is missing.
         """
         answer = np.empty(len(rows))
-        arrays = (writable(rows), writable(targets), NO_WEIGHTS if weights is None else writable(weights))
+        arrays = (writable(rows), writable(middles), writable(targets), NO_WEIGHTS if weights is None else writable(weights))
         _kernels().learn_rows(*arrays, writable(first), plan, self._noted(len(rows)), *self._arrays, answer)
         return answer
 
@@ -182,20 +193,20 @@ class SecondOrder:
         """Numbers that are noted of a row."""
         return 1 + max(1, self.lags) + int(_layout().forecasts(float(self.compete)))
 
-    def notes(self, rows: Matrix, first: Vector) -> Matrix:
+    def notes(self, rows: Matrix, first: Vector, middles: Matrix = NONE_MISSING) -> Matrix:
         """What has to be kept of rows whose targets come late, each as if it were the next, shape ``(T, noted)``.
 
         The last targets and what everybody said of the row: experts learn it with the last targets of then, and everybody is
         judged by what he said then.
         """
         answer = np.empty((len(rows), self.noted))
-        _asking().note_rows(writable(rows), writable(first), *self._arrays, answer)
+        _asking().note_rows(writable(rows), writable(middles), writable(first), *self._arrays, answer)
         return answer
 
-    def predict(self, rows: Matrix, first: Vector, following: int) -> Vector:
+    def predict(self, rows: Matrix, first: Vector, following: int, middles: Matrix = NONE_MISSING) -> Vector:
         """Mixed forecasts; so many of the rows follow the last one learned, of the others no last target is known."""
         answer = np.empty(len(rows))
-        _asking().predict_rows(writable(rows), writable(first), following, *self._arrays, answer)
+        _asking().predict_rows(writable(rows), writable(middles), writable(first), following, *self._arrays, answer)
         return answer
 
     def predict_row(self, row: Vector, first: float) -> float:
@@ -222,8 +233,10 @@ class SecondOrder:
     def _bench(self) -> _Bench:
         row, target, first, plan, answer = np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty((1, 2)), np.empty(1)
         kernels = _kernels()
-        learn = functools.partial(kernels.learn_rows, row, target, NO_WEIGHTS, first, plan, NOT_ASKED, *self._arrays, answer)
-        ask = functools.partial(_asking().predict_rows, row, first, 1, *self._arrays, answer)
+        learn = functools.partial(
+            kernels.learn_rows, row, NONE_MISSING, target, NO_WEIGHTS, first, plan, NOT_ASKED, *self._arrays, answer
+        )
+        ask = functools.partial(_asking().predict_rows, row, NONE_MISSING, first, 1, *self._arrays, answer)
         self._row = _Bench(row, target, first, plan, answer, quick(learn), quick(ask))
         return self._row
 

@@ -74,7 +74,9 @@ def _shares(layer: SecondOrder, parts: Mapping[str, Any]) -> tuple[Vector, float
     from swordplay.engine.curved import bends, layout, mixing
     from swordplay.engine.curved import rounds as kernels
 
-    asked = _uncompiled(bends.count_asked)(layout.parts_of(layer._numbers, layer._setting, len(parts["behind"])))
+    asked = _uncompiled(bends.count_asked)(
+        layout.parts_of(layer._numbers, layer._setting, len(parts["behind"])), layer.logistic
+    )
     w, t = np.empty_like(parts["behind"]), np.empty(asked)
     weigh = _uncompiled(mixing.weigh)
     weigh(parts["behind"], kernels.PRIOR, w)
