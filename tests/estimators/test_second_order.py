@@ -390,3 +390,41 @@ def test_the_summary_says_whom_it_follows():
     assert f"{100 * weights['second order with lags']:.0f} % second order with lags" in model.summary()
     assert "mixture" not in SwordRegressor(curves=None).partial_fit(X, y).summary()
     assert set(SwordRegressor(lags=0).partial_fit(X, y).model_.second.weights()) == {"first order", "second order"}
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_missing_entry_lies_where_its_column_lies_now(loss):
+    """A column far from where it began: its missing entries are as good as ones at its centre, whole or row by row."""
+    X, y, labels = table(400)
+    X[:, 1] += np.linspace(0.0, 2000.0, 400)
+    target = labels if loss == "logistic" else y
+    holed = X.copy()
+    holed[200::7, 1] = np.nan
+    whole, rows = (LinearModel(4, loss=loss, **AUTO) for _ in range(2))
+    whole.predict_then_learn(holed, target)
+    for row, goal in zip(holed, target.tolist(), strict=True):
+        said = rows.predict_row(row)
+        assert said == rows.predict(row[None])[0]
+        assert rows.learn_row(row, goal) == said or rows.rounds < 20
+    one, other = whole.state(), rows.state()
+    assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one)
+    gap = holed[-1:].copy()
+    gap[0, 1] = np.nan
+    put = gap.copy()
+    put[0, 1] = whole.columns.places[0][1]
+    layer = whole.second
+    first = np.zeros(1)
+    assert layer.predict(gap, first, 1, np.array([whole.columns.places[0]]))[0] == layer.predict(put, first, 1)[0]
+    assert whole.predict(gap)[0] == pytest.approx(whole.predict(put)[0])
+    before = layer.state()["columns"]
+    whole.predict_then_learn(gap, target[-1:])
+    np.testing.assert_array_equal(layer.state()["columns"], before)  # the basis stays where it is
+
+
+def test_a_column_without_any_value_says_nothing():
+    X, y, _ = table(60)
+    X[:, 2] = np.nan
+    with_, without = LinearModel(4, **AUTO), LinearModel(4, **AUTO)
+    said = with_.predict_then_learn(X, y)
+    X[:, 2] = 0.0
+    np.testing.assert_array_equal(said, without.predict_then_learn(X, y))

@@ -114,7 +114,7 @@ def expert_loop(function: F) -> F:
 
 
 def lane_loop(function: F) -> F:
-    """A loop over few numbers side by side that are written out, or over independent ones; in the order in which it is written."""
+    """A loop over few numbers side by side, written out, or over independent ones; in the order in which it is written."""
     return _piece(function, {"contract"}, LaneCompiler)
 
 

@@ -15,7 +15,7 @@ from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import class_files, probabilities
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import NOBODY, Heads
-from swordplay.estimators.model import LinearModel, loaded, widened
+from swordplay.estimators.model import LinearModel, loaded, middles, score_beside, widened
 from swordplay.estimators.scratch import Beside, Plans
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
@@ -25,8 +25,8 @@ from swordplay.estimators.tempered import Tempered
 class OneModelPerClass:
     """The probability of each class, from one log-odds model per class: heads that share the scaled columns of the table.
 
-    One head per class, and not one softmax over all of them, because a class that appears late then changes nothing for
-    the others, and because every head is the same compiled learner. Two classes share one head.
+    One head per class, and not one softmax, because a class that appears late then changes nothing for the others, and because
+    every head is the same compiled learner. Two classes share one head.
 
     Classes that joined together and have not been seen yet have learned the same from every row, that it was none of them.
     One head stands for all of these until the first row of one of them, which then goes on with a copy of its own. So
@@ -42,10 +42,8 @@ class OneModelPerClass:
 
     second: SecondOrder | None = None
     """Second-order experts beside the only head of two classes; three or more do without."""
-    tempered: Tempered | None = None
-    """What makes the probabilities of three classes or more as sure as they are right, where curves are wanted."""
+    tempered: Tempered | None = None  # makes the probabilities of more classes as sure as they are right, where they are
     curved = False
-    """Whether they are."""
 
     def __init__(self, make: Callable[[], LinearModel], classes: int = 0) -> None:
         self._make = make
@@ -190,7 +188,7 @@ class OneModelPerClass:
         scores = self._put([team.predict(rows) for team in self.teams])
         if self.second is None or self.classes < 2:
             return scores
-        return self.second.predict(rows[:, : self.second.dim], scores[:, 0], following)[:, None]
+        return score_beside(self.second, self.teams[0], rows, scores[:, 0], following)[:, None]
 
     def notes(self, rows: Matrix) -> Matrix:
         """What the second-order layer has to keep of rows whose labels come late, shape ``(T, n)``; nothing without one."""
@@ -198,7 +196,8 @@ class OneModelPerClass:
             return self.tempered.notes(len(rows))
         if self.second is None or self.classes < 2:
             return np.empty((len(rows), 0))
-        return self.second.notes(rows[:, : self.second.dim], self._put([team.predict(rows) for team in self.teams])[:, 0])
+        known, first = rows[:, : self.second.dim], self._put([team.predict(rows) for team in self.teams])[:, 0]
+        return self.second.notes(known, first, middles(self.teams[0], known))
 
     def predict_then_learn(
         self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
@@ -228,7 +227,8 @@ class OneModelPerClass:
                 self.second = widened(self.second, first.dim)
             if self.second is not None and self._curved:
                 known = rows[part, : self.second.dim]
-                told = [self.second.learn(known, places[part], share, told[0][:, 0], plans.plan)[:, None]]
+                more = plans.plan, plans.middles(self.second.dim)
+                told = [self.second.learn(known, places[part], share, told[0][:, 0], *more)[:, None]]
             answers.append(self._put(told + [team.learn(rows[part], places[part], share) for team in others]))
         self.counts = self.counts + seen
         return answers[0] if len(answers) == 1 else np.concatenate([np.empty((0, len(self.team))), *answers])
@@ -255,7 +255,8 @@ class OneModelPerClass:
         """Probabilities of one row of shape ``(d,)``; nothing is learned."""
         if self.classes == 2:
             score = float(self.teams[0].predict_row(row)[0, 0])
-            return probabilities.of_two(score if self.second is None else self.second.predict_row(row, score))
+            second, missing = self.second, middles(self.teams[0], row[None])
+            return probabilities.of_two(score if second is None else second.predict_row(row, score, missing))
         scores = self._put([team.predict_row(row) for team in self.teams])
         return self.chances(scores, 1)[0].tolist()  # type: ignore[no-any-return]
 
@@ -263,11 +264,12 @@ class OneModelPerClass:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`."""
         if label in self._waiting:
             self._admit(label)
+        missing = middles(self.teams[0], row[None])
         written = [team.learn_row(row, label) for team in self.teams]
         if self.tempered is not None:
             self.tempered.learn(self._put([one.predictions.T.copy() for one in written]), np.array([label]), None)
         if self.second is not None and self._curved:
-            self.second.learn_row(row, label, float(written[0].predictions[0, 0]), written[0].rounds[0, 3:5])
+            self.second.learn_row(row, label, float(written[0].predictions[0, 0]), written[0].rounds[0, 3:5], missing)
         self.counts[label] += 1.0
 
     # ------------------------------------------------------------------ saving

@@ -16,12 +16,12 @@ import numpy as np
 
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
-from swordplay.estimators.scratch import quick
+from swordplay.estimators.scratch import NONE_MISSING, Bench, quick, writable
 from swordplay.estimators.second_order_state import check
 from swordplay.estimators.second_order_units import RawUnits
 
 WIDEST_SECOND_ORDER = 64
-"""Columns; a row costs their square. Wider tables do without second-order experts."""
+"""Columns; a row costs their square. Wider tables do without."""
 AUTO_LAGS = 3
 """Last targets that experts with lags are told of where these compete with others."""
 SHORTEST = 6
@@ -32,9 +32,7 @@ CORRECTING = (8, 10, 12, 14)
 """Powers of two of the memories of those that correct the mixture."""
 BENDS, RICH_BENDS = 16, 64
 """Curves, and those of ``curves="rich"``."""
-NO_WEIGHTS: Vector = np.empty(0)
-NOT_ASKED: Matrix = np.empty((0, 0))
-NONE_MISSING: Matrix = np.empty((0, 0))
+NO_WEIGHTS, NOT_ASKED = np.empty(0), np.empty((0, 0))
 
 
 def _kernels() -> Any:
@@ -68,6 +66,9 @@ class _Bench(NamedTuple):
     row: Matrix
     target: Vector
     first: Vector
+    """What the first-order model said of a row that is learned,"""
+    asked: Vector
+    """and of one that is not."""
     plan: Matrix
     answer: Vector
     learn: Any
@@ -94,7 +95,7 @@ class SecondOrder:
     """
 
     asked: Matrix | None = None
-    """What was noted of the rows that are learned next, where they were asked earlier (see :meth:`notes`); used up by them."""
+    """What was noted of the rows that are learned next, where they were asked earlier (see :meth:`notes`)."""
 
     def __init__(self, dim: int, *, logistic: bool, intercept: bool, lags: int | None, bends: int = BENDS) -> None:
         self.logistic, self.intercept, self.compete, self.bends = logistic, intercept, lags is None, bends
@@ -209,18 +210,20 @@ class SecondOrder:
         _asking().predict_rows(writable(rows), writable(middles), writable(first), following, *self._arrays, answer)
         return answer
 
-    def predict_row(self, row: Vector, first: float) -> float:
+    def predict_row(self, row: Vector, first: float, middles: Matrix = NONE_MISSING) -> float:
         """The same of one row that follows the last one."""
+        if len(middles):
+            return float(self.predict(row[None], np.array([first]), 1, middles)[0])
         bench = self._row or self._bench()
-        bench.row[0], bench.first[0] = row, first
+        bench.row[0], bench.asked[0] = row, first
         bench.ask()
         return float(bench.answer[0])
 
-    def learn_row(self, row: Vector, target: float, first: float, plan: Vector) -> float:
+    def learn_row(self, row: Vector, target: float, first: float, plan: Vector, middles: Matrix = NONE_MISSING) -> float:
         """:meth:`learn` of one row, faster."""
-        if self.asked is not None:
+        if self.asked is not None or len(middles):
             alone = row[None], np.array([target], dtype=np.float64), None, np.array([first]), plan[None].copy()
-            return float(self.learn(*alone)[0])
+            return float(self.learn(*alone, middles)[0])
         bench = self._row or self._bench()
         bench.row[0], bench.first[0], bench.target[0], bench.plan[0] = row, first, target, plan
         bench.learn()
@@ -231,13 +234,18 @@ class SecondOrder:
         return self._setting, self._numbers, self._lanes, *self._scratch
 
     def _bench(self) -> _Bench:
-        row, target, first, plan, answer = np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty((1, 2)), np.empty(1)
-        kernels = _kernels()
-        learn = functools.partial(
-            kernels.learn_rows, row, NONE_MISSING, target, NO_WEIGHTS, first, plan, NOT_ASKED, *self._arrays, answer
-        )
-        ask = functools.partial(_asking().predict_rows, row, NONE_MISSING, first, 1, *self._arrays, answer)
-        self._row = _Bench(row, target, first, plan, answer, quick(learn), quick(ask))
+        return self._made(np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty(1), np.empty((1, 2)))
+
+    def beside(self, bench: Bench, lags: int) -> _Bench:
+        """The same with the arrays of the first-order model for one row: what it wrote is read where it stands."""
+        scratch = bench.scratch
+        return self._made(bench.raw[:, lags:], bench.target, scratch.predictions[0], bench.answer[0], scratch.rounds[:, 3:5])
+
+    def _made(self, row: Matrix, target: Vector, first: Vector, asked: Vector, plan: Matrix) -> _Bench:
+        answer, known = np.empty(1), (NO_WEIGHTS, first, plan, NOT_ASKED, *self._arrays)
+        learn = functools.partial(_kernels().learn_rows, row, NONE_MISSING, target, *known, answer)
+        ask = functools.partial(_asking().predict_rows, row, NONE_MISSING, asked, 1, *self._arrays, answer)
+        self._row = _Bench(row, target, first, asked, plan, answer, quick(learn), quick(ask))
         return self._row
 
     # ------------------------------------------------------------------ growing, reading, saving
@@ -290,8 +298,3 @@ class SecondOrder:
     def weights(self) -> dict[str, float]:
         """Weight of each kind of forecasts in the mixture of the next row, before it is corrected."""
         return second_order_units.weights(self)
-
-
-def writable(array: Any) -> Any:
-    """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
-    return np.require(array, dtype=np.float64, requirements=["C", "W"])

@@ -1,7 +1,7 @@
 """Exponentials, logarithms and cosines as short series: without branches, so that loops over them become vector instructions.
 
-They agree with the functions of ``math`` to the last few bits, at a fifth of the cost where several are needed. Arguments have to
-be finite and of moderate size, as those of the second-order layer are.
+They agree with the functions of ``math`` to the last few bits, at a fifth of the cost where several are needed. Arguments
+have to be finite and of moderate size, as those of the second-order layer are.
 """
 
 from __future__ import annotations
