@@ -139,7 +139,8 @@ def test_usual_rows_leave_the_bits_of_others(settings, labels):
     rows[30] = {"a": 1, "b": True, "c": np.float64(0.5)}
     rows[40] = {"a": 1.0, "c": 2.0}
     rows[50] = dict(reversed(rows[50].items()))
-    rows[60]["d"] = 1.0
+    for row in rows[60:]:
+        row["d"] = 1.0
     make = ours.SwordClassifier if labels else ours.SwordRegressor
     short, long = make(**settings), make(**settings)
     for t, (row, target) in enumerate(zip(rows, targets, strict=True)):

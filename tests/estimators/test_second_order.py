@@ -315,9 +315,10 @@ def test_late_answers_are_learned_with_the_last_targets_of_then():
     twin._parts()["recent"][:] = then
     twin.learn(X[100:101], y[100:101], None, y[100:101] + 0.1, np.ones((1, 2)))
     np.testing.assert_array_equal(late.state()["coefficients"], twin.state()["coefficients"])
-    np.testing.assert_array_equal(late.state()["recent"][1:], now[:-1])
+    np.testing.assert_array_equal(late.state()["recent"][1:3], now[:2])
+    assert late.state()["recent"][3] == pytest.approx(late.state()["recent"][0] - noted[0, 7])  # the steadiest without lags
     target = late.state()["recent"][0]
-    losses = (target - noted[0, 4:]) ** 2  # what was said then is judged
+    losses = (target - noted[0, 5:]) ** 2  # what was said then is judged
     sums = late.state()["sums"]
     wanted = 0.998 * behind + 0.1 * losses / (sums[:-1].min() / sums[-1])
     np.testing.assert_allclose(late.state()["behind"], np.minimum(wanted - wanted.min(), 14.0))

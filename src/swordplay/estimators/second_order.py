@@ -118,13 +118,13 @@ class SecondOrder:
         layout = _layout()
         self.dim = dim
         self._row: _Bench | None = None
-        width = dim + self.lags + int(self.intercept)
+        told, width = self.lags + int(self.compete), dim + self.lags + int(self.compete) + int(self.intercept)
         corrections = (3 if self.compete else 1) + 2 * int(self.logistic)
         self._setting = np.array(
-            [self.logistic, self.intercept, dim, self.lags, self.compete, max(1, self.lags), width, corrections, self.bends],
+            [self.logistic, self.intercept, dim, self.lags, self.compete, max(1, told), width, corrections, self.bends],
             dtype=np.float64,
         )
-        self._numbers = np.zeros(layout.book_size(dim, max(1, self.lags), self.compete, self.bends))
+        self._numbers = np.zeros(layout.book_size(dim, max(1, told), self.compete, self.bends))
         shortest = max(SHORTEST, math.ceil(math.log2(2 * width)))
         powers = shortest + np.array(COMPETING if self.compete else TOGETHER)
         groups = [np.empty((newton.rows_of(wide), newton.LANES)) for wide in (width, corrections, 1 + self.bends)]
@@ -192,7 +192,7 @@ class SecondOrder:
     @property
     def noted(self) -> int:
         """Numbers that are noted of a row."""
-        return 1 + max(1, self.lags) + int(_layout().forecasts(float(self.compete)))
+        return 1 + max(1, self.lags + int(self.compete)) + int(_layout().forecasts(float(self.compete)))
 
     def notes(self, rows: Matrix, first: Vector, middles: Matrix = NONE_MISSING) -> Matrix:
         """What has to be kept of rows whose targets come late, each as if it were the next, shape ``(T, noted)``.

@@ -35,16 +35,15 @@ def in_raw_units(layer: SecondOrder) -> RawUnits:
     unscaled = parts["columns"][1:3]
     center, spread = (0.0, 1.0) if layer.logistic else unscaled[:, -1].tolist()
     at = int(layer.intercept)
-    lanes = parts["coefficients"].copy()
-    if layer.compete:
-        lanes[at : at + layer.lags, :2] = 0.0
-    mixed = lanes @ c[1 : 1 + lanes.shape[1]]
-    lags = mixed[at : at + layer.lags]
-    if layer.compete:
+    lanes = parts["coefficients"]
+    mixed, told = lanes @ c[1 : 1 + lanes.shape[1]], layer.lags + int(layer.compete)
+    lags, error = mixed[at : at + layer.lags], 0.0
+    if layer.compete:  # those without lags have no coefficients of them
         lags[0] += c[-1] * _stay_odds(layer, parts)
+        error = float(mixed[at + layer.lags] * parts["recent"][layer.lags])  # of the last row: a constant for the next one
     scale = np.divide(spread, unscaled[1, :-1], out=np.zeros(layer.dim), where=unscaled[1, :-1] > 0)
-    columns = mixed[at + layer.lags :] * scale
-    intercept = float(mixed[0]) * spread if layer.intercept else 0.0
+    columns = mixed[at + told :] * scale
+    intercept = (float(mixed[0]) if layer.intercept else 0.0) * spread + error * spread
     # spread * (c0 (F - center)/spread + ...) + center, lags (y - center)/spread
     level = center * (1.0 - c[0] - lags.sum()) if not layer.logistic else 0.0
     return RawUnits(float(c[0]), lags, columns, float(intercept + spread * constant + level - columns @ unscaled[0, :-1]))

@@ -19,7 +19,7 @@ class _Setting(NamedTuple):
     compete: int = 4
     """1 where two experts without lags, two with lags and 'no change' compete, else 0: all have the lags."""
     recent: int = 5
-    """Last targets that are kept: the lags, and one at the least."""
+    """Numbers that are kept of the last rows: the lags, one at the least; and the last error where lags compete."""
     width: int = 6
     """Of the experts."""
     corrections: int = 7
@@ -65,7 +65,7 @@ class Book(NamedTuple):
     ends: Any
     """The usual range of the scaled target, shape ``(2,)``."""
     recent: Any
-    """The last targets, scaled, the newest first."""
+    """The last targets, scaled, the newest first; and where lags compete, by how much those without them missed the last one."""
     columns: Any
     """Shape ``(COLUMN_ROWS, d + 1)``, the target last."""
     behind: Any

@@ -23,6 +23,7 @@ from swordplay.engine.curved.layout import (
     desk_of,
 )
 from swordplay.engine.curved.newton import LANES, LEVERAGE, SCORE
+from swordplay.engine.curved.series import power_of_e
 
 SUREST = 8.0
 """Log-odds of a second-order expert at the most in magnitude."""
@@ -35,6 +36,8 @@ RAREST = 0.01
 """Share of labels that stay, or change, at the least."""
 SMALLEST_ERROR = 1e-300
 """Squared: nothing can be divided by less."""
+STEADIEST = 2
+"""Which forecast without lags has the longer memory: its last error is told to those with lags."""
 WITHOUT = 3
 """Forecasts without lags where these compete: first order, and two experts."""
 PRIOR, TOP_PRIOR = 0.3, 0.5
@@ -57,6 +60,9 @@ class Setting(NamedTuple):
 def put_row(me: Setting, book: Book, raw: Vector, middles: Vector, rows: Matrix) -> None:
     """Write the scaled row for every lane: one, lags, columns. The first two do without lags where these compete.
 
+    Where they do, the others are also told by how much the steadiest one without lags missed the last target: what a regression
+    leaves over is seldom independent from row to row.
+
     A missing entry lies where its column lies now, as ``middles`` say; without these, at the centre of the scaling.
     """
     place = 0
@@ -66,6 +72,10 @@ def put_row(me: Setting, book: Book, raw: Vector, middles: Vector, rows: Matrix)
     for j in range(me.lags):
         rows[place, 2] = rows[place, 3] = book.recent[j]
         rows[place, 0] = rows[place, 1] = 0.0 if me.compete else book.recent[j]
+        place += 1
+    if me.compete:
+        rows[place, 2] = rows[place, 3] = book.recent[me.lags]
+        rows[place, 0] = rows[place, 1] = 0.0
         place += 1
     for j in range(len(raw)):
         entry, value = raw[j], 0.0
@@ -205,8 +215,8 @@ def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, wei
 
 
 @exact
-def remember(me: Setting, book: Book, target: float) -> None:
-    """The target of a round that is over."""
+def remember(me: Setting, book: Book, target: float, without: float) -> None:
+    """The target of a round that is over, and by how much the steadiest one without lags missed it."""
     known, recent = book.known, book.recent
     if me.logistic:
         now = 2.0 * target - 1.0
@@ -215,9 +225,11 @@ def remember(me: Setting, book: Book, target: float) -> None:
     else:
         now = target
         mixing.follow_range(book.ends, target)
-    for j in range(len(recent) - 1, 0, -1):
+    for j in range(max(me.lags, 1) - 1, 0, -1):
         recent[j] = recent[j - 1]
     recent[0] = now
+    if me.compete:
+        recent[me.lags] = target - (1.0 / (1.0 + power_of_e(-without)) if me.logistic else without)
     known[KNOWN.active] += 1.0
 
 
@@ -296,7 +308,7 @@ def learn_rows(
             book.known[KNOWN.gain] += plan[t, 0] * more
             answer[t] = mixed
             learn(me, book, lanes, desk, target, weight)
-            remember(me, book, target)
+            remember(me, book, target, desk.said[STEADIEST])
         else:
             answer[t] = one
             follow_column(columns, last, targets[t], me.intercept)
