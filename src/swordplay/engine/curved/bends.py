@@ -15,7 +15,6 @@ import numpy as np
 from swordplay.base.compiling import exact
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.curved.layout import KNOWN, SHAPE, STRAIGHT, Book
-from swordplay.engine.curved.mixing import leader
 from swordplay.engine.curved.series import put_cosines
 
 FARTHEST = 4.0
@@ -59,8 +58,14 @@ def count_asked(book: Book, logistic: bool) -> int:
     everybody, active = len(book.top_behind), book.known[KNOWN.active]
     if everybody == STRAIGHT or active < EARLY or active % SELDOM == 0.0:
         return everybody
-    close = leader(book.top_behind[:STRAIGHT]) + (ASLEEP if logistic else -LEAD)
-    return everybody if leader(book.top_behind[STRAIGHT:]) < close else STRAIGHT
+    # In plain loops, as Python asks it, too.
+    straight, bending = book.top_behind[0], book.top_behind[STRAIGHT]
+    for k in range(everybody):
+        if k < STRAIGHT:
+            straight = min(straight, book.top_behind[k])
+        else:
+            bending = min(bending, book.top_behind[k])
+    return everybody if bending < straight + (ASLEEP if logistic else -LEAD) else STRAIGHT
 
 
 def drawn(dim: int, count: int) -> Any:

@@ -65,7 +65,7 @@ class Book(NamedTuple):
     ends: Any
     """The usual range of the scaled target, shape ``(2,)``."""
     recent: Any
-    """The last targets, scaled, the newest first; and where lags compete, by how much those without them missed the last one."""
+    """The last targets, scaled, the newest first; and where lags compete, the last error without them."""
     columns: Any
     """Shape ``(COLUMN_ROWS, d + 1)``, the target last."""
     behind: Any
