@@ -429,3 +429,20 @@ def test_a_column_without_any_value_says_nothing():
     said = with_.predict_then_learn(X, y)
     X[:, 2] = 0.0
     np.testing.assert_array_equal(said, without.predict_then_learn(X, y))
+
+
+def test_what_is_cut_by_hand():
+    from swordplay.base.compiling import uncompiled
+    from swordplay.engine.curved import mixing, newton
+
+    ends = np.array([-1.0, 3.0])
+    assert [uncompiled(mixing.cut)(value, ends) for value in (10.0, -10.0, 2.0)] == [5.0, -3.0, 2.0]
+    assert [uncompiled(mixing.tamed)(value, ends) for value in (100.0, -100.0)] == [7.0, -5.0]
+    uncompiled(mixing.follow_range)(ends, 0.0)
+    assert ends.tolist() == [-1.0 + 4.0 / 4096.0, 3.0 - 4.0 / 4096.0]
+    group, notes = np.full((newton.rows_of(1), 4), 0.1), np.zeros((4, 4))  # usual residuals of 0.1
+    notes[newton.LEVERAGE] = [4.0, 0.5, 0.0, 1.0]
+    uncompiled(newton.miss_numbers)(group, 1, 5.0, 1.0, notes)
+    assert notes[newton.RESIDUAL].tolist() == [1.0] * 4
+    assert notes[newton.CURVATURE].tolist() == [0.25, 1.0, 1.0, 1.0]
+    np.testing.assert_allclose(group[3], 0.1 + (2.0 - 0.1) / 128.0)
