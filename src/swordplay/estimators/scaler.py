@@ -132,6 +132,22 @@ class Scaler:
         answer = self.scale(rows)
         return answer, np.einsum("ij,ij->i", answer, answer)
 
+    def middles(self, rows: Matrix, lags: int) -> Matrix:
+        """Where the columns behind the lags lie before each of some rows that are about to be followed; nothing is learned.
+
+        NaN for a column before its first value; 0 throughout where columns are left as they are.
+        """
+        answer = np.zeros((len(rows), self.dim - lags))
+        if self.follow:
+            copies = (array[..., lags:].copy() for array in self._state)
+            _kernels().middles_of_rows(np.ascontiguousarray(rows[:, lags:]), *copies, self.clip, answer)
+        return answer
+
+    def middle(self, lags: int) -> Vector:
+        """Where they lie now."""
+        now = self._state
+        return np.where((now.counts > 0.0) | (not self.follow), now.centers, np.nan)[lags:]
+
     @property
     def places(self) -> tuple[Vector, Vector]:
         """Centre and spread of each column."""
