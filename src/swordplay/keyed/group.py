@@ -71,10 +71,20 @@ class Group:
         Eight bytes that stand for the settings: a state that was saved with others is refused. None takes all.
     earlier
         Another fingerprint that states may have: that of earlier versions, which knew less of the settings.
+    begins
+        A form for each model, of which a new key takes what it begins with; the same for all unless given.
     """
 
-    def __init__(self, form: Form, models: int, fingerprint: bytes | None = bytes(8), earlier: bytes = bytes(8)) -> None:
-        self.form, self._models, self._fingerprint, self._earlier = form, range(models), fingerprint, earlier
+    def __init__(
+        self,
+        form: Form,
+        models: int,
+        fingerprint: bytes | None = bytes(8),
+        earlier: bytes = bytes(8),
+        begins: Sequence[Form] = (),
+    ) -> None:
+        self._begins = begins or [form] * models
+        self.form, self._models, self.fingerprint, self._earlier = form, range(models), fingerprint, earlier
         self.places: dict[Any, int] = {}
         """Number of each key."""
         self._orders = Growing(np.empty(0, dtype=np.int64))
@@ -133,9 +143,8 @@ class Group:
         known = int(np.searchsorted(who, 0)) if who[0] < 0 else 0  # -1 comes first, if at all
         for k in self._models:
             if known:
-                scores[: edges[known], k] = self.form.ask(
-                    self.form.fresh[None], np.zeros(1, dtype=np.int64), edges[:2], rows[: edges[1]]
-                )
+                fresh = self._begins[k].fresh[None]
+                scores[: edges[known], k] = self.form.ask(fresh, np.zeros(1, dtype=np.int64), edges[:2], rows[: edges[1]])
             rest = slice(edges[known], None)
             scores[rest, k] = self.form.ask(self._records[k].all, who[known:], edges[known:] - edges[known], rows[rest])
         return scores
@@ -214,7 +223,7 @@ class Group:
         kept = [first.all[slots[young]] for every in self._young for first in every]
         settled = [self.form.settle(some) for some in records] if single else []
         single = single and all(self.form.fits_single(*halves) for halves in settled)
-        header = HEADER.pack(self._fingerprint or bytes(8), len(orders), int(young.sum()), single)
+        header = HEADER.pack(self.fingerprint or bytes(8), len(orders), int(young.sum()), single)
         numbered = [half for halves in settled for half in halves] if single else records
         return b"".join([header, *(part.tobytes() for part in (orders, young, *numbered, *kept))])
 
@@ -232,7 +241,7 @@ class Group:
         if len(data) < HEADER.size:
             raise damaged(len(data), len(keys))
         fingerprint, count, early, single = HEADER.unpack_from(data)
-        if self._fingerprint is not None and fingerprint not in (self._fingerprint, self._earlier):
+        if self.fingerprint is not None and fingerprint not in (self.fingerprint, self._earlier):
             raise ValueError(
                 "the state in this checkpointLocation was saved with other settings. Start the query with the key, features, "
                 "target, order, loss, classes, lags and buckets of its first start, or give it a new checkpointLocation."
@@ -258,8 +267,8 @@ class Group:
         self._make_room(keys, np.ones(len(keys), dtype=bool))
         self._orders.join_alike(len(keys), NEVER)
         for k in self._models:
-            self._records[k].join_alike(len(keys), self.form.fresh)
-            for mine, first in zip(self._young[k], self.form.young(1), strict=True):
+            self._records[k].join_alike(len(keys), self._begins[k].fresh)
+            for mine, first in zip(self._young[k], self._begins[k].young(1), strict=True):
                 mine.join_alike(len(keys), first)
 
     def _make_room(self, keys: Sequence[Any], young: Any) -> None:
