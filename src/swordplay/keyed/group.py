@@ -11,6 +11,7 @@ import numpy as np
 from swordplay.base.types import Matrix, Vector
 from swordplay.keyed.crew import Crew
 from swordplay.keyed.growing import Growing
+from swordplay.keyed.playing import Turn
 from swordplay.keyed.reader import Reader, damaged
 from swordplay.keyed.record import Form, Young
 
@@ -36,26 +37,6 @@ class Piece(NamedTuple):
     """Of each model, shape ``(K, numbers)``."""
     firsts: list[Young]
     """Of each model, the first rows of those that are young."""
-
-
-class Turn(NamedTuple):
-    """One model of many keys and the rows that they are to learn (see ``Form.play``)."""
-
-    records: Matrix
-    young: Young
-    who: Any
-    slots: Any
-    edges: Any
-    rows: Matrix
-    targets: Vector
-    scores: Any
-    """Written."""
-
-    def play(self, form: Form, a: int, b: int) -> None:
-        """Let the keys of runs a to b learn."""
-        of, edges = slice(self.edges[a], self.edges[b]), self.edges[a : b + 1] - self.edges[a]
-        who, slots = self.who[a:b], self.slots[a:b]
-        self.scores[of] = form.play(self.records, self.young, who, slots, edges, self.rows[of], self.targets[of])
 
 
 class Group:
@@ -109,29 +90,35 @@ class Group:
             found = list(map(self.places.get, keys))
         return np.array(found, dtype=np.int64)
 
-    def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector, crew: Crew[Form] | None = None) -> Matrix:
-        """Scores of rows that come key by key and in order, shape ``(T, models)``; each is made before it is learned.
+    def play(
+        self, numbers: Any, orders: Any, rows: Matrix, targets: Vector, crew: Crew[Form] | None = None, by_key: Any = None
+    ) -> Matrix:
+        """Scores of rows, those of a key in their order, shape ``(T, models)``; each is made before it is learned.
 
         Parameters
         ----------
         numbers
-            Of each row's key, rows of one key together, shape ``(T,)``.
+            Of each row's key, shape ``(T,)``.
         orders
             Of each row, increasing within a key.
         rows, targets
             Finite; for classes the targets are their places.
         crew
             Threads that share the keys among them; none unless given. The numbers are the same.
+        by_key
+            Places of the rows that are played, key by key; as they come unless given. The others have no score.
         """
         scores = np.empty((len(numbers), len(self._models)))
-        if not len(numbers):
+        turn = np.arange(len(numbers)) if by_key is None else by_key
+        if not len(turn):
             return scores
-        who, edges = runs(numbers)
+        who, edges = runs(numbers if by_key is None else numbers[by_key])
+        slots = self._slots.all[who]
         for k in self._models:
             wanted = targets if len(self._models) == 1 else (targets == k).astype(np.float64)
-            turn = Turn(self._records[k].all, self._first(k), who, self._slots.all[who], edges, rows, wanted, scores[:, k])
-            (turn.play(self.form, 0, len(who)) if crew is None else crew.share(turn.play, edges))
-        self._orders.all[who] = orders[edges[1:] - 1]
+            one = Turn(self._records[k].all, self._first(k), who, slots, edges, turn, rows, wanted, scores[:, k])
+            (one.play(self.form, 0, len(who)) if crew is None else crew.share(one.play, edges))
+        self._orders.all[who] = orders[turn[edges[1:] - 1]]
         return scores
 
     def ask(self, numbers: Any, rows: Matrix) -> Matrix:

@@ -162,10 +162,7 @@ class Keyed:
         numbers = shelf.admit(rows.keys)
         of_rows = numbers[rows.codes]
         turn = np.argsort(of_rows, kind="stable")
-        times = np.full(count, time)
-        played = shelf.group.play(of_rows[turn], times, rows.numbers[turn], wanted[turn], self._crew)
-        scores = np.empty_like(played)
-        scores[turn] = played
+        scores = shelf.group.play(of_rows, np.full(count, time), rows.numbers, wanted, self._crew, turn)
         shelf.note(numbers, of_rows, wanted.astype(np.intp) if self.task == "classification" else None)
         self._kind, self.names, self.clock = rows.kind, rows.names, time
         return scores
