@@ -21,6 +21,7 @@ SYNCED = "tests/test_synced.py"
 METAS = "tests/metas/test_other_metas.py"
 FIELD_TWINS = "tests/learners/test_field_twins.py"
 FIELD_NUMBERS = "tests/regret/test_field_bounds_in_numbers.py"
+SECOND_ORDER = "tests/estimators/test_second_order.py"
 
 
 class Mutant(NamedTuple):
@@ -516,4 +517,58 @@ MUTANTS = [
         ("            return 0.5\n", "            return 0.4\n"),
     ),
     *_in("parts/learners/late.py", (f"{FIELD_TWINS}::test_late_losses",), ("(1 + 2 * arguments", "(1 + arguments")),
+    *_in(
+        "engine/curved/newton.py",
+        (f"{SECOND_ORDER}::test_beside_plain_python",),
+        ("RIDGE = 1.0", "RIDGE = 2.0"),
+        ("HEAVIEST = 1.0", "HEAVIEST = 2.0"),
+        ("FLATTEST = 1e-3", "FLATTEST = 1e-2"),
+    ),
+    *_in(
+        "engine/curved/mixing.py",
+        (f"{SECOND_ORDER}::test_beside_plain_python",),
+        ("MEMORY = 500.0", "MEMORY = 400.0"),
+        ("LABEL_RATE = 0.3", "LABEL_RATE = 0.6"),
+        ("FARTHEST_BEHIND = 14.0", "FARTHEST_BEHIND = 7.0"),
+    ),
+    *_in(
+        "engine/curved/mixing.py",
+        (f"{SECOND_ORDER}::test_what_is_cut_by_hand",),
+        ("ROOM = 0.5", "ROOM = 0.25"),
+        ("SHRINK = 1.0 / 4096.0", "SHRINK = 1.0 / 1024.0"),
+    ),
+    *_in(
+        "engine/curved/newton.py",
+        (f"{SECOND_ORDER}::test_what_is_cut_by_hand",),
+        ("LOUDEST = 10.0", "LOUDEST = 5.0"),
+        ("STEADY = 128.0", "STEADY = 64.0"),
+    ),
+    *_in(
+        "engine/curved/rounds.py",
+        (f"{SECOND_ORDER}::test_beside_plain_python",),
+        ("DOUBT = math.pi / 8.0", "DOUBT = math.pi / 4.0"),
+        ("PRIOR, TOP_PRIOR = 0.3, 0.5", "PRIOR, TOP_PRIOR = 0.5, 0.5"),
+        ("STEADIEST = 2", "STEADIEST = 1"),
+    ),
+    *_in(
+        "engine/curved/bends.py",
+        (f"{SECOND_ORDER}::test_who_bends_in_vain_is_asked_seldom",),
+        ("LEAD = 0.1", "LEAD = 0.2"),
+        ("ASLEEP = 7.0", "ASLEEP = 5.0"),
+        ("EARLY = 500.0", "EARLY = 400.0"),
+        ("SELDOM = 8.0", "SELDOM = 4.0"),
+    ),
+    *_in(
+        "engine/curved/many.py",
+        ("tests/estimators/test_tempered.py::test_beside_plain_python",),
+        ("MEMORY = 2000.0", "MEMORY = 1000.0"),
+        ("RIDGE = 10.0", "RIDGE = 20.0"),
+        ("PRIOR = 0.5", "PRIOR = 0.3"),
+    ),
+    *_in(
+        "engine/curved/guard.py",
+        ("tests/estimators/test_wild_forecasters.py::test_within_a_tenth_of_the_best",),
+        ("MEMORY = 8000.0", "MEMORY = 80.0"),
+        ("WILDEST = 1e4", "WILDEST = 10.0"),
+    ),
 ]
