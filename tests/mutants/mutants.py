@@ -520,7 +520,6 @@ MUTANTS = [
     *_in(
         "engine/curved/rounds.py",
         (f"{SECOND_ORDER}::test_beside_plain_python",),
-        ("DOUBT = math.pi / 8.0", "DOUBT = math.pi / 4.0"),
         ("PRIOR, TOP_PRIOR = 0.3, 0.5", "PRIOR, TOP_PRIOR = 0.5, 0.5"),
         ("STEADIEST = 2", "STEADIEST = 1"),
     ),
@@ -544,5 +543,11 @@ MUTANTS = [
         ("tests/estimators/test_wild_forecasters.py::test_within_a_tenth_of_the_best",),
         ("MEMORY = 8000.0", "MEMORY = 80.0"),
         ("WILDEST = 1e4", "WILDEST = 10.0"),
+    ),
+    *_in(
+        "engine/curved/saying.py",
+        (f"{SECOND_ORDER}::test_beside_plain_python",),
+        ("DOUBT = math.pi / 8.0", "DOUBT = math.pi / 4.0"),
+        ("SUREST = 8.0", "SUREST = 4.0"),
     ),
 ]
