@@ -125,6 +125,8 @@ def test_a_file_without_the_parameter_is_first_order_only(tmp_path):
         ("columns", lambda old: -old),
         ("sums", lambda old: old - 1e9),
         ("known", lambda old: old * np.inf),
+        ("ends", lambda old: old * 1e64),
+        ("ends", lambda old: old[::-1]),
     ],
 )
 def test_a_damaged_layer_is_refused(name, change):
