@@ -6,8 +6,8 @@ scikit-learn, or the files that are named (numbers only, with a header). Of a ta
 the share of wrong labels, log loss, Brier score and calibration error (ten bins of the most probable label), of others the
 RMSE. Times are microseconds a row, on whatever machine this ran. Who needs a package that is not installed is missing, and so
 are forests on streams of more than 6,000 rows, where they take hours. Below the tables stand geometric means over the streams,
-the linear model of first order being 1. All goes to ``benchmarks/accuracy.md``, unless files are named. With ``--only NAME`` those
-play whose names begin like that, and the other rows stay as they were measured before.
+the linear model of first order being 1. All goes to ``benchmarks/accuracy.md``, unless files are named. With ``--only NAME``
+those play whose names begin like that, and the other rows stay as they were measured before.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +36,8 @@ BATCH = 100
 """Rows that scikit-learn's SGD predicts and learns at a time."""
 REFIT, WINDOW = 500, 5000
 """Rows after which LightGBM is fitted anew, and how many of the last ones it is fitted to."""
+EARLY_FITS = 50, 100, 200
+"""The same before the first of these."""
 LONGEST_FOR_FORESTS = 6000
 PLAIN = "swordplay, lags=0, curves=None"
 
@@ -182,19 +185,21 @@ def descent(stream: Stream) -> Any:
 
 
 def boosting(stream: Stream) -> Any:
-    """LightGBM, fitted anew now and then to the last rows; on one core, like the others."""
+    """LightGBM, fitted anew now and then to the last rows, on one core; before the first fit, the last target."""
     models = import_module("lightgbm")
-    said = _uniform(stream) if stream.labels else np.zeros(len(stream.targets))
-    for first in range(REFIT, len(stream.targets), REFIT):
-        past = slice(max(0, first - WINDOW), first)
+    said, count = no_change(stream), len(stream.targets)
+    edges = [*(first for first in EARLY_FITS if first < count), *range(REFIT, count, REFIT), count]
+    for first, stop in pairwise(edges):
+        past, rows = slice(max(0, first - WINDOW), first), stream.rows[first:stop]
         kind = models.LGBMClassifier if stream.labels else models.LGBMRegressor
+        if stream.labels and len(np.unique(stream.targets[past])) < 2:
+            continue
         model = kind(verbose=-1, n_jobs=1).fit(stream.rows[past], stream.targets[past])
-        rows = stream.rows[first : first + REFIT]
         if stream.labels:
-            said[first : first + REFIT] = 1e-9
-            said[first : first + REFIT, model.classes_] = model.predict_proba(rows)
+            said[first:stop] = 1e-9
+            said[first:stop, model.classes_] = model.predict_proba(rows)
         else:
-            said[first : first + REFIT] = model.predict(rows)
+            said[first:stop] = model.predict(rows)
     return said
 
 
