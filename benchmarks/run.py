@@ -117,6 +117,7 @@ def touched(quick: bool) -> list[Table]:
     turns = 1 if quick else 3
     with pinned():
         pairs = coats.estimators(2_000 if quick else 50_000, turns) + coats.river(200 if quick else coats.ONE_BY_ONE, turns)
+        pairs += coats.second_order(2_000 if quick else 20_000, turns)
     tracked = coats.command(2_000, 20_000) if quick else coats.command(coats.SMALL, coats.LARGE)
     return coats.tables(coats.finite(pairs), tracked, coats.cold())
 

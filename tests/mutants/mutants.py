@@ -546,7 +546,6 @@ MUTANTS = [
     *_in(
         "engine/curved/rounds.py",
         (f"{SECOND_ORDER}::test_beside_plain_python",),
-        ("DOUBT = math.pi / 8.0", "DOUBT = math.pi / 4.0"),
         ("PRIOR, TOP_PRIOR = 0.3, 0.5", "PRIOR, TOP_PRIOR = 0.5, 0.5"),
         ("STEADIEST = 2", "STEADIEST = 1"),
     ),
@@ -567,8 +566,14 @@ MUTANTS = [
     ),
     *_in(
         "engine/curved/guard.py",
-        ("tests/estimators/test_wild_forecasters.py::test_within_a_tenth_of_the_best",),
-        ("MEMORY = 8000.0", "MEMORY = 80.0"),
-        ("WILDEST = 1e4", "WILDEST = 10.0"),
+        ("tests/estimators/test_wild_forecasters.py::test_losses_are_counted_by_hand",),
+        ("MEMORY = 8000.0", "MEMORY = 4000.0"),
+        ("WILDEST = 1e4", "WILDEST = 1e3"),
+    ),
+    *_in(
+        "engine/curved/saying.py",
+        (f"{SECOND_ORDER}::test_beside_plain_python",),
+        ("DOUBT = math.pi / 8.0", "DOUBT = math.pi / 4.0"),
+        ("SUREST = 8.0", "SUREST = 4.0"),
     ),
 ]

@@ -59,8 +59,8 @@ class OneModelPerClass:
         self.counts: Vector = np.zeros(0)
         """Rows learned of each class."""
         self.turned = 0
-        """1 if the first head predicts that a row is *not* of the first class, else 0. It does so once a third class has joined: the
-        only head of two then goes on as that of the second class, and its copy, with every score negated, as that of the first."""
+        """1 if the first head predicts that a row is *not* of the first class, else 0: once a third class has joined, the only
+        head of two goes on as that of the second, and its copy, with every score negated, as that of the first."""
         self._waiting: set[int] = set()
         """Classes for which a head stands together with others."""
         self._order: Any = None

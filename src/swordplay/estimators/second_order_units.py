@@ -69,9 +69,9 @@ def _weighed(behind: Vector, prior: float) -> Vector:
 
 def _stay_odds(layer: SecondOrder, parts: Mapping[str, Any]) -> float:
     """What "no change" says, as a factor of the last target."""
-    from swordplay.engine.curved import rounds
+    from swordplay.engine.curved import saying
 
-    return float(_uncompiled(rounds.no_change)(parts["known"], np.ones(1), layer.logistic))
+    return float(_uncompiled(saying.no_change)(parts["known"], np.ones(1), layer.logistic))
 
 
 def _shares(layer: SecondOrder, parts: Mapping[str, Any]) -> tuple[Vector, float]:

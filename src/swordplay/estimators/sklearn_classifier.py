@@ -45,9 +45,8 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
     encode
         As in :class:`swordplay.sklearn.SwordRegressor`.
     curves
-        As in :class:`swordplay.sklearn.SwordRegressor`, for two classes. Three or more have first-order experts, whose
-        probabilities are made as sure as they are right (one temperature for all, and how likely the last label stays), unless
-        it is None.
+        As in :class:`swordplay.sklearn.SwordRegressor`, for up to sixteen classes. The probabilities of three or more
+        are made as sure as they are right (one temperature for all, and how likely the last label stays), unless it is None.
 
     Attributes
     ----------

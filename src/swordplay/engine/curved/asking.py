@@ -18,7 +18,8 @@ from swordplay.engine.curved.layout import (
     count_forecasts,
     desk_of,
 )
-from swordplay.engine.curved.rounds import PRIOR, TOP_PRIOR, WITHOUT, Setting, bend, forecast, mean, mix, put_row, setting_of
+from swordplay.engine.curved.rounds import PRIOR, TOP_PRIOR, WITHOUT, bend, mean, mix
+from swordplay.engine.curved.saying import Setting, forecast, put_row, setting_of
 
 
 @part
