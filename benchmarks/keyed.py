@@ -245,7 +245,7 @@ def folder(options: argparse.Namespace) -> None:
         size = sum(file.stat().st_size for file in Path(name).iterdir())
         each = f"{size / 1e9:.2f} GB, {size / options.keys:,.0f} bytes a key"
         print(f"{options.keys:,} keys, d = {DIM}, {options.young} rows each: {each}", flush=True)
-        keyed.model(options.keys - 1)  # imports scikit-learn, which is not what is to be measured
+        Keyed.load(name).model(options.keys - 1)  # imports scikit-learn, which is not what is to be measured
         start, before = time.perf_counter(), counted("rchar")
         opened = Keyed.load(name)
         opened.model(int(options.keys * 0.7))
