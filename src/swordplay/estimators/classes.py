@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay.base import nested
 from swordplay.base.state import DAMAGED
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.estimators import class_files, probabilities
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import NOBODY, Heads
@@ -19,6 +19,7 @@ from swordplay.estimators.model import LinearModel, loaded, widened
 from swordplay.estimators.scratch import Beside, Plans
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
+from swordplay.estimators.voices import ask_heads
 
 
 @final
@@ -192,13 +193,16 @@ class OneModelPerClass:
             return scores
         return self.second.predict(rows[:, : self.second.dim], scores[:, 0], following)[:, None]
 
-    def notes(self, rows: Matrix) -> Matrix:
-        """What the second-order layer has to keep of rows whose labels come late, shape ``(T, n)``; nothing without one."""
+    def ask(self, rows: Matrix) -> tuple[Matrix, list[Array], Matrix]:
+        """Probabilities of rows whose labels come later, voices of each team, and notes (see :meth:`LinearModel.ask`)."""
+        found = [ask_heads(team, rows) for team in self.teams]
+        scores, voices, notes = self._put([one for one, _ in found]), [said for _, said in found], np.empty((len(rows), 0))
         if self.tempered is not None:
-            return self.tempered.notes(len(rows))
-        if self.second is None or self.classes < 2:
-            return np.empty((len(rows), 0))
-        return self.second.notes(rows[:, : self.second.dim], self._put([team.predict(rows) for team in self.teams])[:, 0])
+            notes = self.tempered.notes(len(rows))
+        elif self._curved:
+            mixed, notes = self.second.ask(rows[:, : self.second.dim], scores[:, 0])  # type: ignore[union-attr]
+            scores = mixed[:, None]
+        return self.chances(scores, len(rows)), voices, notes
 
     def predict_then_learn(
         self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None

@@ -11,7 +11,7 @@ import math
 import numbers
 from collections.abc import Hashable, Mapping
 from datetime import UTC, date, datetime, time
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -35,6 +35,7 @@ OTHERS = None
 KINDS = {"number": "numbers", "word": "words", "date": "dates", "time": "times of the day"}
 """What a column may hold, and what many of them are called."""
 
+NUMBERS = frozenset({float})
 Row = dict[Hashable, float | str]
 """Values that are not missing: numbers, words, and dates and times as ISO 8601 writes them."""
 
@@ -74,6 +75,8 @@ class MixedRows:
 
     def numbers(self, row: Row) -> dict[Hashable, float]:
         """The numbers that a row becomes, by name; a word that was never learned has one, too, which nobody knows yet."""
+        if NUMBERS.issuperset(map(type, row.values())):  # the usual case
+            return cast("dict[Hashable, float]", row)
         found: dict[Hashable, float] = {}
         for name, value in row.items():
             if type(value) is float:

@@ -69,7 +69,12 @@ class _Bench(NamedTuple):
     first: Vector
     plan: Matrix
     answer: Vector
+    notes: Matrix
+    """What is noted when it is asked,"""
+    asked: Matrix
+    """and what was, when it is learned late."""
     learn: Any
+    learn_late: Any
     ask: Any
 
 
@@ -93,7 +98,7 @@ class SecondOrder:
     """
 
     asked: Matrix | None = None
-    """What was noted of the rows that are learned next, where they were asked earlier (see :meth:`notes`); used up by them."""
+    """What was noted of the rows that are learned next, where they were asked earlier (see :meth:`ask`); used up by them."""
 
     def __init__(self, dim: int, *, logistic: bool, intercept: bool, lags: int | None, bends: int = BENDS) -> None:
         self.logistic, self.intercept, self.compete, self.bends = logistic, intercept, lags is None, bends
@@ -180,22 +185,30 @@ class SecondOrder:
     @property
     def noted(self) -> int:
         """Numbers that are noted of a row."""
-        return 1 + max(1, self.lags) + int(_layout().forecasts(float(self.compete)))
+        layout = _layout()
+        return 1 + max(1, self.lags) + int(layout.forecasts(float(self.compete))) + int(layout.tops(float(self.bends)))
 
-    def notes(self, rows: Matrix, first: Vector) -> Matrix:
-        """What has to be kept of rows whose targets come late, each as if it were the next, shape ``(T, noted)``.
+    def ask(self, rows: Matrix, first: Vector) -> tuple[Vector, Matrix]:
+        """Mixed forecasts of rows whose targets come later, each as if it were the next; and what has to be kept of them.
 
-        The last targets and what everybody said of the row: experts learn it with the last targets of then, and everybody is
-        judged by what he said then.
+        The last targets and what everybody said of the row, ``(T, noted)``: experts learn it with the last targets of then,
+        and everybody is judged by what he said then.
         """
-        answer = np.empty((len(rows), self.noted))
-        _asking().note_rows(writable(rows), writable(first), *self._arrays, answer)
-        return answer
+        if len(rows) == 1:
+            bench = self._row or self._bench()
+            bench.row[0], bench.first[0] = rows[0], first[0]
+            bench.ask()
+            return bench.answer.copy(), bench.notes.copy()
+        answer, notes = np.empty(len(rows)), np.empty((len(rows), self.noted))
+        _asking().predict_rows(writable(rows), writable(first), len(rows), *self._arrays, notes, answer)
+        return answer, notes
 
     def predict(self, rows: Matrix, first: Vector, following: int) -> Vector:
         """Mixed forecasts; so many of the rows follow the last one learned, of the others no last target is known."""
-        answer = np.empty(len(rows))
-        _asking().predict_rows(writable(rows), writable(first), following, *self._arrays, answer)
+        if len(rows) == 1 == following:
+            return np.array([self.predict_row(rows[0], float(first[0]))])
+        answer, nothing = np.empty(len(rows)), np.empty((len(rows), 0))
+        _asking().predict_rows(writable(rows), writable(first), following, *self._arrays, nothing, answer)
         return answer
 
     def predict_row(self, row: Vector, first: float) -> float:
@@ -207,12 +220,13 @@ class SecondOrder:
 
     def learn_row(self, row: Vector, target: float, first: float, plan: Vector) -> float:
         """:meth:`learn` of one row, faster."""
-        if self.asked is not None:
-            alone = row[None], np.array([target], dtype=np.float64), None, np.array([first]), plan[None].copy()
-            return float(self.learn(*alone)[0])
         bench = self._row or self._bench()
         bench.row[0], bench.first[0], bench.target[0], bench.plan[0] = row, first, target, plan
-        bench.learn()
+        if self.asked is None:
+            bench.learn()
+        else:
+            bench.asked[0] = self._noted(1)
+            bench.learn_late()
         return float(bench.answer[0])
 
     @property
@@ -221,10 +235,11 @@ class SecondOrder:
 
     def _bench(self) -> _Bench:
         row, target, first, plan, answer = np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty((1, 2)), np.empty(1)
-        kernels = _kernels()
-        learn = functools.partial(kernels.learn_rows, row, target, NO_WEIGHTS, first, plan, NOT_ASKED, *self._arrays, answer)
-        ask = functools.partial(_asking().predict_rows, row, first, 1, *self._arrays, answer)
-        self._row = _Bench(row, target, first, plan, answer, quick(learn), quick(ask))
+        notes, asked = np.empty((1, self.noted)), np.empty((1, self.noted))
+        kernel, given = _kernels().learn_rows, (row, target, NO_WEIGHTS, first, plan)
+        learn, late = (functools.partial(kernel, *given, some, *self._arrays, answer) for some in (NOT_ASKED, asked))
+        ask = functools.partial(_asking().predict_rows, row, first, 1, *self._arrays, notes, answer)
+        self._row = _Bench(row, target, first, plan, answer, notes, asked, quick(learn), quick(late), quick(ask))
         return self._row
 
     # ------------------------------------------------------------------ growing, reading, saving

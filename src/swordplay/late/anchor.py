@@ -17,7 +17,7 @@ from swordplay.base.state import ROWS, Range, require
 from swordplay.base.types import Matrix, State
 from swordplay.estimators.asked import Askable
 from swordplay.late import kinds
-from swordplay.late.pending import Kept
+from swordplay.late.blocks import Kept
 
 FEWEST = 1_000
 """Answers that a model has learned before it is worth keeping as it is."""
@@ -60,10 +60,10 @@ class Anchor:
         power = self.lead * math.sqrt(2.0 * math.log(2.0) / self.energy)
         return 1.0 / (1.0 + math.exp(-max(-MOST_POWER, min(power, MOST_POWER))))
 
-    def say(self, asks: Askable, rows: Sequence[Any], own: Matrix) -> Matrix:
+    def say(self, asks: Askable, rows: Sequence[Any], numbers: Matrix, own: Matrix) -> Matrix:
         """What was predicted of rows by the model as it was, beside its ``own`` answers now, shape ``(T, K)``."""
         self.asks.follow(asks)
-        found = self.asks.say(rows, self.asks.numbers(rows))
+        found = self.asks.say(rows, self.asks.narrowed(rows, numbers))
         if not asks.of_classes:
             return found
         answer, places = own.copy(), {label: k for k, label in enumerate(asks.labels)}  # it says nothing of labels that joined

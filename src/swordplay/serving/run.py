@@ -108,7 +108,7 @@ async def serve(
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it would log what clients sent
     config = uvicorn.Config(
         door,
-        http=patient(limits.seconds),
+        http=patient(limits.seconds, door),
         ws="none",
         lifespan="off",
         access_log=False,

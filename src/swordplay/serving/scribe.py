@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, final
 
@@ -33,10 +34,14 @@ class Done(NamedTuple):
     body: bytes
 
 
+Answer = Callable[[Done | Refusal], None]
+"""Who is told what became of an event."""
+
+
 class _Waiting(NamedTuple):
     event: Event
     wanted: Change
-    future: asyncio.Future[Done]
+    answer: Answer
 
 
 @final
@@ -67,13 +72,27 @@ class Scribe:
         Refusal
             If the models refuse it, or it could not be written.
         """
-        if self._closed:
-            raise Refusal(503, "the server is stopping. Send it again when it is back.")
         future: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(event, wanted, future))
+
+        def answer(done: Done | Refusal) -> None:
+            if future.done():  # the client has gone
+                return
+            if isinstance(done, Refusal):
+                future.set_exception(done)
+            else:
+                future.set_result(done)
+
+        self.put(event, wanted, answer)
+        return await future
+
+    def put(self, event: Event, wanted: Change, answer: Answer) -> None:
+        """The same for whoever waits in another way: called with the answer, or the refusal; must not raise."""
+        if self._closed:
+            answer(Refusal(503, "the server is stopping. Send it again when it is back."))
+            return
+        self._waiting.append(_Waiting(event, wanted, answer))
         if self._task is None:
             self._task = asyncio.create_task(self._work())
-        return await future
 
     async def close(self) -> None:
         """Finish what waits, take no more, and save a checkpoint."""
@@ -102,8 +121,9 @@ class Scribe:
                 try:
                     await written
                 except Exception as error:
+                    refusal = error if isinstance(error, Refusal) else failed(error)
                     for one in group:
-                        _refuse(one.future, error if isinstance(error, Refusal) else failed(error))
+                        one.answer(refusal)
                     group, written = self._next(), None
                     continue
                 done, first = group, self.keeper.log.last - len(group) + 1
@@ -134,16 +154,15 @@ class Scribe:
     def _perform(self, group: list[_Waiting], first: int) -> None:
         """Do what a group wants that is on the disk, in its order."""
         for number, one in enumerate(group, start=first):
+            done: Done | Refusal
             try:
                 done = Done(number, self.keeper.perform(number, one.event, one.wanted))
             except Refusal as refusal:
-                _refuse(one.future, refusal)
+                done = refusal
             except BaseException as error:  # no memory left: the models may be half-way, but the log is whole
                 logger.critical("%s: the process ends, and the next one goes on from the log", type(error).__name__)
                 os._exit(1)
-            else:
-                if not one.future.done():
-                    one.future.set_result(done)
+            one.answer(done)
 
     async def _save(self) -> None:
         """Save a checkpoint while the server goes on; what it makes superfluous is removed from the log."""
@@ -156,8 +175,3 @@ class Scribe:
                 self.counts.saved(time.monotonic() - begun)
         finally:
             self._saving = None
-
-
-def _refuse(future: asyncio.Future[Done], refusal: Refusal) -> None:
-    if not future.done():
-        future.set_exception(refusal)
