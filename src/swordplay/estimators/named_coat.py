@@ -96,6 +96,9 @@ class NamedCoat(Explained, Saved):
 
     def clean_table(self, rows: Sequence[Mapping[Hashable, float]]) -> tuple[Matrix, bool]:
         """The same of rows of finite numbers, and whether all of their names have a column."""
+        if len(rows) == 1:  # nearly always with the names of the row before
+            row = self._row(rows[0], list(rows[0].values())).copy()
+            return row[None], self._model is not None and self._rows.is_usual(rows[0])
         places, names = self._rows.places, list(rows[0])
         table = np.full((len(rows), max(1, len(places))), np.nan)
         if any(list(x) != names for x in rows):

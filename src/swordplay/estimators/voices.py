@@ -38,6 +38,12 @@ class Voices:
         return answer
 
 
+    def put(self, asked: Array) -> None:
+        """What is known of the next row, the only one, written into an array of shape ``(H, 1, 2 + N)``."""
+        asked[:, 0, 0], asked[: len(self._said), 0, 1:], asked[len(self._said) :, 0, 1:] = self._late[0], self._said[:, 0], 0.0
+        self._late, self._said = self._late[1:], self._said[:, 1:]
+
+
 def said_now(heads: Heads, rows: Matrix) -> Array:
     """What the decision and every expert of each head say of rows now, shape ``(T, H, 1 + N)``; nothing is learned."""
     raw = heads.with_lags(rows)
@@ -59,7 +65,7 @@ def learn_late_row(heads: Heads, voices: Voices, row: Vector, target: float) -> 
     """:meth:`Heads.learn_row` of one that was asked earlier."""
     late = _bench(heads)
     late.bench.raw[0, len(heads.recent) :], late.bench.target[0] = row, target
-    late.asked[:] = voices.take(late.bench.raw, len(heads))
+    voices.put(late.asked)
     if not heads.columns.follow:
         heads.leave_unscaled(late.bench.raw, late.bench.target, late.bench.scratch)
     if not late.learn():

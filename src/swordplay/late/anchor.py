@@ -17,7 +17,7 @@ from swordplay.base.state import ROWS, Range, require
 from swordplay.base.types import Matrix, State
 from swordplay.estimators.asked import Askable
 from swordplay.late import kinds
-from swordplay.late.blocks import Kept
+from swordplay.late.blocks import Kept, runs_of
 
 FEWEST = 1_000
 """Answers that a model has learned before it is worth keeping as it is."""
@@ -177,18 +177,26 @@ def _errors(kept: Sequence[Kept], truths: Sequence[Any]) -> Iterator[tuple[float
 
     The same of both where there was no former self, or nobody knew the label.
     """
-    for one, truth in zip(kept, truths, strict=True):
-        sides, chances = one.block.sides, one.ticket.probabilities
-        if sides is None or (chances is not None and truth not in chances):
-            yield 0.0, 0.0
-        elif chances is None:
-            own, frozen = sides[one.place, 0, 0] - truth, sides[one.place, 1, 0] - truth
-            yield float(own * own), float(frozen * frozen)
+    for run in runs_of(kept):
+        sides, told = run.block.sides, truths[run.first : run.last]
+        if sides is None:
+            yield from [(0.0, 0.0)] * len(told)
+        elif kept[run.first].ticket.probabilities is None:
+            off = sides[run.places, :, 0] - np.array(told)[:, None]
+            yield from (off * off).tolist()
         else:
-            off = sides[one.place].copy()
-            off[:, list(chances).index(truth)] -= 1.0
-            own, frozen = (off * off).sum(axis=1).tolist()
-            yield own, frozen
+            for one, truth in zip(kept[run.first : run.last], told, strict=True):
+                yield _label_errors(one, truth)
+
+
+def _label_errors(one: Kept, truth: Any) -> tuple[float, float]:
+    chances, sides = one.ticket.probabilities, one.sides
+    if chances is None or sides is None or truth not in chances:
+        return 0.0, 0.0
+    off = sides.copy()
+    off[:, list(chances).index(truth)] -= 1.0
+    own, frozen = (off * off).sum(axis=1).tolist()
+    return own, frozen
 
 
 def _copy(rows: Askable | Mapping[str, Any], kind: str, state: Mapping[str, Any]) -> Askable:

@@ -119,6 +119,8 @@ def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int)
 
 def _voices_for(place: int, team: Heads, runs: Sequence[Run], late: Vector) -> Voices:
     """What one team said of rows. Where it was not there yet all experts are taken to have said the same: nobody is judged."""
+    if len(runs) == 1 and place < len(runs[0].block.voices):
+        return Voices(late, runs[0].block.voices[place][runs[0].places].transpose(1, 0, 2))
     said: Array = np.zeros((len(team), len(late), 1 + team.stack.experts))
     for run in runs:
         if place < len(run.block.voices):
@@ -129,6 +131,8 @@ def _voices_for(place: int, team: Heads, runs: Sequence[Run], late: Vector) -> V
 
 def _notes_for(layer: SecondOrder | Tempered, runs: Sequence[Run], late: Vector) -> Matrix:
     """What second-order experts noted of rows; of those that are learned at once, or asked of others, nothing."""
+    if len(late) == 1 and runs[0].block.notes.shape[1] == layer.noted:
+        return runs[0].block.notes[runs[0].places].copy()  # it is late, or nobody would ask
     noted = np.zeros((len(late), layer.noted))
     for run in runs:
         if run.block.notes.shape[1] == layer.noted:
@@ -141,6 +145,10 @@ def learn_intervals(
     asks: Askable, bands: Bands, level: float | None, kept: Sequence[Kept], truths: Sequence[Any], table: Matrix | None
 ) -> None:
     """Let the intervals learn from what was predicted; those that were given count."""
+    if len(kept) == 1 and table is not None and (only := kept[0].ticket).lower is not None:
+        given = np.array([[only.lower, only.upper]])
+        bands.learn_given(level, np.array([only.prediction]), np.array([truths[0]]), table, given)
+        return
     places = [k for k, one in enumerate(kept) if one.ticket.lower is not None]
     if places:
         given = np.array([kept[k].ticket[1:4] for k in places], dtype=np.float64)

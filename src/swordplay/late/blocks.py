@@ -113,6 +113,8 @@ class Run(NamedTuple):
 
 def runs_of(kept: Sequence[Kept]) -> list[Run]:
     """Tickets in their order, as few runs as there can be."""
+    if len(kept) == 1:
+        return [Run(0, 1, kept[0].block, slice(kept[0].place, kept[0].place + 1))]
     runs, first = [], 0
     while first < len(kept):
         block, last = kept[first].block, first + 1
