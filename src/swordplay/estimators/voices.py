@@ -37,7 +37,6 @@ class Voices:
         answer[:, :, 0], answer[: len(said), :, 1:] = late, said
         return answer
 
-
     def put(self, asked: Array) -> None:
         """What is known of the next row, the only one, written into an array of shape ``(H, 1, 2 + N)``."""
         asked[:, 0, 0], asked[: len(self._said), 0, 1:], asked[len(self._said) :, 0, 1:] = self._late[0], self._said[:, 0], 0.0

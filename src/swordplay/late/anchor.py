@@ -60,7 +60,10 @@ class Anchor:
 
     @property
     def share(self) -> float:
-        r"""Of the say, with p for PRIOR: :math:`(1 - p) / (1 - p + p \exp(-\eta\, lead))`, :math:`\eta = \sqrt{2 \ln(1/p) / energy}`."""
+        r"""Of the say: :math:`(1 - p) / (1 - p + p e^{-\eta\, lead})` with p for PRIOR.
+
+        The rate is :math:`\eta = \sqrt{2 \ln(1/p) / energy}`.
+        """
         if not self.energy:
             return 1.0 - PRIOR
         power = self.lead * math.sqrt(RATE / self.energy)

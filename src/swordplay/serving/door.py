@@ -108,7 +108,7 @@ class Door:
         await _answer(send, status, body, number)
 
     def take(self, path: bytes, head: Head, body: bytes, answer: Answer) -> None:
-        """Answer a request to one of the addresses ``SHORT`` that is there in one piece: a task would cost more than the rest."""
+        """Answer a request to an address of ``SHORT`` that is there in one piece: a task would cost more than the rest."""
         begun, (action, model) = time.monotonic(), SHORT[path]
         self._held += len(body)
 

@@ -139,7 +139,7 @@ class Scribe:
     def _next(self) -> list[_Waiting]:
         """The next group, which may be empty."""
         group, self._waiting = self._waiting[:LARGEST_GROUP], self._waiting[LARGEST_GROUP:]
-        return group
+        return ordered(group)
 
     def _append(self, group: list[_Waiting]) -> asyncio.Future[None]:
         """Send a group on its way to the disk."""
@@ -153,16 +153,14 @@ class Scribe:
 
     def _perform(self, group: list[_Waiting], first: int) -> None:
         """Do what a group wants that is on the disk, in its order."""
-        for number, one in enumerate(group, start=first):
-            done: Done | Refusal
-            try:
-                done = Done(number, self.keeper.perform(number, one.event, one.wanted))
-            except Refusal as refusal:
-                done = refusal
-            except BaseException as error:  # no memory left: the models may be half-way, but the log is whole
-                logger.critical("%s: the process ends, and the next one goes on from the log", type(error).__name__)
-                os._exit(1)
-            one.answer(done)
+        try:
+            answers = self.keeper.perform_group(first, [(one.event, one.wanted) for one in group])
+        except BaseException as error:  # no memory left: the models may be half-way, but the log is whole
+            logger.critical("%s: the process ends, and the next one goes on from the log", type(error).__name__)
+            os._exit(1)
+        for number, (one, answer) in enumerate(zip(group, answers, strict=True), start=first):
+            assert answer is not None
+            one.answer(answer if isinstance(answer, Refusal) else Done(number, answer))
 
     async def _save(self) -> None:
         """Save a checkpoint while the server goes on; what it makes superfluous is removed from the log."""
@@ -175,3 +173,17 @@ class Scribe:
                 self.counts.saved(time.monotonic() - begun)
         finally:
             self._saving = None
+
+
+def ordered(group: list[_Waiting]) -> list[_Waiting]:
+    """A group in the order of the log: answers first, so that rows are predicted by all that is known.
+
+    Who waits at the same time cannot know who came first. A group that holds anything else stays as it is, and so does one
+    with an answer to a row of the same group.
+    """
+    asks = [one for one in group if one.event.action == "ask"]
+    tells = [one for one in group if one.event.action == "tell"]
+    if not asks or not tells or len(asks) + len(tells) < len(group):
+        return group
+    named = [{id for one in some for part in one.wanted.parts for id in part.ids} for some in (asks, tells)]  # type: ignore[union-attr]
+    return tells + asks if named[0].isdisjoint(named[1]) else group

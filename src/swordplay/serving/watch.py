@@ -50,7 +50,9 @@ class Watch:
         self._now: deque[tuple[float, int]] = deque(maxlen=NOW)  # error, and 1 inside, 0 outside, -1 no interval
         self._last: deque[list[Any]] = deque(maxlen=LAST)
 
-    def told(self, tickets: Sequence[Any], ys: Sequence[Any], errors: Sequence[float], step: Callable[[], float | None]) -> None:
+    def told(
+        self, tickets: Sequence[Any], ys: Sequence[Any], errors: Sequence[float], step: Callable[[], float | None]
+    ) -> None:
         """Count answered rows; ``step`` tells the effective step size where a stretch is full."""
         count, total, covered, bounded = self._open
         error, self.tells = self.error, self.tells + len(tickets)
@@ -74,6 +76,11 @@ class Watch:
         self._open, self.error = (count, total, covered, bounded), error
         for ticket, y, one in list(zip(tickets, ys, errors, strict=True))[-LAST:]:
             self._last.append([ticket.id, ticket.prediction, ticket.lower, ticket.upper, y, one])
+
+    @property
+    def left(self) -> int:
+        """Rows until the stretch at the end is full."""
+        return self.stretch - self._open[0]
 
     def _close_stretch(self, rows: int, step: float | None) -> None:
         """Let the stretch at the end, which goes up to so many rows, become a point."""
