@@ -89,7 +89,11 @@ def test_answers_go_before_rows_that_came_at_the_same_time():
             event = Event(action, "default", "number", json.dumps(value).encode())
             return _Waiting(event, read(event, Limits()), print)
 
-        ask, tell, drop = waiting("ask", {"x": {}, "id": "a"}), waiting("tell", {"id": "b", "y": 1}), waiting("drop", {"id": "c"})
+        ask, tell, drop = (
+            waiting("ask", {"x": {}, "id": "a"}),
+            waiting("tell", {"id": "b", "y": 1}),
+            waiting("drop", {"id": "c"}),
+        )
         own = waiting("tell", {"id": "a", "y": 1})
         assert ordered([ask, tell]) == [tell, ask]
         assert ordered([ask, tell, ask, tell]) == [tell, tell, ask, ask]

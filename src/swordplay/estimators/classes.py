@@ -45,8 +45,7 @@ class OneModelPerClass:
     """Second-order experts beside the only head of two classes; three or more do without."""
     tempered: Tempered | None = None
     """What makes the probabilities of three classes or more as sure as they are right, where curves are wanted."""
-    curved = False
-    """Whether they are."""
+    curved = False  # whether they are
 
     def __init__(self, make: Callable[[], LinearModel], classes: int = 0) -> None:
         self._make = make
@@ -195,14 +194,14 @@ class OneModelPerClass:
 
     def ask(self, rows: Matrix) -> tuple[Matrix, list[Array], Matrix]:
         """Probabilities of rows whose labels come later, voices of each team, and notes (see :meth:`LinearModel.ask`)."""
-        found = [ask_heads(team, rows) for team in self.teams]
-        scores, voices, notes = self._put([one for one, _ in found]), [said for _, said in found], np.empty((len(rows), 0))
+        firsts, voices = zip(*(ask_heads(team, rows) for team in self.teams), strict=True)
+        scores, notes = self._put(list(firsts)), np.empty((len(rows), 0))
         if self.tempered is not None:
             notes = self.tempered.notes(len(rows))
-        elif self._curved:
-            mixed, notes = self.second.ask(rows[:, : self.second.dim], scores[:, 0])  # type: ignore[union-attr]
+        elif self.second is not None and self.classes == 2:
+            mixed, notes = self.second.ask(rows[:, : self.second.dim], scores[:, 0])
             scores = mixed[:, None]
-        return self.chances(scores, len(rows)), voices, notes
+        return self.chances(scores, len(rows)), list(voices), notes
 
     def predict_then_learn(
         self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
@@ -252,8 +251,6 @@ class OneModelPerClass:
     def probabilities(self, scores: Matrix) -> Matrix:
         """Of the classes, shape ``(T, K)``."""
         return probabilities.of_scores(scores, self.classes)
-
-    # ------------------------------------------------------------------ single rows
 
     def predict_row(self, row: Vector) -> list[float]:
         """Probabilities of one row of shape ``(d,)``; nothing is learned."""

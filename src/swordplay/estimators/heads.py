@@ -26,10 +26,9 @@ from swordplay.estimators.head import Head
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.scratch import Bench, Beside, Scratch, quick, setting, writable
 from swordplay.estimators.tuning import LARGEST, MEMORY, THRESHOLDS, LossName
-from swordplay.estimators.voices import LateBench, Voices, learn_late_row
+from swordplay.estimators.voices import OVERFLOW, LateBench, Voices, learn_late_row
 
-FEWEST_ROWS = 16
-"""Rows of a compiled call, at the least."""
+FEWEST_ROWS = 16  # of a compiled call
 NO_WEIGHTS: Vector = np.empty(0)
 """All rows count the same."""
 NOBODY = -1.0
@@ -62,8 +61,7 @@ class Heads:
         Whether rows may be wider than ``dim``: a column beyond joins with the first learned row where it is above 0.
     """
 
-    late_bench: LateBench | None = None
-    """What one row needs that was asked earlier (see ``voices``)."""
+    late_bench: LateBench | None = None  # what one row needs that was asked earlier (see ``voices``)
 
     def __init__(
         self,
@@ -101,11 +99,6 @@ class Heads:
         return vars(self) | {"_bench": None, "late_bench": None}
 
     @property
-    def bench(self) -> Bench:
-        """What one row needs."""
-        return self._bench or self._prepare_bench()
-
-    @property
     def dim(self) -> int:
         """Columns of a row."""
         return self.columns.dim - len(self.recent)
@@ -121,8 +114,6 @@ class Heads:
     def _joined(self, place: int) -> int:
         self.told, self._bench = np.vstack([self.told, [1.0, 0.0]]), None
         return place
-
-    # ------------------------------------------------------------------ tables
 
     def predict(self, rows: Matrix) -> Matrix:
         """Scores of rows of shape ``(T, d)`` by what is known now, shape ``(T, H)``; nothing is learned."""
@@ -168,10 +159,7 @@ class Heads:
             done = patiently(call.func, *call.args)
             answer[part] = scratch.predictions.T
             if done < len(raw):
-                raise ValueError(
-                    f"row {first + done} would overflow: its features or target are too large for the loss. "
-                    f"Rescale or drop it. The {first + done} row(s) before it are learned."
-                )
+                raise ValueError(f"row {first + done} {OVERFLOW} The {first + done} row(s) before it are learned.")
             if beside is not None:
                 beside(scratch, wanted)
         return answer
@@ -218,17 +206,19 @@ class Heads:
         if not self.columns.follow:
             self.leave_unscaled(bench.raw, bench.target, bench.scratch)
         if not bench.learn():
-            raise ValueError("the row would overflow: its features or target are too large for the loss. Rescale or drop it.")
+            raise ValueError(f"the row {OVERFLOW}")
         return bench.scratch
 
-    def _prepare_bench(self) -> Bench:
+    @property
+    def bench(self) -> Bench:
+        """What one row needs."""
+        if self._bench is not None:
+            return self._bench
         raw, target, answer = np.empty((1, self.columns.dim)), np.empty(1), np.empty((1, len(self)))
         scratch = Scratch.make(1, self.columns.width, self.stack)
         learn, ask = self.learning(raw, target, NO_WEIGHTS, scratch), self._asking(raw, answer)
         self._bench = Bench(raw, target, scratch, quick(learn), quick(ask), answer)
         return self._bench
-
-    # ------------------------------------------------------------------ compiled calls
 
     def learning(self, raw: Matrix, targets: Vector, more: Any, scratch: Scratch, late: bool = False) -> functools.partial[int]:
         """Predicts and learns rows that have room for their lags, with weights or, late, what was said of them.

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from swordplay.estimators.heads import Heads
 
 
+OVERFLOW = "would overflow: its features or target are too large for the loss. Rescale or drop it."
+
+
 class Voices:
     """What was said of the rows that are learned next, used up by them.
 
@@ -68,7 +71,7 @@ def learn_late_row(heads: Heads, voices: Voices, row: Vector, target: float) -> 
     if not heads.columns.follow:
         heads.leave_unscaled(late.bench.raw, late.bench.target, late.bench.scratch)
     if not late.learn():
-        raise ValueError("the row would overflow: its features or target are too large for the loss. Rescale or drop it.")
+        raise ValueError(f"the row {OVERFLOW}")
     return late.bench.scratch
 
 

@@ -132,7 +132,7 @@ def _voices_for(place: int, team: Heads, runs: Sequence[Run], late: Vector) -> V
 def _notes_for(layer: SecondOrder | Tempered, runs: Sequence[Run], late: Vector) -> Matrix:
     """What second-order experts noted of rows; of those that are learned at once, or asked of others, nothing."""
     if len(late) == 1 and runs[0].block.notes.shape[1] == layer.noted:
-        return runs[0].block.notes[runs[0].places].copy()  # it is late, or nobody would ask
+        return np.array(runs[0].block.notes[runs[0].places])  # it is late, or nobody would ask
     noted = np.zeros((len(late), layer.noted))
     for run in runs:
         if run.block.notes.shape[1] == layer.noted:

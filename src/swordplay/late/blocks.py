@@ -96,7 +96,7 @@ class Kept(NamedTuple):
     @property
     def notes(self) -> Vector:
         """What second-order experts have to know of it."""
-        return self.block.notes[self.place]
+        return np.asarray(self.block.notes[self.place])
 
 
 class Run(NamedTuple):

@@ -120,7 +120,7 @@ def patient(seconds: float, door: Door) -> type[HttpToolsProtocol]:
             full = self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency
             plain = self._whole and not (full or self.expect_100_continue or self.parser.should_upgrade())
             if plain and self.url in SHORT and self.parser.get_method() == b"POST":
-                self.cycle = Short(self.parser.get_http_version() == "1.1" and self.parser.should_keep_alive())
+                self.cycle: Any = Short(self.parser.get_http_version() == "1.1" and self.parser.should_keep_alive())
             else:
                 super().on_headers_complete()
 

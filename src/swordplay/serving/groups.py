@@ -55,7 +55,9 @@ class Together:
 
     def perform(self, answers: list[Answer | None]) -> bool:
         """Do all of it and put the answers in their places; False if a row is refused, and then nothing is done."""
-        plan = Plan([None] * len(self._ids), *([one for m in self.members for one in m.plan[k]] for k in (1, 2)))
+        plans = [member.plan for member in self.members]
+        ids, values = [one for plan in plans for one in plan.ids], [one for plan in plans for one in plan.values]
+        plan = Plan([None] * len(ids), ids, values)
         if self.action == "tell":
             said = self.series.tell(plan)
         else:

@@ -20,7 +20,8 @@ def ticket(found: Ticket) -> str:
     An interval that is infinite, as the first ones are, has null for its ends.
     """
     name, said, lower, upper, chances = found
-    if chances is None and type(said) is float and lower is not None and -LARGEST <= lower <= upper <= LARGEST:
+    finite = lower is not None and upper is not None and -LARGEST <= lower <= upper <= LARGEST
+    if chances is None and type(said) is float and finite:
         return f'{{"id":{_text(name)},"prediction":{said!r},"lower":{lower!r},"upper":{upper!r}}}'  # the usual case
     start = f'{{"id":{_text(found.id)},"prediction":{_plain(found.prediction)}'
     if found.probabilities is not None:
