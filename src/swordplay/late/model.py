@@ -176,11 +176,8 @@ class LateModel(Guarded):
         ids, given = [checked_id(one) for one in tickets], list(ys)
         if len(ids) != len(given):
             raise ValueError(f"ys must have one entry for each of the {len(ids)} tickets, got {len(given)}.")
-        seen: set[str] = set()
-        for id in ids:
-            if id not in self._pending or id in seen:
-                raise UnknownTicket(id)
-            seen.add(id)
+        if unknown := self._pending.unknown(ids):
+            raise UnknownTicket(unknown)
         truths = [self._asks.truth(y) for y in given]
         if not self._asks.together:
             return [loss for id, truth in zip(ids, truths, strict=True) for loss in self._learned([id], [truth])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any, final
 
@@ -60,9 +60,11 @@ class Pending:
             while any(str(serial + k + 1) in self._kept for k in range(count)):
                 serial += 1
             return [str(serial + k + 1) for k in range(count)]
-        names = [checked_id(id) for id in ids]
+        names = list(map(checked_id, ids))
         if len(names) != count:
             raise ValueError(f"ids must have one entry for each of the {count} rows, got {len(names)}.")
+        if len(set(names)) == count and self._kept.keys().isdisjoint(names):
+            return names
         seen: set[str] = set()
         for name in names:
             if name in self._kept or name in seen:
@@ -70,17 +72,26 @@ class Pending:
             seen.add(name)
         return names
 
+    def unknown(self, ids: Sequence[str]) -> str:
+        """The first of some ids that is not pending, or comes a second time; empty if there is none."""
+        if len(set(ids)) == len(ids) and self._kept.keys() >= set(ids):
+            return ""
+        return next(id for k, id in enumerate(ids) if id not in self._kept or id in ids[:k])
+
     def put(self, block: Block) -> None:
         """Some more."""
-        self._tickets.update(zip(map(itemgetter(0), block.tickets), block.tickets, strict=True))
-        self._kept.update((ticket.id, Kept(ticket, block, k)) for k, ticket in enumerate(block.tickets))
+        tickets = block.tickets
+        ids = [ticket[0] for ticket in tickets]
+        self._tickets.update(zip(ids, tickets, strict=True))
+        self._kept.update(zip(ids, map(Kept, tickets, repeat(block), range(len(ids))), strict=True))
 
     def remove(self, kept: Sequence[Kept]) -> None:
         """Some less. Of a block of which few are left these are kept alone, so that nobody keeps the memory of the others."""
-        blocks = dict.fromkeys(one.block for one in kept)
-        for one in kept:
-            del self._kept[one.ticket.id], self._tickets[one.ticket.id]
-            one.block.left -= 1
+        blocks: dict[Block, None] = {}
+        for ticket, block, _ in kept:
+            del self._kept[ticket[0]], self._tickets[ticket[0]]
+            block.left -= 1
+            blocks[block] = None
         for block in blocks:
             if block.left and len(block.rows) >= max(FEWEST_SHRUNK, 4 * block.left):
                 places = [k for k, ticket in enumerate(block.tickets) if self._of(ticket) is block]
