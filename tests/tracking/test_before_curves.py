@@ -1,7 +1,7 @@
 """A state of `swordplay track` that was saved before lags and curves were defaults goes on as it began.
 
-The golden state was written by the version before (commit dbb988e) after the first 60 of the 100 rows of ``before-curves.csv``, by
-the command below; the golden predictions are what that version said of all 100.
+The golden state was written by the version before (commit dbb988e) after the first 60 of the 100 rows of ``before-curves.csv``,
+by the command below; the golden predictions are what that version said of all 100.
 """
 
 import csv
