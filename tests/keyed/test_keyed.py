@@ -1,5 +1,7 @@
 """Many keys at once: each learns as if it were alone, and can be taken out, saved and let go."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -100,8 +102,48 @@ def test_every_key_may_begin_as_a_trained_model():
         Keyed(start=start, lags=2)
     with pytest.raises(TypeError, match="start must be a SwordRegressor"):
         Keyed(start=3)
-    with pytest.raises(ValueError, match="start is for a regression"):
+    with pytest.raises(TypeError, match="start must be a SwordClassifier that has learned"):
         Keyed("classification", start=start)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("lags", [0, 2])
+def test_every_key_may_begin_as_a_trained_classifier(tmp_path, classes, lags):
+    rng, labels = np.random.default_rng(4), np.array(["a", "b", "c"])[:classes]
+    for count in (10, 200):  # young and grown
+        rows = rng.normal(size=(count, 3))
+        told = labels[np.digitize(rows[:, 0], [-0.5, 0.5][: classes - 1])]
+        start = SwordClassifier(lags=lags, curves=None).partial_fit(rows, told, classes=labels)
+        keyed = Keyed("classification", start=start, lags=lags)
+        assert np.array_equal(keyed.predict_proba(["new"], rows[:1]), start.predict_proba(rows[:1]))
+        names, rows, targets = next(world(4))
+        y = labels[np.digitize(targets, [-1.0, 1.0][: classes - 1])]
+        said = keyed.predict_proba_then_learn(names, rows, y)
+        for key in np.unique(names):
+            model, mine = copy.deepcopy(start), names == key
+            assert np.array_equal(said[mine], model.predict_proba_then_learn(rows[mine], y[mine]))
+            taken = keyed.model(key)
+            assert np.array_equal(taken.coef_, model.coef_)
+            assert np.array_equal(taken.model_.counts, model.model_.counts)
+        keyed.save(tmp_path / str(count))
+        again = Keyed.load(tmp_path / str(count))
+        assert again.classes.tolist() == labels.tolist()
+        assert np.array_equal(again.predict_proba(["newer"], rows[:1]), start.predict_proba(rows[:1]))
+        assert np.array_equal(again.predict_proba(names, rows), keyed.predict_proba(names, rows))
+
+
+def test_a_classifier_whose_classes_joined_late_is_no_beginning():
+    rows = np.random.default_rng(5).normal(size=(30, 2))
+    late = SwordClassifier(lags=0, curves=None)
+    late.predict_then_learn(rows[:20], np.where(rows[:20, 0] > 0, "b", "c"))
+    late.predict_then_learn(rows[20:], np.where(rows[20:, 0] > 0, "a", "c"))
+    with pytest.raises(ValueError, match=r"from its first row on, got \['b', 'c', 'a'\]"):
+        Keyed("classification", start=late)
+    fine = SwordClassifier(lags=0, curves=None).partial_fit(rows, rows[:, 0] > 0, classes=[False, True])
+    with pytest.raises(ValueError, match="classes must be those of start"):
+        Keyed("classification", start=fine, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="start must be a SwordClassifier with lags=1"):
+        Keyed("classification", start=fine, lags=1)
 
 
 def test_idle_keys_expire():

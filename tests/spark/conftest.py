@@ -2,11 +2,11 @@
 
 import os
 import shutil
+from pathlib import Path
 
-import numpy as np
 import pytest
 
-from spark import local
+from spark import daemon, local
 
 
 @pytest.fixture(scope="session")
@@ -20,16 +20,10 @@ def java():
 @pytest.fixture(scope="session")
 def spark(java, tmp_path_factory):
     pytest.importorskip("pyspark")
-    compiled()
-    session = local.session(tmp_path_factory.mktemp("spark"))
+    daemon.load()  # compiled once, here, before Spark's workers do so side by side
+    with pytest.MonkeyPatch.context() as patch:  # so that workers find what is in here
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
+        patch.setenv("SPARK_HOME", local.home(tmp_path_factory.mktemp("home")))
+        session = local.session(tmp_path_factory.mktemp("spark"), **local.SHORT)
     yield session
     session.stop()
-
-
-def compiled():
-    """Compile the kernel once, here, before Spark's workers do so side by side."""
-    from swordplay.spark.plan import Plan
-
-    group = Plan(("x",), "squared", 0, 0, buckets=1, layout="packed", single=False).group()
-    group.admit(["one"])
-    group.play(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.ones((1, 1)), np.ones(1))

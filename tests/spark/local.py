@@ -7,6 +7,32 @@ from pathlib import Path
 BUCKETS = 8
 PARTITIONS = 2
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
+SHORT = {
+    # A JVM that lives for a minute or two: its best compiler would take longer than what it compiles saves.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.python.daemon.module": "spark.daemon",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",  # or there would be two daemons
+    # The usual one starts a program of the system (readlink) for every file that it looks at: hundreds in a micro-batch.
+    "spark.sql.streaming.checkpointFileManagerClass": f"{CHECKPOINTS}.FileSystemBasedCheckpointFileManager",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+}
+"""For many small queries, one after the other; none of it changes a number."""
+
+
+def home(folder):
+    """Spark as it is installed, but for the archive of PySpark, which every worker would compile from its sources anew."""
+    import pyspark
+
+    installed, folder = Path(pyspark.__file__).parent, Path(folder)
+    for entry in installed.iterdir():
+        if entry.name != "python":
+            (folder / entry.name).symlink_to(entry)
+    return str(folder)
 
 
 def session(folder, **more):
@@ -37,10 +63,15 @@ def rows_of(spark, folder):
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def run(tracked, folder):
-    """Let a query take all that is there, into Parquet files; returns the query."""
+def start(tracked, folder):
+    """Let a query begin to take all that is there, into Parquet files."""
     writer = tracked.writeStream.format("parquet").option("path", str(Path(folder, "out")))
-    query = writer.option("checkpointLocation", str(Path(folder, "checkpoint"))).trigger(availableNow=True).start()
+    return writer.option("checkpointLocation", str(Path(folder, "checkpoint"))).trigger(availableNow=True).start()
+
+
+def run(tracked, folder):
+    """Let a query take all that is there; returns it."""
+    query = start(tracked, folder)
     query.awaitTermination()
     return query
 

@@ -9,9 +9,6 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pyspark.errors import StreamingQueryException
-
-from spark import local
 from spark.worlds import FEATURES, world, write
 from swordplay.spark import stages
 from swordplay.spark.plan import Plan
@@ -39,19 +36,6 @@ def labelled(seed, prefix):
     frame["key"] = prefix + frame["key"]
     frame["label"], frame["other"] = np.where(frame["y"] > 0, "yes", "no"), np.where(frame["x0"] > 0, "yes", "no")
     return frame.assign(place=frame["key"].str[-1], later=frame["at"] + 5, day=pd.Timestamp("2024-01-01", tz="UTC"))
-
-
-def test_other_settings_are_refused_though_all_keys_are_new(spark, tmp_path):
-    """Every key of the second start is new, so that no state of a key could tell."""
-    from swordplay.spark import track_stream
-
-    write(labelled(1, "old "), tmp_path / "in")
-    local.run(track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES), tmp_path)
-    write(labelled(2, "new "), tmp_path / "in", first=1)
-    tracked = track_stream(local.rows_of(spark, tmp_path / "in"), **(NAMES | CHANGES["classes"]))
-    with pytest.raises(StreamingQueryException, match=r'classes was \["no", "yes"\] and is \["yes", "no"\]'):
-        local.run(tracked, tmp_path)
-    assert spark.read.parquet(str(tmp_path / "out")).count() == len(labelled(1, ""))  # nothing of the refused start is there
 
 
 def test_every_setting_is_frozen(spark, tmp_path):

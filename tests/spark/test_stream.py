@@ -1,6 +1,11 @@
 """A real Spark on this machine: what it says is what each key's learner says alone."""
 
+import contextlib
 import datetime
+import os
+import signal
+import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,11 +21,14 @@ from spark.test_rows import bad_rows
 from spark.worlds import FEATURES, alone, matched, world, write
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
+from swordplay.spark.rows import LATE
 from tolerances import PACKED_SINGLE, TWIN
 
 pytestmark = pytest.mark.xdist_group("spark")
 
 NAMES = {"key": "key", "features": FEATURES, "target": "y", "order": "at"}
+PATIENCE = 180.0
+"""Seconds that a query may take to notice that its workers are dead, on a machine that does other things too."""
 
 
 @pytest.fixture(scope="module")
@@ -32,39 +40,75 @@ def swordplay_spark(spark):
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
-    """200 keys over 8 micro-batches, and the folder they are in."""
-    frame, folder = world(200, 8, seed=1), tmp_path_factory.mktemp("rows")
-    assert frame.groupby("key")["batch"].min().nunique() == 8  # in every micro-batch somebody comes late
-    write(frame, folder / "in")
-    return frame, folder / "in"
+    """60 keys over 5 micro-batches, rows that cannot be learned in the last one, and the folder they are in."""
+    frame, folder = world(60, 5, seed=4).astype({"at": "Int64"}), tmp_path_factory.mktemp("rows")
+    assert frame.groupby("key")["batch"].min().nunique() == 5  # in every micro-batch somebody comes late
+    foul, reasons = bad_rows()
+    write(pd.concat([frame, foul.assign(batch=4)]), folder / "in")
+    return frame, folder / "in", reasons
+
+
+def assert_alone(answers, frame, **settings):
+    """Predictions and intervals are those that each key has alone."""
+    found = matched(answers, frame)
+    assert found["error"].isna().all()
+    assert np.array_equal(found["prediction"], alone(frame, **settings))
+    assert np.array_equal(found["y"], frame["y"])
+    told = found.rename(columns={"at": "order", "y": "target"})
+    np.testing.assert_array_equal(told[["lower", "upper"]], around(told))
+
+
+def kill_workers(spark, query, checkpoint):
+    """Kill all workers (-9), from the moment when a second micro-batch begins until the query gives up."""
+    java = spark._jvm.java.lang.ProcessHandle.current().pid()
+    deadline = time.monotonic() + PATIENCE
+    while query.isActive and time.monotonic() < deadline:
+        offsets = checkpoint / "offsets"
+        if offsets.exists() and sum(name.isdigit() for name in os.listdir(offsets)) >= 2:
+            for daemon in children(java):
+                for worker in children(daemon):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(worker, signal.SIGKILL)
+        time.sleep(0.05)
+    with pytest.raises(StreamingQueryException):
+        query.awaitTermination()
+
+
+def children(parent):
+    """Processes that one has started and that go on."""
+    found = []
+    for task in Path(f"/proc/{parent}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, task.read_text().split())
+    return found
 
 
 @pytest.mark.parametrize("layout", ["paged", pytest.param("map", marks=pytest.mark.deep)])
-def test_a_stream_says_what_each_key_says_alone(spark, swordplay_spark, rows, tmp_path, layout):
-    frame, source = rows
-    stream = local.rows_of(spark, source)
-    query = local.run(swordplay_spark.track_stream(stream, **NAMES, buckets=local.BUCKETS, layout=layout), tmp_path)
-    assert sum(progress["numInputRows"] > 0 for progress in query.recentProgress) == 8
-    found = matched(spark.read.parquet(str(tmp_path / "out")).toPandas(), frame)
-    assert found["error"].isna().all()
-    assert np.abs(found["prediction"] - alone(frame)).max() <= TWIN
-    assert np.array_equal(found["y"], frame["y"])
-    answers = found.rename(columns={"at": "order", "y": "target"})
-    np.testing.assert_array_equal(answers[["lower", "upper"]], around(answers))
+def test_a_stream_whose_workers_are_killed_says_what_each_key_says_alone(spark, swordplay_spark, rows, tmp_path, layout):
+    """Rows that cannot be learned come out with a reason."""
+    frame, source, reasons = rows
+    tracked = swordplay_spark.track_stream(local.rows_of(spark, source), **NAMES, buckets=local.BUCKETS, layout=layout)
+    kill_workers(spark, local.start(tracked, tmp_path), tmp_path / "checkpoint")
+    local.run(tracked, tmp_path)
+    assert sum(name.isdigit() for name in os.listdir(tmp_path / "checkpoint" / "commits")) == 5
+    streamed = spark.read.parquet(str(tmp_path / "out"))
+    assert streamed.where("error is not null and prediction is not null").count() == 0  # null, and not NaN
+    answers = streamed.toPandas()
+    assert sorted(answers["error"].dropna()) == sorted(reasons)
+    assert_alone(answers[answers["error"].isna()], frame)
 
 
 def test_a_table_says_the_same(spark, swordplay_spark, rows):
-    frame, source = rows
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 100)  # so that keys go on in the next batch
+    """A row is late only if it repeats another: the one of order 0, late in a stream, comes first, and counts."""
+    frame, source, reasons = rows
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 50)  # so that keys go on in the next batch
     try:
         answers = swordplay_spark.track_table(spark.read.parquet(str(source)), **NAMES, lags=2).toPandas()
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
-    found = matched(answers, frame)
-    assert found["error"].isna().all()
-    assert np.abs(found["prediction"] - alone(frame, lags=2)).max() <= TWIN
-    answers = found.rename(columns={"at": "order", "y": "target"})
-    np.testing.assert_array_equal(answers[["lower", "upper"]], around(answers))
+    assert sorted(answers["error"].dropna()) == sorted(reason for reason in reasons if reason != LATE)
+    others = answers[answers["error"].isna() & (answers["key"] != "key 0")].reset_index(drop=True)
+    assert_alone(others, frame[frame["key"] != "key 0"].reset_index(drop=True), lags=2)
 
 
 def test_several_keys_kept_columns_times_without_a_zone_and_rows_without_a_target(spark, swordplay_spark, tmp_path):
@@ -109,35 +153,38 @@ def test_single_precision_is_near(spark, swordplay_spark, tmp_path):
     assert 0.0 < gap <= PACKED_SINGLE * np.abs(frame["y"]).max()
 
 
-def test_rows_that_cannot_be_learned_come_out_with_a_reason(spark, swordplay_spark, tmp_path):
-    frame = world(10, 3, seed=2).astype({"at": "Int64"})
-    foul, reasons = bad_rows()
-    write(pd.concat([frame, foul.assign(batch=2)]), tmp_path / "in")
-    local.run(swordplay_spark.track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES, buckets=3), tmp_path)
-    streamed = spark.read.parquet(str(tmp_path / "out"))
-    assert streamed.where("error is not null and prediction is not null").count() == 0  # null, and not NaN
-    assert sorted(row["error"] for row in streamed.where("error is not null").collect()) == sorted(reasons)
-    found = matched(streamed.where("error is null").toPandas(), frame)
-    assert np.abs(found["prediction"] - alone(frame)).max() <= TWIN
-    # In a table a row is late only if it repeats another: the one of order 0 comes first, and counts.
-    tabled = swordplay_spark.track_table(spark.read.parquet(str(tmp_path / "in")), **NAMES)
-    assert tabled.where("error is null").count() == len(frame) + 1
+LABELS = ["no", "perhaps", "yes"]
 
 
-def test_classes_and_other_types(spark, swordplay_spark, tmp_path):
+def labelled(seed, count, first=0):
     """Whole numbers for keys, times for orders, text for labels, decimals and truth values for features."""
-    rng, start = np.random.default_rng(0), datetime.datetime(2024, 3, 1, tzinfo=datetime.UTC)
-    count, labels = 400, ["no", "perhaps", "yes"]
+    rng, start = np.random.default_rng(seed), datetime.datetime(2024, 3, 1, tzinfo=datetime.UTC)
     features = rng.integers(-50, 50, (count, 2)) / 8  # exact in decimals
-    frame = pd.DataFrame(
-        {"key": rng.integers(-3, 3, count), "at": [start + datetime.timedelta(seconds=k) for k in range(count)]}
-    )
+    times = [start + datetime.timedelta(seconds=k) for k in range(count)]
+    frame = pd.DataFrame({"key": first + rng.integers(-3, 3, count), "at": times})
     frame["x0"], frame["x1"], frame["x2"] = features[:, 0], features[:, 1], rng.random(count) < 0.2
-    frame["y"] = np.array(labels)[np.digitize(features[:, 0] + rng.normal(size=count), [-1.0, 1.0])]
-    write(frame.assign(batch=np.arange(count) // 200), tmp_path / "in")
-    stream = local.rows_of(spark, tmp_path / "in").selectExpr("key", "at", "x0", "cast(x1 as decimal(9, 3)) x1", "x2", "y")
-    local.run(swordplay_spark.track_stream(stream, **NAMES, classes=labels, buckets=2), tmp_path)
-    answers = spark.read.parquet(str(tmp_path / "out"))
+    frame["y"] = np.array(LABELS)[np.digitize(features[:, 0] + rng.normal(size=count), [-1.0, 1.0])]
+    return frame
+
+
+@pytest.fixture(scope="module")
+def classified(spark, swordplay_spark, tmp_path_factory):
+    """Rows with classes, the folder in which they were tracked, and a way to go on there with other settings."""
+    frame, folder = labelled(0, 240), tmp_path_factory.mktemp("classes")
+    write(frame.assign(batch=np.arange(len(frame)) // 120), folder / "in")
+
+    def run(**settings):
+        stream = local.rows_of(spark, folder / "in").selectExpr("key", "at", "x0", "cast(x1 as decimal(9, 3)) x1", "x2", "y")
+        options = {"classes": LABELS, "buckets": 2} | settings
+        local.run(swordplay_spark.track_stream(stream, **NAMES, **options), folder)
+
+    run()
+    return frame, folder, run
+
+
+def test_classes_and_other_types(spark, classified):
+    frame, folder, _ = classified
+    answers = spark.read.parquet(str(folder / "out"))
     assert answers.dtypes == [
         ("key", "bigint"),
         ("at", "timestamp"),
@@ -150,21 +197,22 @@ def test_classes_and_other_types(spark, swordplay_spark, tmp_path):
     assert found["error"].isna().all()
     for key, mine in frame.groupby("key"):
         model = OneModelPerClass(lambda: LinearModel(3, loss="logistic"), 3)
-        places = np.array([labels.index(label) for label in mine["y"]])
+        places = np.array([LABELS.index(label) for label in mine["y"]])
         expected = model.predict_then_learn(mine[FEATURES].to_numpy(dtype=float), places)
         said = found[found["key"] == key]
         assert np.abs(np.stack(said["probabilities"]) - expected).max() <= TWIN
-        assert said["prediction"].tolist() == [labels[k] for k in expected.argmax(axis=1)]
+        assert said["prediction"].tolist() == [LABELS[k] for k in expected.argmax(axis=1)]
         assert said["y"].tolist() == mine["y"].tolist()
 
 
-def test_a_query_with_another_layout_does_not_take_up_a_checkpoint(spark, swordplay_spark, tmp_path):
-    write(world(5, 1, seed=3), tmp_path / "in")
-    local.run(swordplay_spark.track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES, buckets=2), tmp_path)
-    write(world(5, 1, seed=4), tmp_path / "in", first=1)
-    tracked = swordplay_spark.track_stream(local.rows_of(spark, tmp_path / "in"), **NAMES, buckets=2, layout="map")
-    with pytest.raises(StreamingQueryException, match='layout was "paged" and is "map"'):
-        local.run(tracked, tmp_path)
+def test_other_settings_are_refused_though_all_keys_are_new(spark, classified):
+    """Every key of the second start is new, so that no state of a key could tell."""
+    frame, folder, run = classified
+    write(labelled(1, 40, first=100).assign(batch=0), folder / "in", first=2)
+    was = r'classes was \["no", "perhaps", "yes"\] and is \["yes", "no", "perhaps"\]; layout was "paged" and is "map"'
+    with pytest.raises(StreamingQueryException, match=was):
+        run(classes=["yes", "no", "perhaps"], layout="map")
+    assert spark.read.parquet(str(folder / "out")).count() == len(frame)  # nothing of the refused start is there
 
 
 NUMBERS = "n long, error double, x0 double, x1 double, x2 double, y double"

@@ -10,8 +10,12 @@ import pytest
 from swordplay.application.tracking import bulk, steps, trackers
 from swordplay.application.tracking.bulk import BulkTracker, fits
 from swordplay.application.tracking.keyed import KeyedTracker
+from swordplay.application.tracking.known_keys import KnownKeys
 from swordplay.application.tracking.settings import Settings
 from swordplay.intervals import SwordIntervals
+from swordplay.keyed import playing
+from swordplay.keyed.group import Group
+from swordplay.keyed.record import Form
 
 pytestmark = pytest.mark.xdist_group("keyed")
 
@@ -198,3 +202,30 @@ def test_damaged_states_are_refused():
         with pytest.raises(ValueError, match=r"."):
             trackers.resumed(saved | {name: value})
     trackers.resumed(saved)
+
+
+def test_how_many_rows_are_played_at_once_does_not_show(monkeypatch):
+    batch, settings = table(8, unlabelled=0.1), Settings("y", key=("shop",), level=0.8)
+    _, expected = tracked(trackers.begin(settings, batch), batch, [300])
+    monkeypatch.setattr("swordplay.keyed.playing.AT_ONCE", 7)
+    _, said = tracked(trackers.begin(settings, batch), batch, [300])
+    assert said.equals(expected)
+    assert list(playing.parts(np.array([0, 3, 5, 20, 21, 24]), 0, 5)) == [(0, 2), (2, 3), (3, 5)]
+    assert list(playing.parts(np.array([0, 3, 5, 20, 21, 24]), 1, 2)) == [(1, 2)]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.float64()])
+def test_keys_have_numbers_in_the_order_in_which_they_appear(kind):
+    """Batch by batch, some with missing ones and some without, by Arrow and by Python."""
+    rng = np.random.default_rng(9)
+    group, seen = Group(Form(1, "squared"), 1), {}
+    known = KnownKeys(group)
+    for turn in range(12):
+        values = [None if turn % 3 == 2 and k % 5 == 0 else k for k in rng.integers(0, 4 * (turn + 1), 30).tolist()]
+        keys = pa.array(values).cast(kind)
+        if turn == 7:
+            known = KnownKeys(group)  # as after a stop
+        for key in keys.to_pylist():
+            seen.setdefault(key, len(seen))
+        assert known.numbers([keys]).tolist() == [seen[key] for key in keys.to_pylist()]
+    assert group.places == seen

@@ -71,11 +71,17 @@ def _curves(features: Matrix, targets: Vector) -> None:
 
 
 def _keys(features: Matrix, targets: Vector) -> None:
+    from swordplay.application.tracking.bulk_kernel import judge
     from swordplay.keyed import Keyed
+    from swordplay.keyed.bands import BandForm
 
     keys, model = [0, 1] * (len(targets) // 2), Keyed()
     model.predict_then_learn(keys, features, targets)
     model.predict(keys, features)
+    numbers, bands = np.zeros(len(targets), dtype=np.int64), BandForm(0.9)
+    bands.play(bands.fresh[None].copy(), numbers[:1], np.array([0, len(targets)]), targets, targets)
+    sums, seen = np.zeros((1, 3)), np.zeros(len(targets), dtype=bool)
+    judge(numbers, targets, targets, np.zeros(1), np.zeros(1), numbers[:1].copy(), sums, seen)
 
 
 def _games(features: Matrix, targets: Vector) -> None:

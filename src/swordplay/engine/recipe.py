@@ -80,7 +80,7 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     config[CONFIG.loss], config[CONFIG.retention] = LOSSES[loss], 1.0
     config[CONFIG.threshold] = threshold if loss in WITH_A_NUMBER else 1.0  # else one make would look like two
     config[CONFIG.diameter] = parts.domain.diameter
-    config[CONFIG.shared], config[CONFIG.grows] = parts.shared, parts.grows
+    config[CONFIG.shared], config[CONFIG.grows], config[CONFIG.capped] = parts.shared, parts.grows, parts.capped
     config[CONFIG.refresh], config[CONFIG.smallest_scale] = REFRESH, SMALLEST_SCALE[np.dtype(dtype)]
     if type(parts.domain) not in (Ball, Simplex, Box):
         raise _unknown_domain(parts.domain)  # a subclass may project as it likes

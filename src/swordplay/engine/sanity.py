@@ -40,6 +40,8 @@ ROUND_RANGES = {
     "refresh_at": Range(0.0, 2.0 * COUNT.most, whole=True),  # rounds, and some more
     "magnitude": POSITIVE,
     "weight": Range(0.0, 1e60),
+    "smoothness": Range(0.0, np.inf),
+    "span": Range(0.0, np.inf),
 }
 """Of the numbers that change each round; what is not named here is any number that is not vast. The total is one of squared
 losses, 1e240 for targets of 1e60, and wider than what many rounds can add: what is accepted can be saved again."""
@@ -54,6 +56,8 @@ EXPERT_RANGES = {
     "scale": Range(1e-60, 1.0),
     "norm": POSITIVE,
     "farthest": POSITIVE,
+    "turning": POSITIVE,
+    "pull": POSITIVE,
     "alpha": SHARE,
     "charge": Range(0.0, 1e139),
 }

@@ -30,7 +30,6 @@ from swordplay.estimators.voices import OVERFLOW, LateBench, Voices, learn_late_
 
 FEWEST_ROWS = 16  # of a compiled call
 NO_WEIGHTS: Vector = np.empty(0)
-"""All rows count the same."""
 NOBODY = -1.0
 """The class that a head predicts which stands for several classes, none of which it has seen: no label is it."""
 
@@ -138,7 +137,7 @@ class Heads:
         weights
             Positive weights of the losses, shape ``(T,)``.
         beside
-            Somebody else who learns from the same scaled rows: called for some rows at a time, in their order.
+            Somebody else who learns from the same rows: called for some at a time, in their order.
         """
         if self.grows and rows.shape[1] > self.dim:
             return self._grow(rows, targets, weights, beside)
@@ -152,6 +151,8 @@ class Heads:
                 raw[:, lags:] = rows[part]
             wanted, shares = writable(targets[part]), NO_WEIGHTS if weights is None else writable(weights[part])
             scratch = Scratch.make(len(raw), self.columns.width, self.stack)
+            if beside is not None and np.isnan(rows[part]).any():
+                scratch = scratch._replace(middles=self.columns.middles(raw, lags))
             if not self.columns.follow:
                 self.leave_unscaled(raw, wanted, scratch)
             more = shares if self.voices is None else self.voices.take(raw, len(self))
@@ -211,7 +212,7 @@ class Heads:
 
     @property
     def bench(self) -> Bench:
-        """What one row needs."""
+        """What one row needs; another one as soon as columns or heads have joined."""
         if self._bench is not None:
             return self._bench
         raw, target, answer = np.empty((1, self.columns.dim)), np.empty(1), np.empty((1, len(self)))
@@ -227,17 +228,12 @@ class Heads:
         """
         from swordplay.engine import plan  # numba is imported with the first row
 
-        kernel = plan.learn_late_rows if late else plan.learn_rows
-        scaled, norms, rounds, goals, stack, *outputs = scratch
+        kernel: Any = plan.learn_late_rows if late else plan.learn_rows
+        scaled, norms, rounds, goals, stack, predictions, _ = scratch
         return functools.partial(
             kernel,
-            *(raw, targets, more, self.told, self._setting),
-            *self.columns.arrays,
-            *self.target.arrays,
-            self.recent,
-            *(scaled, norms, rounds, goals),
-            *stack,
-            *outputs,
+            *(raw, targets, more, self.told, self._setting, *self.columns.arrays, *self.target.arrays, self.recent),
+            *(scaled, norms, rounds, goals, *stack, predictions),
         )
 
     def leave_unscaled(self, raw: Matrix, targets: Vector, scratch: Scratch) -> None:
@@ -255,10 +251,8 @@ class Heads:
         coords, rows, vectors, live, _ = self.stack.arrays
         width, centers, spreads = self.columns.width, *self.columns.places
         share, decisions, scaled = np.empty(self.stack.columns), np.empty((len(self), width)), np.empty(width)
-        known = (coords, rows, vectors, live)
-        return functools.partial(
-            predict_rows, *known, raw, centers, spreads, self.columns.clip, share, decisions, scaled, answer
-        )
+        known = (coords, rows, vectors, live, raw, centers, spreads, self.columns.clip)
+        return functools.partial(predict_rows, *known, share, decisions, scaled, answer)
 
     # ------------------------------------------------------------------ growing, saving
 

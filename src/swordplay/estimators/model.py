@@ -13,7 +13,7 @@ from swordplay.engine.driver import Engine
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.scaler import Locator, Scaler
-from swordplay.estimators.scratch import Beside, Plans
+from swordplay.estimators.scratch import NONE_MISSING, Beside, Plans
 from swordplay.estimators.second_order import BENDS, RICH_BENDS, WIDEST_SECOND_ORDER, SecondOrder
 from swordplay.estimators.tuning import (
     AUTO,
@@ -57,6 +57,17 @@ def second_order(heads: Heads, lags: int | str, curves: str | None) -> SecondOrd
     logistic, intercept = heads.loss == "logistic", heads.columns.intercept
     bends = 0 if heads.dim == 0 else RICH_BENDS if curves == RICH else BENDS  # there is nothing to bend without columns
     return SecondOrder(heads.dim, logistic=logistic, intercept=intercept, lags=None if lags == AUTO else int(lags), bends=bends)
+
+
+def middles(heads: Heads, rows: Matrix) -> Matrix:
+    """Where each column lies now, once for each row, if any entry is missing: there it lies for the second-order layer."""
+    return np.tile(heads.columns.middle(len(heads.recent)), (len(rows), 1)) if np.isnan(rows).any() else NONE_MISSING
+
+
+def score_beside(second: SecondOrder, heads: Heads, rows: Matrix, first: Vector, following: int) -> Vector:
+    """Scores of rows that are not learned by a layer beside some heads."""
+    known = rows[:, : second.dim]
+    return second.predict(known, first, following, middles(heads, known))
 
 
 def widened(second: SecondOrder | None, dim: int) -> SecondOrder | None:
@@ -170,12 +181,12 @@ class LinearModel:
         ``lags="auto"`` the experts without lags answer for them.
         """
         first = self.heads.predict(rows)[:, 0]
-        return first if self.second is None else self.second.predict(rows[:, : self.second.dim], first, following)
+        return first if self.second is None else score_beside(self.second, self.heads, rows, first, following)
 
     def predict_row(self, row: Vector) -> float:
         """The score of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it, several times faster."""
         first = float(self.heads.predict_row(row)[0, 0])
-        return first if self.second is None else self.second.predict_row(row, first)
+        return first if self.second is None else self.second.predict_row(row, first, middles(self.heads, row[None]))
 
     def ask(self, rows: Matrix) -> tuple[Matrix, list[Array], Matrix]:
         """What is said of rows whose targets come later, each as if it were the next.
@@ -189,7 +200,8 @@ class LinearModel:
         first, voices = ask_heads(self.heads, rows)
         if self.second is None:
             return first, [voices], np.empty((len(rows), 0))
-        mixed, notes = self.second.ask(rows[:, : self.second.dim], first[:, 0])
+        known = rows[:, : self.second.dim]
+        mixed, notes = self.second.ask(known, first[:, 0], middles(self.heads, known))
         return mixed[:, None], [voices], notes
 
     def predict_then_learn(
@@ -204,13 +216,15 @@ class LinearModel:
         if self.second is None:
             return first
         # A table that grows is as wide as its widest row; columns of zeros leave no trace before they join.
-        return self.second.learn(rows[:, : self.second.dim], targets, weights, first, plans.plan)
+        known = rows[:, : self.second.dim]
+        return self.second.learn(known, targets, weights, first, plans.plan, plans.middles(self.second.dim))
 
     def learn_row(self, row: Vector, target: float) -> float:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`, several times faster."""
+        missing = NONE_MISSING if self.second is None else middles(self.heads, row[None])
         scratch = self.heads.learn_row(row, target)
         first = float(scratch.predictions[0, 0])
-        return first if self.second is None else self.second.learn_row(row, target, first, scratch.rounds[0, 3:5])
+        return first if self.second is None else self.second.learn_row(row, target, first, scratch.rounds[0, 3:5], missing)
 
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late, behind the others; their coefficients start at 0."""

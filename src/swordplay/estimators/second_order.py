@@ -8,6 +8,7 @@ not there.
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, final
@@ -16,12 +17,12 @@ import numpy as np
 
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
-from swordplay.estimators.scratch import quick
+from swordplay.estimators.scratch import NONE_MISSING, Bench, quick, writable
 from swordplay.estimators.second_order_state import check
 from swordplay.estimators.second_order_units import RawUnits
 
 WIDEST_SECOND_ORDER = 64
-"""Columns; a row costs their square. Wider tables do without second-order experts."""
+"""Columns; a row costs their square. Wider tables do without."""
 AUTO_LAGS = 3
 """Last targets that experts with lags are told of where these compete with others."""
 SHORTEST = 6
@@ -32,33 +33,12 @@ CORRECTING = (8, 10, 12, 14)
 """Powers of two of the memories of those that correct the mixture."""
 BENDS, RICH_BENDS = 16, 64
 """Curves, and those of ``curves="rich"``."""
-NO_WEIGHTS: Vector = np.empty(0)
-NOT_ASKED: Matrix = np.empty((0, 0))
+NO_WEIGHTS, NOT_ASKED = np.empty(0), np.empty((0, 0))
 
 
-def _kernels() -> Any:
-    """Looked up and never kept: numba is imported with the first estimator only."""
-    from swordplay.engine.curved import rounds
-
-    return rounds
-
-
-def _asking() -> Any:
-    from swordplay.engine.curved import asking
-
-    return asking
-
-
-def _bends() -> Any:
-    from swordplay.engine.curved import bends
-
-    return bends
-
-
-def _layout() -> Any:
-    from swordplay.engine.curved import layout
-
-    return layout
+def _curved(part: str) -> Any:
+    """A part of ``engine.curved``, looked up and never kept: numba is imported with the first estimator only."""
+    return importlib.import_module(f"swordplay.engine.curved.{part}")
 
 
 class _Bench(NamedTuple):
@@ -67,11 +47,14 @@ class _Bench(NamedTuple):
     row: Matrix
     target: Vector
     first: Vector
+    """What the first-order model said of a row that is learned,"""
+    asked: Vector
+    """and of one that is not."""
     plan: Matrix
     answer: Vector
     notes: Matrix
     """What is noted when it is asked,"""
-    asked: Matrix
+    noted: Matrix
     """and what was, when it is learned late."""
     learn: Any
     learn_late: Any
@@ -105,8 +88,8 @@ class SecondOrder:
         self.lags = AUTO_LAGS if lags is None else lags
         self._hold(dim)
         parts = self._parts()
-        parts["shapes"][:] = _bends().drawn(dim, bends)
-        parts["known"][_layout().KNOWN.stay] = 0.5
+        parts["shapes"][:] = _curved("bends").drawn(dim, bends)
+        parts["known"][_curved("layout").KNOWN.stay] = 0.5
         parts["ends"][:] = -1.0, 1.0
 
     def unbent(self) -> SecondOrder:
@@ -118,16 +101,16 @@ class SecondOrder:
         """Arrays of a fresh layer."""
         from swordplay.engine.curved import newton
 
-        layout = _layout()
+        layout = _curved("layout")
         self.dim = dim
         self._row: _Bench | None = None
-        width = dim + self.lags + int(self.intercept)
+        told, width = self.lags + int(self.compete), dim + self.lags + int(self.compete) + int(self.intercept)
         corrections = (3 if self.compete else 1) + 2 * int(self.logistic)
         self._setting = np.array(
-            [self.logistic, self.intercept, dim, self.lags, self.compete, max(1, self.lags), width, corrections, self.bends],
+            [self.logistic, self.intercept, dim, self.lags, self.compete, max(1, told), width, corrections, self.bends],
             dtype=np.float64,
         )
-        self._numbers = np.zeros(layout.book_size(dim, max(1, self.lags), self.compete, self.bends))
+        self._numbers = np.zeros(layout.book_size(dim, max(1, told), self.compete, self.bends))
         shortest = max(SHORTEST, math.ceil(math.log2(2 * width)))
         powers = shortest + np.array(COMPETING if self.compete else TOGETHER)
         groups = [np.empty((newton.rows_of(wide), newton.LANES)) for wide in (width, corrections, 1 + self.bends)]
@@ -144,21 +127,27 @@ class SecondOrder:
     @property
     def width(self) -> int:
         """Coefficients of an expert."""
-        return int(self._setting[_layout().SETTING.width])
+        return int(self._setting[_curved("layout").SETTING.width])
 
     @property
     def active(self) -> bool:
         """Whether its experts have learned from any row."""
-        return bool(self._parts()["known"][_layout().KNOWN.active] > 0)
+        return bool(self._parts()["known"][_curved("layout").KNOWN.active] > 0)
 
     @property
     def gain(self) -> float:
         """Loss of the mixture less that of the first-order model, summed, in losses of smoothness 1; mostly negative."""
-        return float(self._parts()["known"][_layout().KNOWN.gain])
+        return float(self._parts()["known"][_curved("layout").KNOWN.gain])
 
-    # ------------------------------------------------------------------ compiled calls
-
-    def learn(self, rows: Matrix, targets: Vector, weights: Vector | None, first: Vector, plan: Matrix) -> Vector:
+    def learn(
+        self,
+        rows: Matrix,
+        targets: Vector,
+        weights: Vector | None,
+        first: Vector,
+        plan: Matrix,
+        middles: Matrix = NONE_MISSING,
+    ) -> Vector:
         """Mixed forecasts of rows, each made before its own target is learned.
 
         Parameters
@@ -169,10 +158,12 @@ class SecondOrder:
             What the first-order model said, shape ``(T,)``.
         plan
             Weight and threshold of each row's loss, shape ``(T, 2)``.
+        middles
+            Where each column lies before each row, shape ``(T, d)``, if any entry is missing.
         """
         answer = np.empty(len(rows))
-        arrays = (writable(rows), writable(targets), NO_WEIGHTS if weights is None else writable(weights))
-        _kernels().learn_rows(*arrays, writable(first), plan, self._noted(len(rows)), *self._arrays, answer)
+        arrays = (writable(rows), writable(middles), writable(targets), NO_WEIGHTS if weights is None else writable(weights))
+        _curved("rounds").learn_rows(*arrays, writable(first), plan, self._noted(len(rows)), *self._arrays, answer)
         return answer
 
     def _noted(self, count: int) -> Matrix:
@@ -185,47 +176,54 @@ class SecondOrder:
     @property
     def noted(self) -> int:
         """Numbers that are noted of a row."""
-        layout = _layout()
-        return 1 + max(1, self.lags) + int(layout.forecasts(float(self.compete))) + int(layout.tops(float(self.bends)))
+        layout, recent = _curved("layout"), max(1, self.lags + int(self.compete))
+        return 1 + recent + int(layout.forecasts(float(self.compete))) + int(layout.tops(float(self.bends)))
 
-    def ask(self, rows: Matrix, first: Vector) -> tuple[Vector, Matrix]:
+    def ask(self, rows: Matrix, first: Vector, middles: Matrix = NONE_MISSING) -> tuple[Vector, Matrix]:
         """Mixed forecasts of rows whose targets come later, each as if it were the next; and what has to be kept of them.
 
         The last targets and what everybody said of the row, ``(T, noted)``: experts learn it with the last targets of then,
         and everybody is judged by what he said then.
         """
-        if len(rows) == 1:
+        if len(rows) == 1 and not len(middles):
+            self.predict_row(rows[0], float(first[0]))
             bench = self._row or self._bench()
-            bench.row[0], bench.first[0] = rows[0], first[0]
-            bench.ask()
             return bench.answer.copy(), bench.notes.copy()
         answer, notes = np.empty(len(rows)), np.empty((len(rows), self.noted))
-        _asking().predict_rows(writable(rows), writable(first), len(rows), *self._arrays, notes, answer)
+        arrays = writable(rows), writable(middles), writable(first), len(rows), *self._arrays
+        _curved("asking").predict_rows(*arrays, notes, answer)
         return answer, notes
 
-    def predict(self, rows: Matrix, first: Vector, following: int) -> Vector:
+    def predict(self, rows: Matrix, first: Vector, following: int, middles: Matrix = NONE_MISSING) -> Vector:
         """Mixed forecasts; so many of the rows follow the last one learned, of the others no last target is known."""
-        if len(rows) == 1 == following:
+        if len(rows) == 1 == following and not len(middles):
             return np.array([self.predict_row(rows[0], float(first[0]))])
         answer, nothing = np.empty(len(rows)), np.empty((len(rows), 0))
-        _asking().predict_rows(writable(rows), writable(first), following, *self._arrays, nothing, answer)
+        _curved("asking").predict_rows(
+            writable(rows), writable(middles), writable(first), following, *self._arrays, nothing, answer
+        )
         return answer
 
-    def predict_row(self, row: Vector, first: float) -> float:
+    def predict_row(self, row: Vector, first: float, middles: Matrix = NONE_MISSING) -> float:
         """The same of one row that follows the last one."""
+        if len(middles):
+            return float(self.predict(row[None], np.array([first]), 1, middles)[0])
         bench = self._row or self._bench()
-        bench.row[0], bench.first[0] = row, first
+        bench.row[0], bench.asked[0] = row, first
         bench.ask()
         return float(bench.answer[0])
 
-    def learn_row(self, row: Vector, target: float, first: float, plan: Vector) -> float:
+    def learn_row(self, row: Vector, target: float, first: float, plan: Vector, middles: Matrix = NONE_MISSING) -> float:
         """:meth:`learn` of one row, faster."""
+        if len(middles):
+            alone = row[None], np.array([target], dtype=np.float64), None, np.array([first]), plan[None].copy()
+            return float(self.learn(*alone, middles)[0])
         bench = self._row or self._bench()
         bench.row[0], bench.first[0], bench.target[0], bench.plan[0] = row, first, target, plan
         if self.asked is None:
             bench.learn()
         else:
-            bench.asked[0] = self._noted(1)
+            bench.noted[0] = self._noted(1)
             bench.learn_late()
         return float(bench.answer[0])
 
@@ -234,12 +232,19 @@ class SecondOrder:
         return self._setting, self._numbers, self._lanes, *self._scratch
 
     def _bench(self) -> _Bench:
-        row, target, first, plan, answer = np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty((1, 2)), np.empty(1)
-        notes, asked = np.empty((1, self.noted)), np.empty((1, self.noted))
-        kernel, given = _kernels().learn_rows, (row, target, NO_WEIGHTS, first, plan)
-        learn, late = (functools.partial(kernel, *given, some, *self._arrays, answer) for some in (NOT_ASKED, asked))
-        ask = functools.partial(_asking().predict_rows, row, first, 1, *self._arrays, notes, answer)
-        self._row = _Bench(row, target, first, plan, answer, notes, asked, quick(learn), quick(late), quick(ask))
+        return self._made(np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty(1), np.empty((1, 2)))
+
+    def beside(self, bench: Bench, lags: int) -> _Bench:
+        """The same with the arrays of the first-order model for one row: what it wrote is read where it stands."""
+        scratch = bench.scratch
+        return self._made(bench.raw[:, lags:], bench.target, scratch.predictions[0], bench.answer[0], scratch.rounds[:, 3:5])
+
+    def _made(self, row: Matrix, target: Vector, first: Vector, asked: Vector, plan: Matrix) -> _Bench:
+        answer, notes, noted = np.empty(1), np.empty((1, self.noted)), np.empty((1, self.noted))
+        kernel, given = _curved("rounds").learn_rows, (row, NONE_MISSING, target, NO_WEIGHTS, first, plan)
+        learn, late = (functools.partial(kernel, *given, some, *self._arrays, answer) for some in (NOT_ASKED, noted))
+        ask = functools.partial(_curved("asking").predict_rows, row, NONE_MISSING, asked, 1, *self._arrays, notes, answer)
+        self._row = _Bench(row, target, first, asked, plan, answer, notes, noted, quick(learn), quick(late), quick(ask))
         return self._row
 
     # ------------------------------------------------------------------ growing, reading, saving
@@ -259,7 +264,7 @@ class SecondOrder:
         """Views of all numbers that are kept, by name."""
         from swordplay.engine.curved import newton
 
-        layout = _layout()
+        layout = _curved("layout")
         book: dict[str, Any] = layout.parts_of(self._numbers, self._setting, layout.forecasts(float(self.compete)))._asdict()
         edge = 0
         widths = self.width, int(self._setting[layout.SETTING.corrections]), 1 + self.bends
@@ -292,8 +297,3 @@ class SecondOrder:
     def weights(self) -> dict[str, float]:
         """Weight of each kind of forecasts in the mixture of the next row, before it is corrected."""
         return second_order_units.weights(self)
-
-
-def writable(array: Any) -> Any:
-    """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
-    return np.require(array, dtype=np.float64, requirements=["C", "W"])

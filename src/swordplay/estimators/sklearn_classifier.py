@@ -133,7 +133,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         def answer(part: Matrix, first: int) -> Matrix:
             if block is not None:
                 return np.asarray(model.probabilities(block.scores(part)))
-            return np.asarray(model.chances(model.scores(part, first), first))
+            return np.asarray(model.chances(model.scores(part, first), first, part))
 
         return np.asarray(in_chunks(self._in_order(answer, following), rows))
 

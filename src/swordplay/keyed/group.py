@@ -11,6 +11,7 @@ import numpy as np
 from swordplay.base.types import Matrix, Vector
 from swordplay.keyed.crew import Crew
 from swordplay.keyed.growing import Growing
+from swordplay.keyed.playing import Turn
 from swordplay.keyed.reader import Reader, damaged
 from swordplay.keyed.record import Form, Young
 
@@ -38,26 +39,6 @@ class Piece(NamedTuple):
     """Of each model, the first rows of those that are young."""
 
 
-class Turn(NamedTuple):
-    """One model of many keys and the rows that they are to learn (see ``Form.play``)."""
-
-    records: Matrix
-    young: Young
-    who: Any
-    slots: Any
-    edges: Any
-    rows: Matrix
-    targets: Vector
-    scores: Any
-    """Written."""
-
-    def play(self, form: Form, a: int, b: int) -> None:
-        """Let the keys of runs a to b learn."""
-        of, edges = slice(self.edges[a], self.edges[b]), self.edges[a : b + 1] - self.edges[a]
-        who, slots = self.who[a:b], self.slots[a:b]
-        self.scores[of] = form.play(self.records, self.young, who, slots, edges, self.rows[of], self.targets[of])
-
-
 class Group:
     """Some keys, each with one model or one for each class.
 
@@ -71,10 +52,20 @@ class Group:
         Eight bytes that stand for the settings: a state that was saved with others is refused. None takes all.
     earlier
         Another fingerprint that states may have: that of earlier versions, which knew less of the settings.
+    begins
+        A form for each model, of which a new key takes what it begins with; the same for all unless given.
     """
 
-    def __init__(self, form: Form, models: int, fingerprint: bytes | None = bytes(8), earlier: bytes = bytes(8)) -> None:
-        self.form, self._models, self._fingerprint, self._earlier = form, range(models), fingerprint, earlier
+    def __init__(
+        self,
+        form: Form,
+        models: int,
+        fingerprint: bytes | None = bytes(8),
+        earlier: bytes = bytes(8),
+        begins: Sequence[Form] = (),
+    ) -> None:
+        self._begins = begins or [form] * models
+        self.form, self._models, self.fingerprint, self._earlier = form, range(models), fingerprint, earlier
         self.places: dict[Any, int] = {}
         """Number of each key."""
         self._orders = Growing(np.empty(0, dtype=np.int64))
@@ -99,29 +90,35 @@ class Group:
             found = list(map(self.places.get, keys))
         return np.array(found, dtype=np.int64)
 
-    def play(self, numbers: Any, orders: Any, rows: Matrix, targets: Vector, crew: Crew[Form] | None = None) -> Matrix:
-        """Scores of rows that come key by key and in order, shape ``(T, models)``; each is made before it is learned.
+    def play(
+        self, numbers: Any, orders: Any, rows: Matrix, targets: Vector, crew: Crew[Form] | None = None, by_key: Any = None
+    ) -> Matrix:
+        """Scores of rows, those of a key in their order, shape ``(T, models)``; each is made before it is learned.
 
         Parameters
         ----------
         numbers
-            Of each row's key, rows of one key together, shape ``(T,)``.
+            Of each row's key, shape ``(T,)``.
         orders
             Of each row, increasing within a key.
         rows, targets
             Finite; for classes the targets are their places.
         crew
             Threads that share the keys among them; none unless given. The numbers are the same.
+        by_key
+            Places of the rows that are played, key by key; as they come unless given. The others have no score.
         """
         scores = np.empty((len(numbers), len(self._models)))
-        if not len(numbers):
+        turn = np.arange(len(numbers)) if by_key is None else by_key
+        if not len(turn):
             return scores
-        who, edges = runs(numbers)
+        who, edges = runs(numbers if by_key is None else numbers[by_key])
+        slots = self._slots.all[who]
         for k in self._models:
             wanted = targets if len(self._models) == 1 else (targets == k).astype(np.float64)
-            turn = Turn(self._records[k].all, self._first(k), who, self._slots.all[who], edges, rows, wanted, scores[:, k])
-            (turn.play(self.form, 0, len(who)) if crew is None else crew.share(turn.play, edges))
-        self._orders.all[who] = orders[edges[1:] - 1]
+            one = Turn(self._records[k].all, self._first(k), who, slots, edges, turn, rows, wanted, scores[:, k])
+            (one.play(self.form, 0, len(who)) if crew is None else crew.share(one.play, edges))
+        self._orders.all[who] = orders[turn[edges[1:] - 1]]
         return scores
 
     def ask(self, numbers: Any, rows: Matrix) -> Matrix:
@@ -133,9 +130,8 @@ class Group:
         known = int(np.searchsorted(who, 0)) if who[0] < 0 else 0  # -1 comes first, if at all
         for k in self._models:
             if known:
-                scores[: edges[known], k] = self.form.ask(
-                    self.form.fresh[None], np.zeros(1, dtype=np.int64), edges[:2], rows[: edges[1]]
-                )
+                fresh = self._begins[k].fresh[None]
+                scores[: edges[known], k] = self.form.ask(fresh, np.zeros(1, dtype=np.int64), edges[:2], rows[: edges[1]])
             rest = slice(edges[known], None)
             scores[rest, k] = self.form.ask(self._records[k].all, who[known:], edges[known:] - edges[known], rows[rest])
         return scores
@@ -214,7 +210,7 @@ class Group:
         kept = [first.all[slots[young]] for every in self._young for first in every]
         settled = [self.form.settle(some) for some in records] if single else []
         single = single and all(self.form.fits_single(*halves) for halves in settled)
-        header = HEADER.pack(self._fingerprint or bytes(8), len(orders), int(young.sum()), single)
+        header = HEADER.pack(self.fingerprint or bytes(8), len(orders), int(young.sum()), single)
         numbered = [half for halves in settled for half in halves] if single else records
         return b"".join([header, *(part.tobytes() for part in (orders, young, *numbered, *kept))])
 
@@ -232,7 +228,7 @@ class Group:
         if len(data) < HEADER.size:
             raise damaged(len(data), len(keys))
         fingerprint, count, early, single = HEADER.unpack_from(data)
-        if self._fingerprint is not None and fingerprint not in (self._fingerprint, self._earlier):
+        if self.fingerprint is not None and fingerprint not in (self.fingerprint, self._earlier):
             raise ValueError(
                 "the state in this checkpointLocation was saved with other settings. Start the query with the key, features, "
                 "target, order, loss, classes, lags and buckets of its first start, or give it a new checkpointLocation."
@@ -258,8 +254,8 @@ class Group:
         self._make_room(keys, np.ones(len(keys), dtype=bool))
         self._orders.join_alike(len(keys), NEVER)
         for k in self._models:
-            self._records[k].join_alike(len(keys), self.form.fresh)
-            for mine, first in zip(self._young[k], self.form.young(1), strict=True):
+            self._records[k].join_alike(len(keys), self._begins[k].fresh)
+            for mine, first in zip(self._young[k], self._begins[k].young(1), strict=True):
                 mine.join_alike(len(keys), first)
 
     def _make_room(self, keys: Sequence[Any], young: Any) -> None:

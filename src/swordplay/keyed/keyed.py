@@ -8,19 +8,20 @@ from typing import Any, Literal, Self, final
 
 import numpy as np
 
-from swordplay.base import arguments, checkpoint
+from swordplay.base import arguments
 from swordplay.base.arguments import shown
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.types import Matrix
 from swordplay.engine.record import EXPERTS, PROVEN, ROUND
 from swordplay.estimators import label_arrays, probabilities
-from swordplay.estimators.model import LinearModel, LossName, regression_loss
-from swordplay.keyed import inputs, opening
+from swordplay.estimators.model import LossName, regression_loss
+from swordplay.keyed import inputs, opening, starting
 from swordplay.keyed.crew import Crew
 from swordplay.keyed.folder import Folder, Key
 from swordplay.keyed.inputs import Rows
 from swordplay.keyed.record import Form
 from swordplay.keyed.shelf import Shelf
+from swordplay.keyed.starting import Start
 
 Task = Literal["regression", "classification"]
 LAYOUT = " ".join([*ROUND, "/", *EXPERTS, "/", *PROVEN])
@@ -45,7 +46,8 @@ class Keyed:
     lags
         How many of the last targets of the key join its columns.
     start
-        A ``SwordRegressor`` that has learned: every new key begins as a copy of it. Only for a regression.
+        A ``SwordRegressor`` or, for a classification, a ``SwordClassifier`` that has learned, first-order (``curves=None``) and
+        with the same ``lags``: every new key begins as a copy of it.
     threads
         How many; one for each processor unless given. The numbers do not depend on it.
 
@@ -90,13 +92,16 @@ class Keyed:
         self.clock = 0
         """The time of the last rows; rows learned so far, unless another is given with them."""
         self._kind = ""
-        self._start: LinearModel | None = None
+        self._start: Start | None = None
         self._shelf: Shelf | None = None
         if start is not None:
-            if task != "regression":
-                raise ValueError("start is for a regression. For a classification let every key learn from its own rows.")
-            self._start = opening.require_start(start, self.lags, self.loss)
-            self._shelf = self._made(self._start.heads.dim)
+            self._start, known = starting.require_start(start, self.lags, self.loss)
+            if self.classes is not None and not np.array_equal(self.classes, known):
+                raise ValueError(
+                    f"classes must be those of start, {shown(known.tolist())}, got {shown(classes)}. Leave them out."
+                )
+            self.classes = known
+            self._shelf = self._made(self._start.models[0].heads.dim)
 
     def __len__(self) -> int:
         return len(self.keys())
@@ -157,10 +162,7 @@ class Keyed:
         numbers = shelf.admit(rows.keys)
         of_rows = numbers[rows.codes]
         turn = np.argsort(of_rows, kind="stable")
-        times = np.full(count, time)
-        played = shelf.group.play(of_rows[turn], times, rows.numbers[turn], wanted[turn], self._crew)
-        scores = np.empty_like(played)
-        scores[turn] = played
+        scores = shelf.group.play(of_rows, np.full(count, time), rows.numbers, wanted, self._crew, turn)
         shelf.note(numbers, of_rows, wanted.astype(np.intp) if self.task == "classification" else None)
         self._kind, self.names, self.clock = rows.kind, rows.names, time
         return scores
@@ -181,9 +183,11 @@ class Keyed:
 
     def _made(self, dim: int, folder: Folder | None = None) -> Shelf:
         """A shelf for rows of this width."""
-        form = Form(dim, self.loss, self.lags, proof=True, start=self._start)
+        start = self._start or Start(())
+        begins = [Form(dim, self.loss, self.lags, proof=True, start=model) for model in start.models]
+        form = begins[0] if begins else Form(dim, self.loss, self.lags, proof=True)
         self._crew = Crew(form, self.threads)
-        return Shelf(form, 0 if self.classes is None else len(self.classes), folder)
+        return Shelf(form, 0 if self.classes is None else len(self.classes), folder, begins, start.counts)
 
     def _labels(self, scores: Matrix) -> Any:
         shares = self._probabilities(scores)
@@ -236,7 +240,7 @@ class Keyed:
         """
         if self._shelf is None:
             raise ValueError("there is nothing to save: no row was learned yet.")
-        self._shelf.save(Folder(folder), {"settings": self._settings(), "start": self._started()})
+        self._shelf.save(Folder(folder), {"settings": self._settings(), "start": starting.saved_start(self._start)})
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, threads: int | None = None) -> Self:
@@ -258,9 +262,8 @@ class Keyed:
             inputs.require_held(dim + arguments.whole("lags", told["lags"], least=0), opened.longest())
             classes = label_arrays.load(told.pop("classes")) if told["task"] == "classification" else told.pop("classes")
             keyed = cls(**told, classes=classes, threads=threads)
-            if about["start"]:
-                keyed._start = LinearModel(dim, loss=keyed.loss, lags=keyed.lags)
-                keyed._start.load_state(checkpoint.loads(about["start"], kind="start of keys"))
+            known = 0 if keyed.classes is None else len(keyed.classes)
+            keyed._start = starting.load_start(about["start"], dim, keyed.loss, keyed.lags, known)
             keyed._kind, keyed.names, keyed.clock = kind, None if names is None else tuple(names), clock
             keyed._shelf = keyed._made(arguments.whole("dim", dim), opened)
         except (AttributeError, TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
@@ -283,6 +286,3 @@ class Keyed:
                 "layout": LAYOUT,
             }
         ).encode()
-
-    def _started(self) -> bytes:
-        return b"" if self._start is None else checkpoint.dumps(self._start.state(), kind="start of keys")

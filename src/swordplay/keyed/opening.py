@@ -1,4 +1,4 @@
-"""One key out of many as an ordinary estimator, and an estimator as what every key begins with."""
+"""One key out of many as an ordinary estimator."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 
 from swordplay.base import nested
-from swordplay.base.arguments import shown
 from swordplay.base.types import State, Vector
 from swordplay.engine.record import EXPERTS, PROVEN, RECIPROCALS, ROUND
 from swordplay.engine.scaling import SETTLED, WARM_UP
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.scaler import FARTHEST
 from swordplay.keyed.record import Form, Young
-
-SCHEDULED = ("threshold", "size", "diameter")
-"""Settings of an engine that every round brings along."""
 
 
 def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
@@ -99,36 +95,3 @@ def _dressed(estimator: Any, state: State, form: Form, names: Sequence[str] | No
         around["classes"] = dump(estimator._classes)
     estimator._resume(around | {f"model.{name}": value for name, value in state.items()}).load_state(state)
     return estimator
-
-
-def require_start(start: Any, lags: int, loss: str) -> LinearModel:
-    """The model of an estimator that every key may begin as.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is none, has learned nothing, or has other settings than the keys.
-    """
-    from swordplay.estimators.sklearn import SwordRegressor
-
-    if not isinstance(start, SwordRegressor):
-        raise TypeError(f"start must be a SwordRegressor that has learned, got {shown(start)} ({type(start).__name__}).")
-    usual = SwordRegressor(loss=loss, lags=lags, curves=None)
-    for name, value in usual.get_params().items():
-        if getattr(start, name) != value:
-            raise ValueError(
-                f"start must be a SwordRegressor with {name}={value!r}, as the keys have it, got {shown(getattr(start, name))}."
-            )
-    model: LinearModel = start.model_
-    fresh = LinearModel(model.heads.dim, loss=loss, lags=lags)
-    mine, theirs = (_make(one) for one in (fresh, model))
-    if mine != theirs:
-        raise ValueError("start was trained by an earlier version whose learners were made differently. Train it again.")
-    return model
-
-
-def _make(model: LinearModel) -> dict[str, float]:
-    """Settings of an engine that tell one make from another."""
-    state = model.engine.compact_state()
-    every = dict(zip(state["setting_names"].split(), state["settings"].tolist(), strict=True))
-    return {name: value for name, value in every.items() if name not in SCHEDULED}

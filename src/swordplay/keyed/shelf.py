@@ -27,10 +27,16 @@ class Shelf:
         How many; 0 for a regression. Two share a model.
     folder
         Where more of them are; nowhere unless given.
+    begins, counts
+        What a new key begins with, where that is a trained model: a form for each of its models, and the rows that it has
+        learned of each class.
     """
 
-    def __init__(self, form: Form, classes: int, folder: Folder | None = None) -> None:
-        self.group, self.classes, self.folder = Group(form, classes if classes > 2 else 1), classes, folder
+    def __init__(
+        self, form: Form, classes: int, folder: Folder | None = None, begins: Sequence[Form] = (), counts: Any = 0
+    ) -> None:
+        self.group, self.classes, self.folder = Group(form, classes if classes > 2 else 1, begins=begins), classes, folder
+        self._counts = counts
         self._learned = Growing(np.empty(0, dtype=bool))
         """Which keys have learned since they were saved."""
         self._tallies = Growing(np.empty((0, classes), dtype=np.int64))
@@ -49,7 +55,7 @@ class Shelf:
         self.fetch(keys)
         numbers, new = self.group.admit(keys), len(self.group.places) - len(self._learned)
         self._learned.join(np.zeros(new, dtype=bool))
-        self._tallies.join(np.zeros((new, self.classes), dtype=np.int64))
+        self._tallies.join_alike(new, self._counts)
         return numbers
 
     def note(self, numbers: Any, of_rows: Any, places: Any) -> None:

@@ -28,8 +28,7 @@ BACKLOG = 1024
 GRACE = 10
 """Seconds that requests under way have to finish when the server stops."""
 RARELY = (50_000, 20, 100)
-"""When garbage is looked for (``gc.set_threshold``): seldom, as little of it goes in circles, and all that is remembered would be
-looked at again each time."""
+"""When garbage is looked for (``gc.set_threshold``): seldom, as all that is remembered would be looked at again each time."""
 SWITCH = 0.001
 """Seconds after which the thread that waits for the disk gets Python's lock back."""
 TICK = 1.0

@@ -43,6 +43,11 @@ class Bucket:
         return self._group.orders
 
     @property
+    def fingerprint(self) -> bytes:
+        """Stands for the settings in all that is written."""
+        return self._group.fingerprint or bytes(8)
+
+    @property
     def format(self) -> int:
         """Version of what :meth:`dumps` writes."""
         return FORMAT if self._form is None else WITH_BANDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -17,6 +17,8 @@ from swordplay.keyed.record import Form
 from swordplay.spark.bucket import Bucket
 
 Layout = Literal["paged", "packed", "map"]
+OF_A_STREAM = ("buckets", "layout", "spread")
+"""Settings that a table does not have."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +45,36 @@ class Plan:
     """How far the last row of a key may lie behind before it is forgotten, in units of the order; None for ever."""
     delay: int = 0
     """How long rows wait for earlier ones, in units of the order."""
+    even: bool = False
+    """Whether buckets are spread evenly over partitions (see ``spread``)."""
+    begun: bool = False
+    """Whether keys begin with what they have learned from a table."""
 
     @property
     def models(self) -> int:
         """Models of each key: two classes share one."""
         return self.classes if self.classes > 2 else 1
 
-    def group(self, *, any_settings: bool = False) -> Bucket:
-        """A bucket without keys; it takes states of any settings with as many columns, if that is said."""
+    def group(self, *, any_settings: bool = False, begun: bool = False) -> Bucket:
+        """A bucket without keys.
+
+        Parameters
+        ----------
+        any_settings
+            Whether it takes states of any settings with as many columns.
+        begun
+            Whether it takes states that were learned from a table (see :meth:`portable`).
+        """
         form = _form(len(self.features), self.loss, self.lags)
         essence = [self.features, self.loss, self.classes, self.lags, self.buckets, len(form.fresh)]
         digest = None if any_settings else _digest([*essence, *self.frozen])
-        group = Group(form, self.models, digest, earlier=_digest(essence))
-        return Bucket(group, _bands(self.level))
+        earlier = self.portable().group().fingerprint if begun else _digest(essence)
+        return Bucket(Group(form, self.models, digest, earlier), _bands(self.level))
+
+    def portable(self) -> Plan:
+        """The same learners without what only a stream has: their states fit every stream with the same settings."""
+        kept = tuple((name, value) for name, value in self.frozen if name not in OF_A_STREAM)
+        return replace(self, buckets=1, layout="packed", single=False, frozen=kept, keeps=False, forget=None, delay=0)
 
     @property
     def schema(self) -> pa.Schema:

@@ -6,93 +6,33 @@ import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 from importlib.util import find_spec
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from pyspark.sql import functions, types
 
 from swordplay.base import arguments, extras
 from swordplay.base.options import completed, spelled_out
-from swordplay.estimators.model import LossName, regression_loss
+from swordplay.estimators.model import regression_loss
 from swordplay.intervals import SwordIntervals
+from swordplay.spark import settings, starting
 from swordplay.spark.columns import Columns, labels
-from swordplay.spark.plan import Layout, Plan
-from swordplay.spark.settings import frozen
-from swordplay.spark.stages import PACKETS, TRACKERS, packets, walk
+from swordplay.spark.options import (
+    USUAL,
+    USUAL_OF_LEARNERS,
+    USUAL_OF_TABLES,
+    LearnerOptions,
+    StreamOptions,
+    TableOptions,
+)
+from swordplay.spark.plan import Plan
+from swordplay.spark.stages import PACKETS, TRACKERS, packets
+from swordplay.spark.walking import states, walk
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 MOST_BUCKETS = 1 << 20
-
-
-class TableOptions(TypedDict, total=False):
-    """What may be said beside the columns.
-
-    loss
-        ``"squared"`` or ``"huber"``, for numbers.
-    classes
-        All labels of a classification. ``prediction`` is then the likeliest label, and ``probabilities`` an array.
-    lags
-        How many of the last targets of the key join the columns.
-    level
-        What share of the truths the intervals of numbers are to hold, ``lower`` and ``upper``; None for no intervals.
-    keep
-        Other columns that stand beside the predictions, as they were.
-    """
-
-    loss: LossName
-    classes: Sequence[Any] | None
-    lags: int
-    level: float | None
-    keep: Sequence[str]
-
-
-class StreamOptions(TableOptions, total=False):
-    """What may be said beside the columns of a stream.
-
-    loss
-        ``"squared"`` or ``"huber"``, for numbers.
-    classes
-        All labels of a classification. ``prediction`` is then the likeliest label, and ``probabilities`` an array.
-    lags
-        How many of the last targets of the key join the columns.
-    level
-        What share of the truths the intervals of numbers are to hold, ``lower`` and ``upper``; None for no intervals.
-    keep
-        Other columns that stand beside the predictions, as they were.
-    buckets
-        Groups of keys that Python is called for. Part of the checkpoint: never to be changed. At least the cores of the
-        cluster, and some hundred keys in each.
-    layout
-        ``"paged"`` keeps some dozen keys in one value, and reads and writes those among which somebody has rows. ``"packed"``
-        keeps the keys of a bucket in one value, ``"map"`` in a value each. What was packed goes on in pages.
-    precision
-        ``"float64"``, or ``"float32"`` for states of less than half the size. Predictions then depend, in the fifth digit
-        or so, on where micro-batches end.
-    forget
-        How far a key's last row may lie behind the newest of its bucket before the key is forgotten, in units of the order: a
-        ``timedelta`` for timestamps and dates. None for ever. Not with the layout ``"map"``.
-    delay
-        How long rows wait for earlier ones, in the same units: each is learned when its bucket has one that is so much later.
-        Rows without a target do not wait.
-    """
-
-    buckets: int
-    layout: Layout
-    precision: str
-    forget: int | timedelta | None
-    delay: int | timedelta
-
-
-USUAL_OF_TABLES: TableOptions = {"loss": "squared", "classes": None, "lags": 0, "level": 0.9, "keep": ()}
-USUAL: StreamOptions = {
-    **USUAL_OF_TABLES,
-    "buckets": 64,
-    "layout": "paged",
-    "precision": "float64",
-    "forget": None,
-    "delay": 0,
-}
-"""What holds unless something is said."""
+WATERMARK = "spark.watermarkDelayMs"
+"""Under which Spark notes, beside a column, how far its watermark lies behind."""
 
 
 @spelled_out(StreamOptions, USUAL)
@@ -135,6 +75,7 @@ def track_stream(
     plan = _plan(columns, asked)
     _require_state_store(df.sparkSession)
     _warn_of_partitions(df.sparkSession, plan.buckets)
+    _warn_of_watermark(df)
     bucket = functions.pmod(functions.xxhash64(functions.col("key")), functions.lit(plan.buckets)).cast("int").alias("bucket")
     rows = df.select(*columns.inwards()).select(bucket, "*")
     packed = rows.mapInArrow(packets(plan), PACKETS)
@@ -143,6 +84,7 @@ def track_stream(
         outputStructType=_answers(plan),
         outputMode="Append",
         timeMode="None",
+        initialState=None if asked["start"] is None else starting.grouped(asked["start"], bucket, plan),
     )
     return answers.select(*columns.outwards(intervals=plan.level is not None))
 
@@ -170,24 +112,59 @@ def track_table(
     the key and order of another.
     """
     asked = completed("track_table", options, USUAL_OF_TABLES)
-    if getattr(df, "isStreaming", True):
-        raise ValueError("df must be a Spark frame that is not a stream. For spark.readStream use track_stream.")
-    columns = Columns(df, key, features, target, order, labels(asked["classes"]), asked["keep"])
-    plan = _plan(columns, {**USUAL, **asked, "buckets": 1, "layout": "packed"})
-    names = plan.schema.names
-    rows = df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*names)
+    rows, columns, plan = _sorted("track_table", df, (key, features, target, order), asked)
     return rows.mapInArrow(walk(plan), _answers(plan)).select(*columns.outwards(intervals=plan.level is not None))
+
+
+@spelled_out(LearnerOptions, USUAL_OF_LEARNERS)
+def learn_table(
+    df: Any, *, key: str | Sequence[str], features: Sequence[str], target: str, order: str, **options: Unpack[LearnerOptions]
+) -> Any:
+    """What the learner of each key knows after all rows of a table: a stream can begin with it (``start=``).
+
+    Keep it, if the stream is to be started more than once: ``learn_table(...).write.parquet("learned")``, and
+    ``start=spark.read.parquet("learned")``.
+
+    Parameters
+    ----------
+    df
+        A frame that is not a stream.
+    key, features, target, order
+        As in :func:`track_stream`.
+    **options
+        See :class:`LearnerOptions`.
+
+    Returns
+    -------
+    A frame with a row for each key: ``key`` as text, ``fmt`` and ``blob``, its learner, which ``open_state`` opens.
+    """
+    asked = completed("learn_table", options, USUAL_OF_LEARNERS)
+    rows, _, plan = _sorted("learn_table", df, (key, features, target, order), {**USUAL_OF_TABLES, **asked})
+    alone = plan.portable()
+    found = rows.mapInArrow(states(alone), starting.STATES)
+    return found.select("key", "fmt", functions.col("blob").alias("blob", metadata=starting.told(alone)))
+
+
+def _sorted(function: str, df: Any, names: tuple[Any, Any, Any, Any], asked: TableOptions) -> tuple[Any, Columns, Plan]:
+    """The rows of a table by key and order, its columns, and what is done to them."""
+    if getattr(df, "isStreaming", True):
+        raise ValueError(f"df of {function} must be a Spark frame that is not a stream. For spark.readStream use track_stream.")
+    columns = Columns(df, *names, labels(asked["classes"]), asked["keep"])
+    plan = _plan(columns, {**USUAL, **asked, "buckets": 1, "layout": "packed"})
+    return df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*plan.schema.names), columns, plan
 
 
 def _plan(columns: Columns, asked: StreamOptions) -> Plan:
     """Settings that make sense, for columns that are there."""
-    layout, precision, buckets = asked["layout"], asked["precision"], asked["buckets"]
+    layout, precision, buckets, spread = asked["layout"], asked["precision"], asked["buckets"], asked["spread"]
     if layout not in TRACKERS:
         raise ValueError(f"layout must be one of {sorted(TRACKERS)}, got {arguments.shown(layout)}.")
     if layout == "map" and asked["forget"] is not None:
         raise ValueError("forget does not go together with layout='map', which never sees its idle keys. Take 'paged'.")
     if precision not in ("float64", "float32"):
         raise ValueError(f"precision must be 'float64' or 'float32', got {arguments.shown(precision)}.")
+    if spread not in settings.SPREADS:
+        raise ValueError(f"spread must be one of {sorted(settings.SPREADS)}, got {arguments.shown(spread)}.")
     if arguments.whole("buckets", buckets) > MOST_BUCKETS:
         raise ValueError(f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each are a good number.")
     checked = regression_loss(asked["loss"])
@@ -200,11 +177,13 @@ def _plan(columns: Columns, asked: StreamOptions) -> Plan:
         buckets=buckets,
         layout=layout,
         single=precision == "float32",
-        frozen=frozen(columns, loss, lags, buckets, layout),
+        frozen=settings.frozen(columns, loss, lags, buckets, layout, spread),
         level=None if columns.classes else _level(asked["level"]),
         keeps=bool(columns.keep),
         forget=None if asked["forget"] is None else _span("forget", asked["forget"], columns),
         delay=_span("delay", asked["delay"], columns),
+        even=spread == settings.EVEN,
+        begun=asked["start"] is not None,
     )
 
 
@@ -227,6 +206,19 @@ def _warn_of_partitions(session: Any, buckets: int) -> None:
         warnings.warn(
             f"spark.sql.shuffle.partitions is {partitions}, and there are {buckets} buckets: most tasks of a micro-batch will "
             "have nothing to do but start. Set it to the number of cores before the first start; it cannot be changed later.",
+            stacklevel=4,
+        )
+
+
+def _warn_of_watermark(df: Any) -> None:
+    """Spark loses a watermark on the way through Python, and allows none behind it where there was one before.
+
+    It could be handed on (``eventTimeColumnName``), but then a row that comes later than the watermark ends the query.
+    """
+    if found := [field.name for field in df.schema.fields if WATERMARK in field.metadata]:
+        warnings.warn(
+            f"df has a watermark on {found[0]!r}, which predictions do not have, and Spark takes no second one. For windows "
+            "behind track_stream call withWatermark on what it returns, and not on df.",
             stacklevel=4,
         )
 

@@ -11,7 +11,17 @@ ORDERS = {"timestamp": "a timestamp", "timestamp_ntz": "a timestamp without a zo
 """Types of orders that are not whole numbers: these count in units of their own."""
 
 
-def frozen(columns: Columns, loss: str, lags: int, buckets: int, layout: str) -> tuple[tuple[str, str], ...]:
+EVEN, HASHED = "even", "hashed"
+SPREADS = (EVEN, HASHED)
+EARLIER = {"spread": json.dumps(HASHED)}
+"""What was the case before it was said."""
+START = "start"
+"""Whether keys began with what they had learned from a table; of the settings the only one that may be left out later."""
+
+
+def frozen(
+    columns: Columns, loss: str, lags: int, buckets: int, layout: str, spread: str = HASHED
+) -> tuple[tuple[str, str], ...]:
     """All that decides which learner a row goes to, and what this makes of it; the precision may change.
 
     Labels come in their order, because learners know them by their places.
@@ -27,8 +37,20 @@ def frozen(columns: Columns, loss: str, lags: int, buckets: int, layout: str) ->
         "lags": lags,
         "buckets": buckets,
         "layout": layout,
+        **({} if spread == HASHED else {"spread": spread}),  # states know these settings by their digest
     }
     return tuple((name, json.dumps(value)) for name, value in told.items())
+
+
+def changes(saved: Mapping[str, str], mine: Mapping[str, str]) -> list[str]:
+    """What has changed, as it was and as it is."""
+    was, now = EARLIER | dict(saved), EARLIER | dict(mine)
+    if was.get("layout") == '"packed"' and now.get("layout") == '"paged"':
+        was.pop("layout")  # pages take over from packed states
+    begun = was.pop(START, None)
+    found = [f"{name} was {was[name]} and is {now.get(name)}" for name in was if was[name] != now.get(name)]
+    late = START in now and begun is None
+    return [*found, *(["start was not given, and is given now that keys have begun without it"] if late else [])]
 
 
 def require_same(saved: Mapping[str, str], mine: Mapping[str, str]) -> None:
@@ -37,12 +59,9 @@ def require_same(saved: Mapping[str, str], mine: Mapping[str, str]) -> None:
     Raises
     ------
     ValueError
-        Names each that has changed, as it was and as it is.
+        Names each that has changed.
     """
-    if saved.get("layout") == '"packed"' and mine.get("layout") == '"paged"':
-        saved = {name: value for name, value in saved.items() if name != "layout"}  # pages take over from packed states
-    changed = [f"{name} was {saved[name]} and is {mine.get(name)}" for name in saved if saved[name] != mine.get(name)]
-    if changed:
+    if changed := changes(saved, mine):
         raise ValueError(
             f"the state in this checkpointLocation was saved with other settings: {'; '.join(changed)}. Start the query as it "
             "was started first, or give it a new checkpointLocation."

@@ -19,6 +19,8 @@ from swordplay.spark.bucket import WITH_BANDS, Bucket
 from swordplay.spark.pages import Pages
 from swordplay.spark.plan import Plan
 from swordplay.spark.rows import track
+from swordplay.spark.spread import called
+from swordplay.spark.starting import joined
 
 PACKETS = "bucket int, rows binary"
 PACKED_NUMBERS = 1 << 22
@@ -65,7 +67,8 @@ def _by_bucket(batches: list[pa.RecordBatch], plan: Plan) -> pa.RecordBatch:
     rows = together(whole.select(plan.schema.names), plan).take(pa.array(turn))
     edges = [0, *(np.flatnonzero(np.diff(buckets[turn])) + 1).tolist(), len(turn)]
     contents = [rows.slice(a, b - a).serialize().to_pybytes() for a, b in pairwise(edges)]
-    numbers = [*buckets[turn[edges[:-1]]].tolist(), SETTINGS]
+    found = buckets[turn[edges[:-1]]]
+    numbers = [*(called(found) if plan.even else found).tolist(), SETTINGS]
     return pa.RecordBatch.from_arrays(
         [pa.array(numbers, type=pa.int32()), pa.array([*contents, b""], type=pa.binary())], ["bucket", "rows"]
     )
@@ -112,6 +115,13 @@ class Tracker(StatefulProcessor, ABC):
         for first in range(0, len(answers), size):
             yield _frame(answers.slice(first, size))
 
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        """Let keys of one bucket begin with what they have learned from a table."""
+        keys = initialState["key"].tolist()
+        group = self._plan.group(begun=True)
+        self.load(group, keys)
+        self.save(group, joined(group, keys, initialState["fmt"].tolist(), initialState["blob"].tolist()))
+
     def _released(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that need not wait any longer, with those that have waited before; the others are kept."""
         if (before := self._map.getValue((WAITING,))) is not None:
@@ -134,7 +144,7 @@ class Tracker(StatefulProcessor, ABC):
 
     def _require_settings(self) -> None:
         """Refuse to go on with other settings; those of a first start are kept, and so are those of an earlier version's."""
-        mine = dict(self._plan.frozen)
+        mine = dict(self._plan.frozen) | ({settings.START: "given"} if self._plan.begun else {})
         if (saved := self._packed.get()) is None:
             self._packed.update((FORMAT, b"", json.dumps(mine).encode()))
             return
@@ -243,25 +253,6 @@ def waits(batch: pa.RecordBatch, delay: int) -> Any:
     whole = orders.fill_null(0).to_numpy(zero_copy_only=False)
     learned = (batch.column(name).is_valid().to_numpy(zero_copy_only=False) for name in ("key", "target"))
     return there & np.logical_and(*learned) & (whole > whole[there].max() - delay)
-
-
-def walk(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Predictions for rows that are sorted by key and order: one key after the other, in constant memory."""
-
-    def play(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        group = plan.group()
-        for batch in batches:
-            if not len(batch):
-                continue
-            answers, _ = track(batch, plan, group, lambda keys: None)
-            yield answers
-            last = batch.column("key")[-1].as_py()
-            following = plan.group()
-            if last in group.places:  # its next rows may be in the next batch
-                following.loads([([last], group.dumps([group.places[last]]))])
-            group = following
-
-    return play
 
 
 def _frame(batch: pa.RecordBatch) -> Any:

@@ -19,6 +19,7 @@ def open_state(
     blob: bytes,
     ids: bytes | None = None,
     *,
+    key: str | None = None,
     features: Sequence[str],
     loss: LossName = "squared",
     lags: int = 0,
@@ -32,6 +33,8 @@ def open_state(
     fmt, blob, ids
         As ``spark.read.format("statestore")`` shows a value: with ``stateVarName`` ``"map"`` of the layout ``"paged"`` it is a
         page (``fmt`` and ``blob``), with ``"packed"`` of the layout ``"packed"`` a bucket (``ids`` too).
+    key
+        Whose learner it is, where a value holds one: of the layout ``"map"``, and of the rows of :func:`learn_table`.
     features, loss, lags
         As the query has them.
 
@@ -43,10 +46,10 @@ def open_state(
     if fmt not in (FORMAT, WITH_BANDS):
         raise ValueError(f"fmt must be {FORMAT} or {WITH_BANDS}, which values with learners have, got {arguments.shown(fmt)}.")
     data = bytes(blob)
-    names = split(data) if ids is None else split(bytes(ids))
+    names = [key] if key is not None else split(data) if ids is None else split(bytes(ids))
     plan = Plan(tuple(features), loss, 0, lags, buckets=1, layout="packed", single=False)
     group = plan.group(any_settings=True)
-    group.loads([(names, data[len(join(names)) :] if ids is None else data)], fmt)
+    group.loads([(names, data[len(join(names)) :] if ids is None and key is None else data)], fmt)
     return {
         key: opening.regressor(group.learner, group.record(number)[0], plan.features) for key, number in group.places.items()
     }

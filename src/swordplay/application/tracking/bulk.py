@@ -22,13 +22,13 @@ from swordplay.application.tracking.bulk_clocks import BulkClocks
 from swordplay.application.tracking.bulk_state import read, written
 from swordplay.application.tracking.keyed import KeyedTracker
 from swordplay.application.tracking.keyed_story import Key, KeyedStory, KeyLine
+from swordplay.application.tracking.known_keys import KnownKeys
 from swordplay.application.tracking.order import Remark
 from swordplay.application.tracking.story import Intervals, Task
 from swordplay.application.tracking.telling import intervals_of
 from swordplay.application.tracking.tracker import Tracked
 from swordplay.application.tracking.values import ValueContestants
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.data.encoding.categories import codes_of
 from swordplay.data.encoding.encoder import Encoder
 from swordplay.data.encoding.plans import EMPTY
 from swordplay.data.tables import Refusal
@@ -77,6 +77,7 @@ class BulkTracker:
         form = Form(self.encoder.width, like.settings.loss, like.settings.columns_of_lags)
         threads = min(THREADS, len(os.sched_getaffinity(0)))
         self.group, self._crew = Group(form, 1), Crew(form, threads)
+        self.known = KnownKeys(self.group)
         self.bands = None if like.settings.level is None else BulkBands(like.settings.level, threads)
         self.dated = BulkClocks(like.clocks)
         self.last_targets, self.totals = Growing(np.empty(0)), Growing(np.empty(0))
@@ -152,18 +153,14 @@ class BulkTracker:
 
     def _numbers(self, batch: Any) -> Any:
         """The number of each row's key; those that are new join."""
-        coded = [codes_of(batch.column(name)) for name in self.settings.key]
-        whole, keys = coded[0]
-        if len(coded) > 1 or (whole < 0).any():
-            whole, keys = _combined(coded)
-        numbers = self.group.admit(keys)
+        numbers = self.known.numbers([batch.column(name) for name in self.settings.key])
         new = len(self.group.places) - len(self.counts)
         for each in (self.last_targets, self.totals, self.counts, self.sums):
             each.join_alike(new, 0)
         self.dated.join(new)
         if self.bands:
             self.bands.join(new)
-        return numbers[whole]
+        return numbers
 
     def _play(self, numbers: Any, by_key: Any, rows: Any, targets: Vector) -> tuple[Vector, Any, Any, Matrix]:
         """Predictions, which rows have one and which of these are judged, and the ends of their intervals.
@@ -171,19 +168,20 @@ class BulkTracker:
         Rows without a target are predicted by what their key knows by then: it takes turns where they come in between.
         """
         said, known, scored = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
-        bounds = np.full((len(rows), 2), np.nan)
+        bounds, orders = np.full((len(rows), 2), np.nan), np.zeros(len(rows), dtype=np.int64)
         for turn, learn in turns(numbers, by_key, ~np.isnan(targets)):
-            who = numbers[turn]
-            if learn:
-                some = np.zeros(len(turn), dtype=np.int64)
-                said[turn] = self.group.play(who, some, rows[turn], targets[turn], self._crew)[:, 0]
+            if learn and len(turn) == len(rows):  # as they come: the rows of a key are in their order
+                said = self.group.play(numbers, orders, rows, targets, self._crew, turn)[:, 0]
+                known = scored = self._judged(numbers, said, targets)
+            elif learn:
+                who = numbers[turn]
+                said[turn] = self.group.play(numbers, orders, rows, targets, self._crew, turn)[turn, 0]
                 known[turn] = scored[turn] = self._judged(who, said[turn], targets[turn])
             else:
-                known[turn] = self.counts.all[who] > 0
-                said[turn] = self.group.ask(who, rows[turn])[:, 0]
+                known[turn] = self.counts.all[numbers[turn]] > 0
+                said[turn] = self.group.ask(numbers[turn], rows[turn])[:, 0]
             if self.bands:
-                turn = turn[known[turn]]
-                bounds[turn] = self.bands.say(numbers[turn], said[turn], targets[turn] if learn else None)
+                self.bands.say(numbers, said, targets, turn[known[turn]], bounds, learn=learn)
         return said, known, scored, bounds
 
     def _judged(self, who: Any, said: Vector, targets: Vector) -> Any:
@@ -246,22 +244,6 @@ class BulkTracker:
         tracker = cls(KeyedTracker.resumed({name: value for name, value in saved.items() if not name.startswith("bulk.")}))
         read(tracker, saved)
         return tracker
-
-
-def _combined(coded: list[tuple[Any, list[Any]]]) -> tuple[Any, list[Any]]:
-    """The place of each row's key among the different ones, which come in the order in which they appear; and these.
-
-    A key of one column is its value, one of several a tuple; None stands for a value that is missing.
-    """
-    whole = np.zeros(len(coded[0][0]), np.int64)
-    for codes, values in coded:
-        whole = np.unique(whole * (len(values) + 1) + codes + 1, return_inverse=True)[1]
-    _, first, whole = np.unique(whole, return_index=True, return_inverse=True)
-    turn = np.argsort(first)
-    rank = np.empty(len(turn), np.int64)
-    rank[turn] = np.arange(len(turn))
-    keys = [[None if codes[k] < 0 else values[codes[k]] for codes, values in coded] for k in first[turn].tolist()]
-    return rank[whole], [tuple(key) if len(key) > 1 else key[0] for key in keys]
 
 
 def _masked(values: Vector, there: Any) -> Any:

@@ -15,6 +15,7 @@ from swordplay.keyed.bands import BandForm
 from swordplay.keyed.crew import Crew
 from swordplay.keyed.group import runs
 from swordplay.keyed.growing import Growing
+from swordplay.keyed.playing import parts
 
 SUMS = Range(0.0, np.inf)
 
@@ -46,32 +47,35 @@ class BulkBands:
         self._records.join_alike(count, self._form.fresh)
         self.figures.join_alike(count, 0.0)
 
-    def say(self, numbers: Any, predictions: Vector, targets: Vector | None) -> Array:
-        """Lower and upper ends for rows that come key by key, shape ``(T, 2)``; they are learned where targets are given.
+    def say(self, numbers: Any, predictions: Vector, targets: Vector, by_key: Any, bounds: Array, *, learn: bool) -> None:
+        """Lower and upper ends for some of the rows; they are learned if that is said.
 
         Parameters
         ----------
-        numbers
-            Of each row's key, rows of one key together and in their order.
+        numbers, predictions, targets
+            Of all rows.
+        by_key
+            Places of those that are meant, key by key and in their order.
+        bounds
+            Written at these places, shape ``(T, 2)``.
         """
-        bounds = np.empty((len(numbers), 2))
-        if not len(numbers):
-            return bounds
-        who, edges = runs(numbers)
-        records = self._records.all
+        if not len(by_key):
+            return
+        who, edges = runs(numbers[by_key])
+        records, figures = self._records.all, self.figures.all
 
         def work(form: BandForm, a: int, b: int) -> None:
-            of, inner = slice(edges[a], edges[b]), edges[a : b + 1] - edges[a]
-            if targets is None:
-                bounds[of] = form.ask(records, who[a:b], inner, predictions[of])
-            else:
-                bounds[of] = form.play(records, who[a:b], inner, predictions[of], targets[of])
+            for first, last in parts(edges, a, b):
+                of, inner = by_key[edges[first] : edges[last]], edges[first : last + 1] - edges[first]
+                if not learn:
+                    bounds[of] = form.ask(records, who[first:last], inner, predictions[of])
+                    continue
+                found = form.play(records, who[first:last], inner, predictions[of], targets[of])
+                # One by one, and not by numpy's sum: where a batch ends must not show in the last digit.
+                np.add.at(figures, numbers[of], judged(found, targets[of]))
+                bounds[of] = found
 
         self._crew.share(work, edges)
-        if targets is not None:
-            # One by one, and not by numpy's sum: where a batch ends must not show in the last digit.
-            np.add.at(self.figures.all, numbers, judged(bounds, targets))
-        return bounds
 
     def state(self) -> State:
         """All that the next row needs."""

@@ -9,10 +9,12 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.base import arguments
-from swordplay.base.types import Domain, Setting, Vector
+from swordplay.base.types import Domain, Gradient, Setting, Vector
 from swordplay.parts import rates
-from swordplay.parts.experts import AdaGradNorm, OEGDExperts, OGDExperts
+from swordplay.parts.experts import AdaGradNorm, Experts, Gauge, GaugedSteps, OEGDExperts, OGDExperts
+from swordplay.parts.experts.gauge import PATIENCE
 from swordplay.parts.learners import certificate
+from swordplay.parts.learners.assumptions import smoothness_of
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping_with_tail
 from swordplay.parts.metas.meta import chosen
@@ -29,9 +31,13 @@ class Sword(Ensemble):
     r"""Track any moving target, given only where decisions live.
 
     Both kinds of experts of Sword_best, with steps that measure the gradients themselves
-    (:math:`\eta = c D / \sqrt{\sum q_s}`), a rate that all but follows the leader until the losses say
+    (:math:`\eta = c \hat D / \sqrt{\sum q_s}`), a rate that all but follows the leader until the losses say
     otherwise, and optimism that follows the better of its two guesses. A pool that has become too short for the
     rounds played forks its fastest expert and doubles the copy's multiplier c.
+
+    The domain may be far too large: the first expert of each kind never steps farther than the smoothness of the losses
+    allows, and :math:`\hat D` is the diameter of the domain or twice as far as such an expert has been, whichever is less
+    (:class:`~swordplay.parts.experts.GaugedSteps`). Losses that do not know their smoothness go without this protection.
 
     No decision changes when all losses are multiplied by one number, or when the domain and the losses are moved
     together. :meth:`certificate` is its guarantee.
@@ -55,6 +61,7 @@ class Sword(Ensemble):
     """
 
     grows = True
+    capped = True
 
     def __init__(self, domain: Domain, *, meta: Meta | None = None) -> None:
         steps = AdaGradNorm(arguments.domain(domain).diameter)
@@ -66,6 +73,25 @@ class Sword(Ensemble):
             optimism=LearnedOptimism(math.inf),
         )
 
+    def _start(self) -> EnsembleState:
+        return super()._start()._replace(gauge=Gauge())
+
+    def _kinds(self, state_: EnsembleState, gauge: Gauge | tuple[()]) -> tuple[Experts, ...]:
+        """Extra-gradient experts step as they looked ahead, by what was known before; then everybody by what is known now."""
+        before = state_.gauge
+        if not (isinstance(before, Gauge) and isinstance(gauge, Gauge)):
+            return self._experts
+        X, D = self.domain, self.domain.diameter
+        patient = GaugedSteps(D, gauge, min(state_.rounds + 1, PATIENCE))
+        return OEGDExperts(X, GaugedSteps(D, before), GaugedSteps(D, gauge)), OGDExperts(X, patient)
+
+    def _measured(self, state_: EnsembleState, gradient: Gradient, observed: Vector) -> Gauge | tuple[()]:
+        gauge = state_.gauge
+        if not isinstance(gauge, Gauge):
+            return gauge
+        farthest = np.linalg.norm(state_.experts[1].base[0] - self.domain.center)
+        return gauge.after(smoothness_of(gradient), float(np.linalg.norm(observed)), float(farthest))
+
     def _grow(self, state_: EnsembleState) -> EnsembleState:
         """Fork while the fastest multiplier is too slow for a comparator that moved in every round."""
         experts = len(state_.experts[0].points)
@@ -74,18 +100,19 @@ class Sword(Ensemble):
             return state_
         kind = np.append(np.arange(experts), experts - 1)
         parents = np.concatenate([kind, experts + kind])
+        kinds = self._kinds(state_, state_.gauge)
         return self._grow(
             state_._replace(
-                experts=tuple(kind.fork(was) for kind, was in zip(self._experts, state_.experts, strict=True)),
+                experts=tuple(kind.fork(was) for kind, was in zip(kinds, state_.experts, strict=True)),
                 hedge=self._hedge.fork(state_.hedge, parents, _prior(experts + 1)),
                 certificate=certificate.fork(state_.certificate, parents),
             )
         )
 
     def _template(self, saved: Mapping[str, Any]) -> EnsembleState:
-        """Saved after more rounds than this learner played, a state has more experts."""
+        """Saved after more rounds than this learner played, a state has more experts; one of before has no gauge."""
         wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MOST_MULTIPLIERS)
-        state_ = self._start()
+        state_ = self._start() if "gauge.span" in saved else self._start()._replace(gauge=())
         while len(state_.hedge.weights) < wanted:
             rounds = (4 ** (len(state_.experts[0].points) - 1) + 1) // 2
             state_ = self._grow(state_._replace(rounds=rounds))

@@ -1,0 +1,107 @@
+"""A trained estimator as what every key begins with."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swordplay.base import checkpoint, nested
+from swordplay.base.arguments import shown
+from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.model import LinearModel, LossName
+
+SCHEDULED = ("threshold", "size", "diameter")
+"""Settings of an engine that every round brings along."""
+KIND = "start of keys"
+"""Of the checkpoint."""
+
+
+class Start(NamedTuple):
+    """What every key begins with."""
+
+    models: tuple[LinearModel, ...]
+    """One, or one for each of three classes or more."""
+    counts: Any = 0
+    """Rows learned of each class."""
+
+
+def require_start(start: Any, lags: int, loss: LossName) -> tuple[Start, Any]:
+    """What an estimator has learned, for every key to begin with, and its classes (None for a regression).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none, has learned nothing, or has other settings than the keys.
+    """
+    from swordplay.estimators.sklearn import SwordClassifier, SwordRegressor
+
+    usual = SwordClassifier(lags=lags, curves=None) if loss == "logistic" else SwordRegressor(loss=loss, lags=lags, curves=None)
+    kind = type(usual).__name__
+    if not isinstance(start, type(usual)):
+        raise TypeError(f"start must be a {kind} that has learned, got {shown(start)} ({type(start).__name__}).")
+    for name, value in usual.get_params().items():
+        if getattr(start, name) != value:
+            raise ValueError(
+                f"start must be a {kind} with {name}={value!r}, as the keys have it, got {shown(getattr(start, name))}."
+            )
+    found = Start((start.model_,)) if loss != "logistic" else _of_classes(start.model_, start.classes_, lags)
+    fresh = LinearModel(found.models[0].heads.dim, loss=loss, lags=lags)
+    if any(_make(fresh) != _make(one) for one in found.models):
+        raise ValueError("start was trained by an earlier version whose learners were made differently. Train it again.")
+    return found, start.classes_ if loss == "logistic" else None
+
+
+def _of_classes(model: OneModelPerClass, classes: Any, lags: int) -> Start:
+    """The heads of a classifier as models of their own."""
+    if len(classes) < 2 or model.turned or not np.array_equal(np.unique(classes), classes):
+        raise ValueError(
+            f"start must have known two classes or more from its first row on, got {shown(classes.tolist())}, which are fewer "
+            "or have joined late. Declare them all with its first rows: partial_fit(X, y, classes=[...])."
+        )
+    models = []
+    for team, place in zip(model.team.tolist(), model.place.tolist(), strict=True):
+        heads = model.teams[team]
+        one = LinearModel(heads.dim, loss="logistic", lags=lags)
+        one.load_state(heads.shared_state() | nested.put("engine", heads.stack.engines[place].compact_state()))
+        models.append(one)
+    return Start(tuple(models), model.counts.astype(np.int64))
+
+
+def saved_start(start: Start | None) -> bytes:
+    """What every key begins with, as bytes; none if they begin with nothing."""
+    if start is None:
+        return b""
+    first, *others = start.models
+    state = first.state() | ({"counts": start.counts} if np.ndim(start.counts) else {})
+    for number, model in enumerate(others, 1):
+        state |= nested.put(f"class{number}", model.state())
+    return checkpoint.dumps(state, kind=KIND)
+
+
+def load_start(data: bytes, dim: int, loss: LossName, lags: int, classes: int) -> Start | None:
+    """The way back.
+
+    Raises
+    ------
+    ValueError
+        If it is not what keys with these settings begin with.
+    """
+    if not data:
+        return None
+    whole = checkpoint.loads(data, kind=KIND)
+    counts = np.asarray(whole.get("counts", 0), dtype=np.int64)
+    if counts.shape != ((classes,) if classes else ()) or (counts < 0).any():
+        raise ValueError(f"what keys begin with has counts of shape {counts.shape} for {classes} classes.")
+    models = []
+    for number in range(classes if classes > 2 else 1):
+        models.append(LinearModel(dim, loss=loss, lags=lags))
+        models[-1].load_state(nested.take(f"class{number}", whole) if number else whole)
+    return Start(tuple(models), counts if classes else 0)
+
+
+def _make(model: LinearModel) -> dict[str, float]:
+    """Settings of an engine that tell one make from another."""
+    state = model.engine.compact_state()
+    every = dict(zip(state["setting_names"].split(), state["settings"].tolist(), strict=True))
+    return {name: value for name, value in every.items() if name not in SCHEDULED}
