@@ -2,16 +2,25 @@
 
 import numpy as np
 import pytest
-from benchmarks.delays import Line, play, table
+from benchmarks.delays import DELAYS, STREAMS, Line, play, table
 
 
 @pytest.mark.parametrize(
-    ("stream", "delay", "rows"), [("sulfur", 0, 500), pytest.param("bikesharing", 25, 2000, marks=pytest.mark.deep)]
+    ("stream", "delay", "rows"),
+    [("sulfur", 0, 500), ("electricity", 25, 500), pytest.param("bikesharing", 25, 2000, marks=pytest.mark.deep)],
 )
 def test_learning_late_is_better_than_not_learning(stream, delay, rows):
     line = play(stream, delay, rows=rows)
     assert (line.rows, line.judged, line.delay) == (rows, 9 * rows // 10, delay)
     assert line.late < line.stopped
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize("stream", STREAMS)
+def test_on_the_shipped_streams_learning_late_is_never_worse_than_not_learning(stream, delay):
+    line = play(stream, delay)
+    assert line.late <= line.stopped
 
 
 def test_answers_that_do_not_come_change_nothing():

@@ -296,7 +296,7 @@ def test_rows_that_were_asked_just_now_leave_the_same_bits():
     one, other = (SecondOrder(4, logistic=False, intercept=True, lags=None) for _ in range(2))
     for t in range(60):
         row, goal, first = X[t : t + 1], y[t : t + 1], y[t : t + 1] + 0.1
-        one.asked = one.notes(row, first)
+        one.asked = one.ask(row, first)[1]
         for layer in (one, other):
             layer.learn(row, goal, None, first, np.ones((1, 2)))
     assert all(np.array_equal(one.state()[name], other.state()[name]) for name in one.state())
@@ -307,11 +307,11 @@ def test_late_answers_are_learned_with_the_last_targets_of_then():
     late, twin = (SecondOrder(4, logistic=False, intercept=True, lags=None) for _ in range(2))
     for layer in (late, twin):
         layer.learn(X[:100], y[:100], None, y[:100] + 0.1, np.ones((100, 2)))
-    noted = late.notes(X[100:101], y[100:101] + 0.1)
+    noted = late.ask(X[100:101], y[100:101] + 0.1)[1]
     then = late.state()["recent"]
     for layer in (late, twin):
         layer.learn(X[101:110], y[101:110], None, y[101:110] + 0.1, np.ones((9, 2)))
-    now, behind = late.state()["recent"], late.state()["behind"]
+    now, behind, top = (late.state()[name] for name in ("recent", "behind", "top_behind"))
     late.asked = noted
     late.learn(X[100:101], y[100:101], None, y[100:101] + 0.1, np.ones((1, 2)))
     twin._parts()["recent"][:] = then
@@ -320,10 +320,13 @@ def test_late_answers_are_learned_with_the_last_targets_of_then():
     np.testing.assert_array_equal(late.state()["recent"][1:3], now[:2])
     assert late.state()["recent"][3] == pytest.approx(late.state()["recent"][0] - noted[0, 7])  # the steadiest without lags
     target = late.state()["recent"][0]
-    losses = (target - noted[0, 5:]) ** 2  # what was said then is judged
-    sums = late.state()["sums"]
-    wanted = 0.998 * behind + 0.1 * losses / (sums[:-1].min() / sums[-1])
-    np.testing.assert_allclose(late.state()["behind"], np.minimum(wanted - wanted.min(), 14.0))
+    count = int(noted[0, 0])
+    assert count == len(top) == 9
+    for before, said, name in ((behind, noted[0, 5:11], "behind"), (top, noted[0, 11:], "top_behind")):
+        losses = (target - said) ** 2  # what was said then is judged, of the forecasts and of their mixtures
+        sums = late.state()["sums" if name == "behind" else "top_sums"]
+        wanted = 0.998 * before + 0.1 * losses / (sums[:-1].min() / sums[-1])
+        np.testing.assert_allclose(late.state()[name], np.minimum(wanted - wanted.min(), 14.0))
 
 
 def test_curves_show_on_two_interleaved_crescents():

@@ -67,10 +67,11 @@ def test_both_are_mixed_by_exponential_weights_for_late_losses(task):
             one, other = (squares(ticket, own[told], ys[told]) for ticket in (own[told], frozen[told]))
             if ys[told] in (own[told].probabilities or {ys[told]: 1.0}):  # a label that nobody knew judges nobody
                 lead, energy = lead + one - other, energy + (0.5 + DELAY) * (one - other) ** 2
-        share = 1.0 / (1.0 + math.exp(-lead * math.sqrt(2.0 * math.log(2.0) / energy))) if energy else 0.5
+        learner = 0.1 * math.exp(-lead * math.sqrt(2.0 * math.log(10.0) / energy)) if energy else 0.1
+        share = 0.9 / (0.9 + learner)
         wanted = together(own[k], frozen[k], share) if k >= MIXED else values(own[k])
         assert values(tickets[k]) == pytest.approx(wanted, rel=TWIN, abs=TWIN), k
-    assert model._anchors.now.share != 0.5
+    assert model._anchors.now.share != 0.9
 
 
 def values(ticket):
@@ -129,7 +130,7 @@ def test_a_model_that_is_told_at_once_or_has_learned_little_has_none(monkeypatch
 
 
 def test_it_is_let_go_when_it_has_nothing_to_say_and_does_not_come_back(monkeypatch):
-    monkeypatch.setattr(room, "LEAST", 0.3)
+    monkeypatch.setattr(room, "LET_GO", 0.0)  # as soon as the model is ahead by anything
     xs, ys = rows("regression")
     model, _ = played(LateModel("regression"), xs, ys)
     assert model._anchors.now is None
@@ -150,3 +151,12 @@ def test_files_of_before_there_were_anchors_and_damaged_ones():
     for name, value in {"anchor.energy": -1.0, "anchor.told": 0.5, "anchor.lead": math.nan, "pending.sided": [1, 1]}.items():
         with pytest.raises(ValueError, match="not one of a LateModel"):
             LateModel.from_state(state | {name: value})
+
+
+def test_it_is_over_where_its_share_falls_below_a_thousandth():
+    energy = 7.0
+    edge = -math.log(0.9 * 999.0 / 0.1) * math.sqrt(energy / (2.0 * math.log(10.0)))  # share = 0.001, by hand
+    one = LateModel("regression")._asks
+    assert room.Anchor(one, 0, edge, energy).share == pytest.approx(0.001)
+    assert [room.Anchor(one, 0, edge * factor, energy).is_over for factor in (0.999, 1.001, -1.001)] == [False, True, False]
+    assert room.Anchor(one, 0).share == 0.9

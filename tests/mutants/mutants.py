@@ -512,9 +512,21 @@ MUTANTS = [
     *_in(
         "late/anchor.py",
         ("tests/late/test_anchor.py::test_both_are_mixed_by_exponential_weights_for_late_losses",),
-        ("math.sqrt(2.0 * math.log(2.0)", "math.sqrt(math.log(2.0)"),
+        ("RATE = 2.0 * math.log(1.0 / PRIOR)", "RATE = math.log(1.0 / PRIOR)"),
         ("(0.5 + late)", "(1.0 + late)"),
-        ("            return 0.5\n", "            return 0.4\n"),
+        ("PRIOR = 0.1", "PRIOR = 0.12"),
+        ("            return 1.0 - PRIOR\n", "            return 0.5\n"),
+    ),
+    *_in(
+        "late/anchor.py",
+        ("tests/late/test_anchor.py::test_it_is_over_where_its_share_falls_below_a_thousandth",),
+        ("LEAST = 0.001", "LEAST = 0.0012"),
+        ("self.lead < 0.0 and ", ""),
+    ),
+    *_in(
+        "engine/curved/rounds.py",
+        ("tests/estimators/test_second_order.py::test_late_answers_are_learned_with_the_last_targets_of_then",),
+        ("                    desk.top[i] = asked", "                    desk.top[i] = 0.0 * asked"),
     ),
     *_in("parts/learners/late.py", (f"{FIELD_TWINS}::test_late_losses",), ("(1 + 2 * arguments", "(1 + arguments")),
     *_in(

@@ -145,21 +145,23 @@ def test_rows_are_recognised_as_they_were_written():
 def test_the_watch_by_hand():
     watch = Watch()
     for k in range(3):
-        assert watch.told(Ticket(f"{k}", 1.0, 0.0, 2.0 if k else 1.5), 2.0, 1.0 + k)
-        watch.close_stretch(0.5)
+        watch.told([Ticket(f"{k}", 1.0, 0.0, 2.0 if k else 1.5)], [2.0], [1.0 + k], lambda: 0.5)
     assert watch.points == [Point(1, 1.0, 0.0, 0.5), Point(2, 2.0, 1.0, 0.5), Point(3, 3.0, 1.0, 0.5)]
     assert watch.now() == watch.ever() == {"rows": 3, "error": 2.0, "coverage": 2 / 3}
     assert watch.last()[0] == {"id": "2", "prediction": 1.0, "lower": 0.0, "upper": 2.0, "y": 2.0, "error": 3.0}
-    watch.told(Ticket("far", 1.0, -math.inf, math.inf), 2.0, 0.0)
+    watch.told([Ticket("far", 1.0, -math.inf, math.inf)], [2.0], [0.0], lambda: 0.5)
     assert watch.ever()["coverage"] == 3 / 4
     assert watch.last()[0]["lower"] is None
 
 
 def test_the_watch_does_not_grow():
-    watch = Watch()
+    watch, together = Watch(), Watch()
     for k in range(3000):
-        if watch.told(Ticket(f"{k}", 1.0), 2.0, float(k)):
-            watch.close_stretch(None)
+        watch.told([Ticket(f"{k}", 1.0)], [2.0], [float(k)], lambda: None)
+    for k in range(0, 3000, 1000):
+        some = range(k, k + 1000)
+        together.told([Ticket(f"{k}", 1.0) for k in some], [2.0] * 1000, list(map(float, some)), lambda: None)
+    assert together.dumps() == watch.dumps()
     assert MOST_POINTS / 2 <= len(watch.points) < MOST_POINTS
     assert watch.stretch == 16  # 3000 rows in fewer than 200 points
     assert watch.points[0] == Point(16, np.mean(np.arange(16)), None, None)
@@ -196,8 +198,7 @@ def with_counts(place, value):
 def test_sums_that_no_rows_lead_to(change, words):
     watch = Watch()
     for k in range(3):
-        if watch.told(Ticket(f"{k}", 1.0, 0.0, 2.0), 1.5, 0.5):
-            watch.close_stretch(0.5)
+        watch.told([Ticket(f"{k}", 1.0, 0.0, 2.0)], [1.5], [0.5], lambda: 0.5)
     saved = json.loads(watch.dumps())
     change(saved)
     with pytest.raises(ValueError, match=words):

@@ -84,6 +84,7 @@ def test_the_page_follows_the_rows(launcher, browser, tmp_path, screenshots):
     open_page(browser, server.port, width=360)
     browser.wait(at_event(client))
     assert browser.evaluate("document.documentElement.scrollWidth") <= 360
+    assert browser.evaluate("(one => one.scrollWidth - one.clientWidth)(document.getElementById('live-last'))") <= 0
     browser.screenshot(screenshots / "live-phone.png")
     client.close()
     server.stop()

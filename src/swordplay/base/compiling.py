@@ -136,6 +136,20 @@ def machine_code(kernel: F, arguments: tuple[Any, ...]) -> F:
     return kernel if DISABLED else cast(F, cast(Any, kernel).compile(tuple(map(numba.typeof, arguments))))
 
 
+def fixed(call: functools.partial[Any]) -> Callable[[], Any]:
+    """A call of a kernel whose arguments stay what they are, without a look at their types every time.
+
+    It is a plain function: who measures a model by walking from object to object, as river does, stops there. A partial would
+    lead to all of numba, where some references are to objects that are gone.
+    """
+    code, values = machine_code(call.func, call.args), call.args
+
+    def made() -> Any:
+        return code(*values)
+
+    return made
+
+
 def is_kept(source: str) -> bool:
     """Whether machine code of some kernel of a file, named as it lies below the package, is on disk."""
     file = PACKAGE / source

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, final
 
 import numpy as np
 
-from swordplay.base.types import Matrix, State
+from swordplay.base.types import Array, Matrix, State
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.labels import Labels
 from swordplay.estimators.mixed_rows import MixedRows, Row
@@ -23,6 +23,22 @@ from swordplay.estimators.tuning import AUTO
 
 if TYPE_CHECKING:
     from swordplay.estimators.named_coat import NamedCoat
+
+
+class Said(NamedTuple):
+    """What is said of rows that are asked."""
+
+    answers: Matrix
+    """As :meth:`Askable.say` has them."""
+    voices: list[Array]
+    """What the decision and every expert said, ``(T, H, 1 + N)`` for each team of heads."""
+    notes: Matrix
+    """What second-order experts have to know of them, ``(T, n)``; n is 0 where there are none."""
+
+
+def silent(count: int) -> Said:
+    """Nothing, of so many rows: nothing was learned yet."""
+    return Said(np.zeros((count, 0)), [], np.empty((count, 0)))
 
 
 class Askable(Protocol):
@@ -51,8 +67,8 @@ class Askable(Protocol):
         """What stands beside the first-order model, where there is something."""
         ...
 
-    def notes(self, numbers: Matrix) -> Matrix:
-        """What these have to keep of rows, shape ``(T, n)``; n is 0 where there are none."""
+    def ask(self, rows: Sequence[Any], numbers: Matrix) -> Said:
+        """What is said of rows, each as if it were the next, and what has to be kept of it until their answers come."""
         ...
 
     @property
@@ -68,6 +84,19 @@ class Askable(Protocol):
         """Rows as the model sees them now, NaN where something is missing, shape ``(T, d)``."""
         ...
 
+    @property
+    def version(self) -> Any:
+        """Another one whenever the model sees the same row in another way."""
+        ...
+
+    def table(self, rows: Sequence[Any]) -> tuple[Matrix, bool]:
+        """The same as :meth:`numbers`, and whether :meth:`learn` takes it in place of the rows as long as the version stays."""
+        ...
+
+    def narrowed(self, rows: Sequence[Any], numbers: Matrix) -> Matrix:
+        """Rows as the model sees them, from what one of the same kind sees that has learned all that this one has, and more."""
+        ...
+
     def say(self, rows: Sequence[Any], numbers: Matrix) -> Matrix:
         """Predictions, shape ``(T, 1)``, or probabilities of all labels, ``(T, K)``; ``(T, 0)`` before anything was learned."""
         ...
@@ -76,8 +105,8 @@ class Askable(Protocol):
         """An answer made clean: a finite number, or a label."""
         ...
 
-    def learn(self, rows: Sequence[Any], truths: Sequence[Any]) -> None:
-        """Learn rows in this order; one that is refused changes nothing."""
+    def learn(self, rows: Sequence[Any], truths: Sequence[Any], table: Matrix | None = None) -> None:
+        """Learn rows in this order, in place of which their table may be given; one that is refused changes nothing."""
         ...
 
     def state(self) -> State:
@@ -142,10 +171,10 @@ class AskedByName:
         model = self._estimator._model
         return None if model is None else model.layer
 
-    def notes(self, numbers: Matrix) -> Matrix:
-        """What these have to keep of rows."""
+    def ask(self, rows: Sequence[Row], numbers: Matrix) -> Said:
+        """What is said of rows."""
         model = self._estimator._model
-        return np.empty((len(numbers), 0)) if model is None else model.notes(numbers)
+        return silent(len(numbers)) if model is None else Said(*model.ask(numbers))
 
     @property
     def labels(self) -> list[Any]:
@@ -165,6 +194,20 @@ class AskedByName:
         """Rows with a number for every name that was learned."""
         return self._estimator.table_of([self.rows.numbers(row) for row in rows])
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """How many names and words have a column."""
+        return len(self._estimator._rows), sum(map(len, self.rows.words.values()))
+
+    def table(self, rows: Sequence[Row]) -> tuple[Matrix, bool]:
+        """The same, and whether no name and no word is new."""
+        return self._estimator.clean_table([self.rows.numbers(row) for row in rows])
+
+    def narrowed(self, rows: Sequence[Row], numbers: Matrix) -> Matrix:
+        """Names that join do so behind the others."""
+        known = len(self._estimator._rows)
+        return numbers[:, :known] if known else np.full((len(numbers), 1), np.nan)
+
     def say(self, rows: Sequence[Row], numbers: Matrix) -> Matrix:
         """Predictions, or probabilities."""
         model = self._estimator._model
@@ -176,8 +219,11 @@ class AskedByName:
         """A number, or a label."""
         return Labels().check(y) if self.of_classes else number("y", y)
 
-    def learn(self, rows: Sequence[Row], truths: Sequence[Any]) -> None:
+    def learn(self, rows: Sequence[Row], truths: Sequence[Any], table: Matrix | None = None) -> None:
         """Learn rows in this order: those between which no name joins, by one call."""
+        if table is not None:
+            self._estimator.learn_table(table, truths)
+            return
         if len(rows) == 1:
             self._estimator.learn_run([self.rows.numbers(rows[0])], truths)
             self.rows.learn(rows[0])

@@ -11,6 +11,7 @@ import numpy as np
 from swordplay.base import arguments
 from swordplay.base.arguments import shown
 from swordplay.base.types import Matrix, State, Vector
+from swordplay.estimators.asked import Said, silent
 from swordplay.estimators.coat import Coat, refuse_huge, refuse_words
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.labels import Labels
@@ -65,9 +66,11 @@ class AskedByPlace:
         """What stands beside the first-order model, where there is something."""
         return getattr(self._estimator.model_, "layer", None) if self._learned else None
 
-    def notes(self, numbers: Matrix) -> Matrix:
-        """What these have to keep of rows."""
-        return np.empty((len(numbers), 0)) if self.layer is None else self._estimator.model_.notes(numbers)
+    def ask(self, rows: Sequence[Any], numbers: Matrix) -> Said:
+        """What is said of rows."""
+        if not self.teams:
+            return silent(len(rows))._replace(answers=self.say(rows, numbers))
+        return Said(*self._estimator.model_.ask(numbers))._replace(answers=self.say(rows, numbers))  # maybe those of a block
 
     @property
     def labels(self) -> list[Any]:
@@ -116,6 +119,19 @@ class AskedByPlace:
             return np.stack(rows)
         return self._estimator.encoder_.rows(self._given(rows)) if self._learned else np.full((len(rows), 1), np.nan)
 
+    @property
+    def version(self) -> int:
+        """Its columns stay what they are."""
+        return 0
+
+    def table(self, rows: Sequence[Any]) -> tuple[Matrix, bool]:
+        """The same; rows are learned as they were given."""
+        return self.numbers(rows), False
+
+    def narrowed(self, rows: Sequence[Any], numbers: Matrix) -> Matrix:
+        """Rows of numbers."""
+        return self.numbers(rows)
+
     def say(self, rows: Sequence[Any], numbers: Matrix) -> Matrix:
         """Predictions, or probabilities."""
         if not self._learned:
@@ -130,7 +146,7 @@ class AskedByPlace:
         """A number, or a label."""
         return Labels().check(y) if self.of_classes else number("y", y)
 
-    def learn(self, rows: Sequence[Any], truths: Sequence[Any]) -> None:
+    def learn(self, rows: Sequence[Any], truths: Sequence[Any], table: Matrix | None = None) -> None:
         """Learn rows in this order; a label that is new joins with its own row."""
         first, seen = 0, set(self.labels)
         for k, truth in enumerate(truths if self.of_classes else ()):

@@ -169,4 +169,6 @@ def columns_for(band: SwordIntervals, rows: Any) -> Matrix | None:
     if known is not None and MOST_COLUMNS >= rows.shape[1] > known:
         band.widen(rows.shape[1])
         known = rows.shape[1]
+    if known is None or rows.shape[1] == known:
+        return rows if rows.flags.carray and rows.dtype == np.float64 else np.require(rows, np.float64, ["C", "W"])
     return np.require(rows[:, :known], np.float64, ["C", "W"])

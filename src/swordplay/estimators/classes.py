@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay.base import nested
 from swordplay.base.state import DAMAGED
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.estimators import class_files, probabilities
 from swordplay.estimators.class_layers import MOST_CLASSES, ClassLayers
 from swordplay.estimators.head import Head
@@ -20,6 +20,7 @@ from swordplay.estimators.model import LinearModel, loaded, middles, score_besid
 from swordplay.estimators.scratch import NONE_MISSING, Beside, Plans
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
+from swordplay.estimators.voices import ask_heads
 
 
 @final
@@ -60,7 +61,7 @@ class OneModelPerClass:
         """Rows learned of each class."""
         self.turned = 0
         """1 if the first head predicts that a row is *not* of the first class, else 0: once a third class has joined, the only
-        head of two goes on as that of the second, and its copy, with every score negated, as that of the first."""
+        head of two goes on as that of the second class, and its copy, with every score negated, as that of the first."""
         self._waiting: set[int] = set()
         """Classes for which a head stands together with others."""
         self._order: Any = None
@@ -184,31 +185,28 @@ class OneModelPerClass:
         return self.second if self.classes == 2 else self.tempered
 
     def scores(self, rows: Matrix, following: int = 1) -> Matrix:
-        """Log-odds of each class, shape ``(T, K)``; of two, those of the second, ``(T, 1)``.
-
-        So many of the rows follow the last one learned (see :meth:`LinearModel.predict`).
-        """
+        """Log-odds of each class, ``(T, K)``; of two, those of the second, ``(T, 1)`` (see :meth:`LinearModel.predict`)."""
         scores = self._put([team.predict(rows) for team in self.teams])
         if self.second is None or self.classes < 2:
             return scores
         return score_beside(self.second, self.teams[0], rows, scores[:, 0], following)[:, None]
 
-    def notes(self, rows: Matrix) -> Matrix:
-        """What the second-order layer has to keep of rows whose labels come late, shape ``(T, n)``; nothing without one."""
+    def ask(self, rows: Matrix) -> tuple[Matrix, list[Array], Matrix]:
+        """Probabilities of rows whose labels come later, voices of each team, and notes (see :meth:`LinearModel.ask`)."""
+        firsts, voices = zip(*(ask_heads(team, rows) for team in self.teams), strict=True)
+        scores, notes = self._put(list(firsts)), np.empty((len(rows), 0))
         if self.tempered is not None:
-            return self.tempered.notes(len(rows))
-        if self.second is None or self.classes < 2:
-            return np.empty((len(rows), 0))
-        known, first = rows[:, : self.second.dim], self._put([team.predict(rows) for team in self.teams])[:, 0]
-        return self.second.notes(known, first, middles(self.teams[0], known))
+            notes = self.tempered.notes(len(rows))
+        elif self.second is not None and self.classes == 2:
+            known = rows[:, : self.second.dim]
+            mixed, notes = self.second.ask(known, scores[:, 0], middles(self.teams[0], known))
+            scores = mixed[:, None]
+        return self.chances(scores, len(rows), rows), list(voices), notes
 
     def predict_then_learn(
         self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
     ) -> Matrix:
-        """Probabilities of rows, each made before its own label (0..K-1) is learned; shape ``(T, K)``.
-
-        See :meth:`Heads.learn`; who learns ``beside`` does so from the columns of the first class.
-        """
+        """Probabilities of rows, each made before its own label (0..K-1) is learned, ``(T, K)`` (see :meth:`Heads.learn`)."""
         return self.chances_then_learn(self.scores_then_learn(rows, labels, weights, beside), labels, weights, rows)
 
     def scores_then_learn(

@@ -26,12 +26,10 @@ from swordplay.estimators.head import Head
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.scratch import Bench, Beside, Scratch, quick, setting, writable
 from swordplay.estimators.tuning import LARGEST, MEMORY, THRESHOLDS, LossName
-from swordplay.estimators.voices import Voices
+from swordplay.estimators.voices import OVERFLOW, LateBench, Voices, learn_late_row
 
-FEWEST_ROWS = 16
-"""Rows of a compiled call, at the least."""
+FEWEST_ROWS = 16  # of a compiled call
 NO_WEIGHTS: Vector = np.empty(0)
-OVERFLOW = "the row would overflow: its features or target are too large for the loss. Rescale or drop it."
 NOBODY = -1.0
 """The class that a head predicts which stands for several classes, none of which it has seen: no label is it."""
 
@@ -61,6 +59,8 @@ class Heads:
     grows
         Whether rows may be wider than ``dim``: a column beyond joins with the first learned row where it is above 0.
     """
+
+    late_bench: LateBench | None = None  # what one row needs that was asked earlier (see ``voices``)
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Heads:
         return Head(self.stack.engines[place], self.columns, self.target, self.loss, self.radius)
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_bench": None}
+        return vars(self) | {"_bench": None, "late_bench": None}
 
     @property
     def dim(self) -> int:
@@ -114,10 +114,10 @@ class Heads:
         self.told, self._bench = np.vstack([self.told, [1.0, 0.0]]), None
         return place
 
-    # ------------------------------------------------------------------ tables
-
     def predict(self, rows: Matrix) -> Matrix:
         """Scores of rows of shape ``(T, d)`` by what is known now, shape ``(T, H)``; nothing is learned."""
+        if len(rows) == 1:
+            return self.predict_row(rows[0, : self.dim]).copy()
         answer = np.empty((len(rows), len(self)))
         self._asking(self.with_lags(rows), answer)()
         return answer if self.loss == "logistic" else answer + self.target.center
@@ -154,15 +154,13 @@ class Heads:
             if beside is not None and np.isnan(rows[part]).any():
                 scratch = scratch._replace(middles=self.columns.middles(raw, lags))
             if not self.columns.follow:
-                self._leave_unscaled(raw, wanted, scratch)
-            call = self._learning(raw, wanted, shares, scratch, self.voices)
+                self.leave_unscaled(raw, wanted, scratch)
+            more = shares if self.voices is None else self.voices.take(raw, len(self))
+            call = self.learning(raw, wanted, more, scratch, late=self.voices is not None)
             done = patiently(call.func, *call.args)
             answer[part] = scratch.predictions.T
             if done < len(raw):
-                raise ValueError(
-                    f"row {first + done} would overflow: its features or target are too large for the loss. "
-                    f"Rescale or drop it. The {first + done} row(s) before it are learned."
-                )
+                raise ValueError(f"row {first + done} {OVERFLOW} The {first + done} row(s) before it are learned.")
             if beside is not None:
                 beside(scratch, wanted)
         return answer
@@ -203,15 +201,13 @@ class Heads:
         Returns what was written for it, such as the prediction made before; the arrays are the next call's, too.
         """
         if self.voices is not None:
-            written: list[Scratch] = []
-            self.learn(row[None], np.array([target], dtype=np.float64), beside=lambda scratch, _: written.append(scratch))
-            return written[0]
+            return learn_late_row(self, self.voices, row, target)
         bench = self.bench
         bench.raw[0, len(self.recent) :], bench.target[0] = row, target
         if not self.columns.follow:
-            self._leave_unscaled(bench.raw, bench.target, bench.scratch)
+            self.leave_unscaled(bench.raw, bench.target, bench.scratch)
         if not bench.learn():
-            raise ValueError(OVERFLOW)
+            raise ValueError(f"the row {OVERFLOW}")
         return bench.scratch
 
     @property
@@ -221,20 +217,18 @@ class Heads:
             return self._bench
         raw, target, answer = np.empty((1, self.columns.dim)), np.empty(1), np.empty((1, len(self)))
         scratch = Scratch.make(1, self.columns.width, self.stack)
-        learn, ask = self._learning(raw, target, NO_WEIGHTS, scratch), self._asking(raw, answer)
+        learn, ask = self.learning(raw, target, NO_WEIGHTS, scratch), self._asking(raw, answer)
         self._bench = Bench(raw, target, scratch, quick(learn), quick(ask), answer)
         return self._bench
 
-    # ------------------------------------------------------------------ compiled calls
+    def learning(self, raw: Matrix, targets: Vector, more: Any, scratch: Scratch, late: bool = False) -> functools.partial[int]:
+        """Predicts and learns rows that have room for their lags, with weights or, late, what was said of them.
 
-    def _learning(
-        self, raw: Matrix, targets: Vector, weights: Vector, scratch: Scratch, voices: Voices | None = None
-    ) -> functools.partial[int]:
-        """Predicts and learns rows that have room for their lags; returns how many were learned by every head."""
+        Returns how many were learned by every head.
+        """
         from swordplay.engine import plan  # numba is imported with the first row
 
-        kernel: Any
-        kernel, more = (plan.learn_rows, weights) if voices is None else (plan.learn_late_rows, voices.take(raw, len(self)))
+        kernel: Any = plan.learn_late_rows if late else plan.learn_rows
         scaled, norms, rounds, goals, stack, predictions, _ = scratch
         return functools.partial(
             kernel,
@@ -242,7 +236,7 @@ class Heads:
             *(scaled, norms, rounds, goals, *stack, predictions),
         )
 
-    def _leave_unscaled(self, raw: Matrix, targets: Vector, scratch: Scratch) -> None:
+    def leave_unscaled(self, raw: Matrix, targets: Vector, scratch: Scratch) -> None:
         """Put rows and their lengths where the compiled call expects scaled ones."""
         from swordplay.engine.plan import scale_with_lags
 

@@ -11,7 +11,7 @@ import math
 import numbers
 from collections.abc import Hashable, Mapping
 from datetime import UTC, date, datetime, time
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -35,6 +35,7 @@ OTHERS = None
 KINDS = {"number": "numbers", "word": "words", "date": "dates", "time": "times of the day"}
 """What a column may hold, and what many of them are called."""
 
+NUMBERS = frozenset({float})
 Row = dict[Hashable, float | str]
 """Values that are not missing: numbers, words, and dates and times as ISO 8601 writes them."""
 
@@ -45,6 +46,7 @@ class MixedRows:
 
     def __init__(self) -> None:
         self.kinds: dict[Hashable, str] = {}
+        self._usual: tuple[dict[Hashable, str], list[Hashable]] = {}, []  # names of the last row of numbers alone
         self.words: dict[Hashable, list[str | None]] = {}
         """Of each column of words, those with a column of their own, in the order in which they were learned."""
 
@@ -58,6 +60,8 @@ class MixedRows:
         """
         if not isinstance(x, Mapping):
             raise TypeError(f"x must hold values by name (a dictionary), got {shown(x)} ({type(x).__name__}).")
+        if type(x) is dict and self._holds_numbers(x):  # the usual case
+            return x.copy()
         row: Row = {}
         fresh: dict[Hashable, str] = {}
         for name, value in x.items():
@@ -72,8 +76,24 @@ class MixedRows:
         self.kinds |= fresh
         return row
 
+    def _holds_numbers(self, x: dict[Any, Any]) -> bool:
+        """Whether all values are numbers in columns of numbers; whatever is not plainly so is looked at one by one."""
+        values = x.values()
+        if not values or not NUMBERS.issuperset(map(type, values)) or not math.isfinite(sum(values)):
+            return False
+        if not (max(values) <= LARGEST and min(values) >= -LARGEST):
+            return False
+        kinds, names = self.kinds, list(x)
+        if self._usual[0] is not kinds or self._usual[1] != names:  # what a column holds stays as long as the dictionary
+            if not all(kinds.get(name) == "number" for name in names):
+                return False
+            self._usual = kinds, names
+        return True
+
     def numbers(self, row: Row) -> dict[Hashable, float]:
         """The numbers that a row becomes, by name; a word that was never learned has one, too, which nobody knows yet."""
+        if NUMBERS.issuperset(map(type, row.values())):  # the usual case
+            return cast("dict[Hashable, float]", row)
         found: dict[Hashable, float] = {}
         for name, value in row.items():
             if type(value) is float:

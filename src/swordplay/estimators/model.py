@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.base import nested
-from swordplay.base.types import Matrix, State, Vector
+from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.engine.driver import Engine
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
@@ -28,6 +28,7 @@ from swordplay.estimators.tuning import (
     regression_loss,
     settings,
 )
+from swordplay.estimators.voices import ask_heads
 
 __all__ = [
     "AUTO",
@@ -187,12 +188,21 @@ class LinearModel:
         first = float(self.heads.predict_row(row)[0, 0])
         return first if self.second is None else self.second.predict_row(row, first, middles(self.heads, row[None]))
 
-    def notes(self, rows: Matrix) -> Matrix:
-        """What the second-order layer has to keep of rows whose targets come late, shape ``(T, n)``; nothing without one."""
+    def ask(self, rows: Matrix) -> tuple[Matrix, list[Array], Matrix]:
+        """What is said of rows whose targets come later, each as if it were the next.
+
+        Returns
+        -------
+        scores, voices, notes
+            Scores, ``(T, 1)``; what the decision and every expert say, ``(T, 1, 1 + N)`` of the only team of heads; and what
+            the second-order layer has to keep, ``(T, n)``.
+        """
+        first, voices = ask_heads(self.heads, rows)
         if self.second is None:
-            return np.empty((len(rows), 0))
+            return first, [voices], np.empty((len(rows), 0))
         known = rows[:, : self.second.dim]
-        return self.second.notes(known, self.heads.predict(rows)[:, 0], middles(self.heads, known))
+        mixed, notes = self.second.ask(known, first[:, 0], middles(self.heads, known))
+        return mixed[:, None], [voices], notes
 
     def predict_then_learn(
         self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.base.arguments import real
-from swordplay.base.types import Matrix, State
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import probabilities, raw_units
 from swordplay.estimators.asked import Askable, AskedByName
 from swordplay.estimators.classes import OneModelPerClass
@@ -64,8 +64,12 @@ class NamedClassification(NamedCoat):
             return
         values, label = self._rows.check(x), self._labels.check(y)
         model = self._grown(x)
-        place, row = self._labels.place(label), self._row(x, values)
-        if told and place < model.classes:
+        self._learn_label(model, self._row(x, values), label)
+
+    def _learn_label(self, model: Any, row: Vector, label: Any) -> None:
+        """Learn a row as the model takes it, with a checked label."""
+        place = self._labels.place(label)
+        if self._bands.by_level and place < model.classes:
             self._learn_sets(np.array([model.predict_row(row)]), [place])
         self._let_join(model)
         model.learn_row(row, place)
@@ -79,6 +83,13 @@ class NamedClassification(NamedCoat):
             return
         model = self._grown(rows[0])
         self._learn_labels(model, self.table_of(rows), list(truths))
+
+    def learn_table(self, table: Matrix, truths: Sequence[Any]) -> None:
+        """Learn rows in their order, as the model takes them; all of their names have a column."""
+        if len(table) == 1:
+            self._learn_label(self._model, table[0], truths[0])
+        else:
+            self._learn_labels(self._model, table, list(truths))
 
     def _learn_labels(self, model: Any, table: Matrix, labels: list[Any]) -> None:
         """Learn rows as the model takes them, with checked labels."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,6 +94,28 @@ class NamedCoat(Explained, Saved):
         for k, x in enumerate(rows):
             table[k] = self._row(x, self._rows.check(x))
         return table
+
+    def clean_table(self, rows: Sequence[Mapping[Hashable, float]]) -> tuple[Matrix, bool]:
+        """The same of rows of finite numbers, and whether all of their names have a column."""
+        if len(rows) == 1:  # nearly always with the names of the row before
+            row = self._row(rows[0], list(rows[0].values())).copy()
+            return row[None], self._model is not None and self._rows.is_usual(rows[0])
+        places, names = self._rows.places, list(rows[0])
+        table = np.full((len(rows), max(1, len(places))), np.nan)
+        if any(list(x) != names for x in rows):
+            parts = [self.clean_table([x]) for x in rows]
+            return np.concatenate([part for part, _ in parts]), all(known for _, known in parts)
+        found = [k for k, name in enumerate(names) if name in places]
+        order = [places[names[k]] for k in found]
+        if order:
+            values = np.fromiter(chain.from_iterable(x.values() for x in rows), np.float64, len(rows) * len(names))
+            values = values.reshape(len(rows), len(names))
+            table[:, order] = values if len(order) == len(names) else values[:, found]
+        return table, self._model is not None and len(order) == len(names)
+
+    @abstractmethod
+    def learn_table(self, table: Matrix, truths: Sequence[Any]) -> None:
+        """Learn rows in their order, as the model takes them; all of their names have a column."""
 
     @abstractmethod
     def learn_run(self, rows: Sequence[Features], truths: Sequence[Any]) -> None:

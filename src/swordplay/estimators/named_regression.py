@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.base.types import Vector
+from swordplay.base.types import Matrix, Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.asked import Askable, AskedByName
 from swordplay.estimators.head import Head
@@ -61,9 +61,16 @@ class NamedRegression(NamedCoat):
         if len(rows) == 1:
             self.learn_one(rows[0], truths[0])
             return
-        model, targets = self._grown(rows[0]), np.array(truths, dtype=np.float64)
-        table = self.table_of(rows)
-        predictions = model.predict_then_learn(table, targets)
+        self._grown(rows[0])
+        self.learn_table(self.table_of(rows), truths)
+
+    def learn_table(self, table: Matrix, truths: Sequence[float]) -> None:
+        """Learn rows in their order, as the model takes them; all of their names have a column."""
+        targets = np.array(truths, dtype=np.float64)
+        if len(table) == 1:
+            predictions = np.array([self._model.learn_row(table[0], truths[0])])
+        else:
+            predictions = self._model.predict_then_learn(table, targets)
         if self._bands.by_level:
             self._bands.learn(predictions, targets, table)
 

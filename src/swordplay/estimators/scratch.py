@@ -99,19 +99,10 @@ class Bench(NamedTuple):
 
 
 def quick(call: functools.partial[Any]) -> Callable[[], Any]:
-    """A compiled call whose arguments stay what they are, without a look at their types every time.
+    """A compiled call whose arguments stay what they are (see ``fixed``); numba is imported with the first one."""
+    from swordplay.base.compiling import fixed
 
-    It is a plain function: who measures a model by walking from object to object, as river does, stops there. A partial would
-    lead to all of numba, where some references are to objects that are gone.
-    """
-    from swordplay.base.compiling import machine_code
-
-    code, values = machine_code(call.func, call.args), call.args
-
-    def made() -> Any:
-        return code(*values)
-
-    return made
+    return fixed(call)
 
 
 def setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> Vector:

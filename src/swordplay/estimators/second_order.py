@@ -8,6 +8,7 @@ not there.
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, final
@@ -35,29 +36,9 @@ BENDS, RICH_BENDS = 16, 64
 NO_WEIGHTS, NOT_ASKED = np.empty(0), np.empty((0, 0))
 
 
-def _kernels() -> Any:
-    """Looked up and never kept: numba is imported with the first estimator only."""
-    from swordplay.engine.curved import rounds
-
-    return rounds
-
-
-def _asking() -> Any:
-    from swordplay.engine.curved import asking
-
-    return asking
-
-
-def _bends() -> Any:
-    from swordplay.engine.curved import bends
-
-    return bends
-
-
-def _layout() -> Any:
-    from swordplay.engine.curved import layout
-
-    return layout
+def _curved(part: str) -> Any:
+    """A part of ``engine.curved``, looked up and never kept: numba is imported with the first estimator only."""
+    return importlib.import_module(f"swordplay.engine.curved.{part}")
 
 
 class _Bench(NamedTuple):
@@ -71,7 +52,12 @@ class _Bench(NamedTuple):
     """and of one that is not."""
     plan: Matrix
     answer: Vector
+    notes: Matrix
+    """What is noted when it is asked,"""
+    noted: Matrix
+    """and what was, when it is learned late."""
     learn: Any
+    learn_late: Any
     ask: Any
 
 
@@ -95,15 +81,15 @@ class SecondOrder:
     """
 
     asked: Matrix | None = None
-    """What was noted of the rows that are learned next, where they were asked earlier (see :meth:`notes`)."""
+    """What was noted of the rows that are learned next, where they were asked earlier (see :meth:`ask`); used up by them."""
 
     def __init__(self, dim: int, *, logistic: bool, intercept: bool, lags: int | None, bends: int = BENDS) -> None:
         self.logistic, self.intercept, self.compete, self.bends = logistic, intercept, lags is None, bends
         self.lags = AUTO_LAGS if lags is None else lags
         self._hold(dim)
         parts = self._parts()
-        parts["shapes"][:] = _bends().drawn(dim, bends)
-        parts["known"][_layout().KNOWN.stay] = 0.5
+        parts["shapes"][:] = _curved("bends").drawn(dim, bends)
+        parts["known"][_curved("layout").KNOWN.stay] = 0.5
         parts["ends"][:] = -1.0, 1.0
 
     def unbent(self) -> SecondOrder:
@@ -115,7 +101,7 @@ class SecondOrder:
         """Arrays of a fresh layer."""
         from swordplay.engine.curved import newton
 
-        layout = _layout()
+        layout = _curved("layout")
         self.dim = dim
         self._row: _Bench | None = None
         told, width = self.lags + int(self.compete), dim + self.lags + int(self.compete) + int(self.intercept)
@@ -141,19 +127,17 @@ class SecondOrder:
     @property
     def width(self) -> int:
         """Coefficients of an expert."""
-        return int(self._setting[_layout().SETTING.width])
+        return int(self._setting[_curved("layout").SETTING.width])
 
     @property
     def active(self) -> bool:
         """Whether its experts have learned from any row."""
-        return bool(self._parts()["known"][_layout().KNOWN.active] > 0)
+        return bool(self._parts()["known"][_curved("layout").KNOWN.active] > 0)
 
     @property
     def gain(self) -> float:
         """Loss of the mixture less that of the first-order model, summed, in losses of smoothness 1; mostly negative."""
-        return float(self._parts()["known"][_layout().KNOWN.gain])
-
-    # ------------------------------------------------------------------ compiled calls
+        return float(self._parts()["known"][_curved("layout").KNOWN.gain])
 
     def learn(
         self,
@@ -179,7 +163,7 @@ class SecondOrder:
         """
         answer = np.empty(len(rows))
         arrays = (writable(rows), writable(middles), writable(targets), NO_WEIGHTS if weights is None else writable(weights))
-        _kernels().learn_rows(*arrays, writable(first), plan, self._noted(len(rows)), *self._arrays, answer)
+        _curved("rounds").learn_rows(*arrays, writable(first), plan, self._noted(len(rows)), *self._arrays, answer)
         return answer
 
     def _noted(self, count: int) -> Matrix:
@@ -192,22 +176,32 @@ class SecondOrder:
     @property
     def noted(self) -> int:
         """Numbers that are noted of a row."""
-        return 1 + max(1, self.lags + int(self.compete)) + int(_layout().forecasts(float(self.compete)))
+        layout, recent = _curved("layout"), max(1, self.lags + int(self.compete))
+        return 1 + recent + int(layout.forecasts(float(self.compete))) + int(layout.tops(float(self.bends)))
 
-    def notes(self, rows: Matrix, first: Vector, middles: Matrix = NONE_MISSING) -> Matrix:
-        """What has to be kept of rows whose targets come late, each as if it were the next, shape ``(T, noted)``.
+    def ask(self, rows: Matrix, first: Vector, middles: Matrix = NONE_MISSING) -> tuple[Vector, Matrix]:
+        """Mixed forecasts of rows whose targets come later, each as if it were the next; and what has to be kept of them.
 
-        The last targets and what everybody said of the row: experts learn it with the last targets of then, and everybody is
-        judged by what he said then.
+        The last targets and what everybody said of the row, ``(T, noted)``: experts learn it with the last targets of then,
+        and everybody is judged by what he said then.
         """
-        answer = np.empty((len(rows), self.noted))
-        _asking().note_rows(writable(rows), writable(middles), writable(first), *self._arrays, answer)
-        return answer
+        if len(rows) == 1 and not len(middles):
+            self.predict_row(rows[0], float(first[0]))
+            bench = self._row or self._bench()
+            return bench.answer.copy(), bench.notes.copy()
+        answer, notes = np.empty(len(rows)), np.empty((len(rows), self.noted))
+        arrays = writable(rows), writable(middles), writable(first), len(rows), *self._arrays
+        _curved("asking").predict_rows(*arrays, notes, answer)
+        return answer, notes
 
     def predict(self, rows: Matrix, first: Vector, following: int, middles: Matrix = NONE_MISSING) -> Vector:
         """Mixed forecasts; so many of the rows follow the last one learned, of the others no last target is known."""
-        answer = np.empty(len(rows))
-        _asking().predict_rows(writable(rows), writable(middles), writable(first), following, *self._arrays, answer)
+        if len(rows) == 1 == following and not len(middles):
+            return np.array([self.predict_row(rows[0], float(first[0]))])
+        answer, nothing = np.empty(len(rows)), np.empty((len(rows), 0))
+        _curved("asking").predict_rows(
+            writable(rows), writable(middles), writable(first), following, *self._arrays, nothing, answer
+        )
         return answer
 
     def predict_row(self, row: Vector, first: float, middles: Matrix = NONE_MISSING) -> float:
@@ -221,12 +215,16 @@ class SecondOrder:
 
     def learn_row(self, row: Vector, target: float, first: float, plan: Vector, middles: Matrix = NONE_MISSING) -> float:
         """:meth:`learn` of one row, faster."""
-        if self.asked is not None or len(middles):
+        if len(middles):
             alone = row[None], np.array([target], dtype=np.float64), None, np.array([first]), plan[None].copy()
             return float(self.learn(*alone, middles)[0])
         bench = self._row or self._bench()
         bench.row[0], bench.first[0], bench.target[0], bench.plan[0] = row, first, target, plan
-        bench.learn()
+        if self.asked is None:
+            bench.learn()
+        else:
+            bench.noted[0] = self._noted(1)
+            bench.learn_late()
         return float(bench.answer[0])
 
     @property
@@ -242,10 +240,11 @@ class SecondOrder:
         return self._made(bench.raw[:, lags:], bench.target, scratch.predictions[0], bench.answer[0], scratch.rounds[:, 3:5])
 
     def _made(self, row: Matrix, target: Vector, first: Vector, asked: Vector, plan: Matrix) -> _Bench:
-        answer, known = np.empty(1), (NO_WEIGHTS, first, plan, NOT_ASKED, *self._arrays)
-        learn = functools.partial(_kernels().learn_rows, row, NONE_MISSING, target, *known, answer)
-        ask = functools.partial(_asking().predict_rows, row, NONE_MISSING, asked, 1, *self._arrays, answer)
-        self._row = _Bench(row, target, first, asked, plan, answer, quick(learn), quick(ask))
+        answer, notes, noted = np.empty(1), np.empty((1, self.noted)), np.empty((1, self.noted))
+        kernel, given = _curved("rounds").learn_rows, (row, NONE_MISSING, target, NO_WEIGHTS, first, plan)
+        learn, late = (functools.partial(kernel, *given, some, *self._arrays, answer) for some in (NOT_ASKED, noted))
+        ask = functools.partial(_curved("asking").predict_rows, row, NONE_MISSING, asked, 1, *self._arrays, notes, answer)
+        self._row = _Bench(row, target, first, asked, plan, answer, notes, noted, quick(learn), quick(late), quick(ask))
         return self._row
 
     # ------------------------------------------------------------------ growing, reading, saving
@@ -265,7 +264,7 @@ class SecondOrder:
         """Views of all numbers that are kept, by name."""
         from swordplay.engine.curved import newton
 
-        layout = _layout()
+        layout = _curved("layout")
         book: dict[str, Any] = layout.parts_of(self._numbers, self._setting, layout.forecasts(float(self.compete)))._asdict()
         edge = 0
         widths = self.width, int(self._setting[layout.SETTING.corrections]), 1 + self.bends

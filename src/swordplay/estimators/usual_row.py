@@ -14,9 +14,10 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.estimators.heads import OVERFLOW, Heads
+from swordplay.estimators.heads import Heads
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tuning import LARGEST
+from swordplay.estimators.voices import OVERFLOW
 
 PLAIN = frozenset({float, int, bool, np.float64})
 """Types of values that need no closer look."""
@@ -72,7 +73,7 @@ class UsualRow:
         """Learn it; the score that it had before."""
         self._target[0] = target
         if not self._learn():
-            raise ValueError(OVERFLOW)
+            raise ValueError(f"the row {OVERFLOW}")
         if self._learn_more is None:
             return self._said[0]  # type: ignore[no-any-return]
         self._learn_more()

@@ -15,6 +15,7 @@ from swordplay.intervals import inputs, layout
 from swordplay.intervals.given import Given
 from swordplay.intervals.levels import level_or_levels, narrow_to_wide
 from swordplay.intervals.memory import Memory
+from swordplay.intervals.one_row import OneRow
 
 GIVEN = "given."
 """How the names of intervals that wait for their truths begin in a state."""
@@ -60,6 +61,8 @@ class SwordIntervals(Guarded):
     >>> bool(abs(covered.mean() - 0.9) < 0.01), bounds.shape
     (True, (2000, 2))
     """
+
+    _one: OneRow | None = None
 
     def __init__(self, level: float | Sequence[float] = 0.9) -> None:
         self.level = level_or_levels(level)
@@ -213,7 +216,7 @@ class SwordIntervals(Guarded):
         if self._memory is None or columns < self._memory.columns:
             known = "nothing was learned" if self._memory is None else f"there are {self._memory.columns}"
             raise ValueError(f"columns must be more than before, got {columns} where {known}.")
-        self._memory, self._scratch = self._memory.widened(columns), None
+        self._memory, self._scratch, self._one = self._memory.widened(columns), None, None
 
     def state(self) -> State:
         """All that the next row needs and the levels, as named arrays and numbers."""
@@ -240,7 +243,7 @@ class SwordIntervals(Guarded):
             raise ValueError(f"state lacks {GIVEN}{missing[0]}. Load a state that intervals saved.")
         given = Given.of_state(waiting, len(self._alphas))
         memory = Memory.of_state(known, len(self._alphas)) if known else None
-        self._memory, self._given, self._scratch = memory, given, None
+        self._memory, self._given, self._scratch, self._one = memory, given, None, None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint: the state in a file, whole or not at all."""
@@ -264,7 +267,7 @@ class SwordIntervals(Guarded):
         return settings.flatten({"learner": type(self).__qualname__, "level": np.atleast_1d(np.array(self.level))})
 
     def _kept(self) -> dict[str, Any]:
-        return vars(self) | {"_scratch": None}
+        return vars(self) | {"_scratch": None, "_one": None}
 
     def _known(self, columns: int) -> Memory:
         """The arrays to learn into, made with the first row."""
@@ -284,6 +287,10 @@ class SwordIntervals(Guarded):
 
         if self._scratch is None:
             self._scratch = np.empty(layout.OWN + memory.columns), np.empty((3, layout.SETS, layout.STEPS))
+        if len(forecasts) == 1:
+            if self._one is None or self._one.memory is not memory:
+                self._one = OneRow(memory, self._alphas, self._scratch)
+            return self._one.play(mode, rows, forecasts, truths, bounds)
         # Arrays that may be written, as others would have the kernel compiled once more; an Arrow column may not.
         rows, forecasts, truths = (np.require(array, np.float64, ["C", "W"]) for array in (rows, forecasts, truths))
         play(mode, self._alphas, *memory, rows, forecasts, truths, *self._scratch, bounds)

@@ -7,7 +7,7 @@ may be worse than that; so the two are mixed, by what each of them said when the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -17,12 +17,18 @@ from swordplay.base.state import ROWS, Range, require
 from swordplay.base.types import Matrix, State
 from swordplay.estimators.asked import Askable
 from swordplay.late import kinds
-from swordplay.late.pending import Kept
+from swordplay.late.blocks import Kept, runs_of
 
 FEWEST = 1_000
 """Answers that a model has learned before it is worth keeping as it is."""
+PRIOR = 0.1
+"""Share of the say that the model which goes on learning has at first: learning late has to earn the rest."""
 LEAST = 0.001
-"""Share of the say below which it is let go."""
+"""Share of the say below which the frozen one is let go."""
+RATE = 2.0 * math.log(1.0 / PRIOR)
+"""Numerator of the squared learning rate."""
+LET_GO = math.log((1.0 - LEAST) / LEAST * (1.0 - PRIOR) / PRIOR)
+"""Minus the exponent at which that happens."""
 TINY, MOST_POWER = 1e-15, 500.0
 """Probabilities whose logarithms are taken, and exponents, do not pass these."""
 SUM = 1e300
@@ -54,16 +60,24 @@ class Anchor:
 
     @property
     def share(self) -> float:
-        r"""Of the say: :math:`1 / (1 + \exp(-\eta\, lead))` with :math:`\eta = \sqrt{2 \ln 2 / energy}`; a half at first."""
-        if not self.energy:
-            return 0.5
-        power = self.lead * math.sqrt(2.0 * math.log(2.0) / self.energy)
-        return 1.0 / (1.0 + math.exp(-max(-MOST_POWER, min(power, MOST_POWER))))
+        r"""Of the say: :math:`(1 - p) / (1 - p + p e^{-\eta\, lead})` with p for PRIOR.
 
-    def say(self, asks: Askable, rows: Sequence[Any], own: Matrix) -> Matrix:
+        The rate is :math:`\eta = \sqrt{2 \ln(1/p) / energy}`.
+        """
+        if not self.energy:
+            return 1.0 - PRIOR
+        power = self.lead * math.sqrt(RATE / self.energy)
+        return (1.0 - PRIOR) / (1.0 - PRIOR + PRIOR * math.exp(-max(-MOST_POWER, min(power, MOST_POWER))))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its share is below LEAST."""
+        return self.lead < 0.0 and self.lead * self.lead * RATE > LET_GO * LET_GO * self.energy
+
+    def say(self, asks: Askable, rows: Sequence[Any], numbers: Matrix, own: Matrix) -> Matrix:
         """What was predicted of rows by the model as it was, beside its ``own`` answers now, shape ``(T, K)``."""
         self.asks.follow(asks)
-        found = self.asks.say(rows, self.asks.numbers(rows))
+        found = self.asks.say(rows, self.asks.narrowed(rows, numbers))
         if not asks.of_classes:
             return found
         answer, places = own.copy(), {label: k for k, label in enumerate(asks.labels)}  # it says nothing of labels that joined
@@ -72,27 +86,18 @@ class Anchor:
 
     def mixed(self, own: Matrix, frozen: Matrix) -> Matrix:
         """Both together: the mean of numbers, and of the logarithms of probabilities, as a mean of coefficients would be."""
+        share = self.share
         if not self.asks.of_classes:
-            return (1.0 - self.share) * own + self.share * frozen
-        logs = (1.0 - self.share) * np.log(np.maximum(own, TINY)) + self.share * np.log(np.maximum(frozen, TINY))
+            return (1.0 - share) * own + share * frozen
+        logs = (1.0 - share) * np.log(np.maximum(own, TINY)) + share * np.log(np.maximum(frozen, TINY))
         chances = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
-    def judge(self, kept: Kept, truth: Any, late: float) -> None:
-        """Weigh anew by an answer: by squared errors, of numbers or of the probabilities of all labels."""
-        if kept.sides is None:
-            return
-        chances = kept.ticket.probabilities
-        if chances is None:
-            own, frozen = ((kept.sides[:, 0] - truth) ** 2).tolist()
-        elif truth not in chances:
-            return
-        else:
-            errors = kept.sides.copy()
-            errors[:, list(chances).index(truth)] -= 1.0
-            own, frozen = (errors**2).sum(axis=1).tolist()
-        self.lead = float(np.clip(self.lead + own - frozen, -SUM, SUM))
-        self.energy = min(self.energy + (0.5 + late) * (own - frozen) ** 2, SUM)
+    def judge(self, own: float, frozen: float, late: float) -> None:
+        """Weigh anew by an answer: by squared errors of what the model and this one said of its row."""
+        off = own - frozen
+        self.lead = max(-SUM, min(self.lead + off, SUM))
+        self.energy = min(self.energy + (0.5 + late) * off * off, SUM)
 
     def state(self) -> State:
         """All of it."""
@@ -145,12 +150,13 @@ class Anchors:
         """
         if not self.taken and late[0] and told >= FEWEST:
             self.now, self.taken = Anchor.of(asks, told), True
-        for one, truth, rounds in zip(kept, truths, late, strict=True):
-            if self.now is None:
-                return
-            self.now.judge(one, truth, rounds)
-            if self.now.share < LEAST:
+        if self.now is None:
+            return
+        for (own, frozen), rounds in zip(_errors(kept, truths), late, strict=True):
+            self.now.judge(own, frozen, rounds)
+            if self.now.is_over:
                 self.now = None
+                return
 
     def lines(self) -> list[str]:
         """What there is to say, for people."""
@@ -167,6 +173,33 @@ class Anchors:
         """What was saved, checked; files of before there were anchors have none."""
         anchor = nested.take("anchor", saved)
         return cls(Anchor.of_state(anchor, like) if anchor else None, bool(saved.get("anchored", False)))
+
+
+def _errors(kept: Sequence[Kept], truths: Sequence[Any]) -> Iterator[tuple[float, float]]:
+    """Squared errors of what the model and its former self said, of numbers or of the probabilities of all labels.
+
+    The same of both where there was no former self, or nobody knew the label.
+    """
+    for run in runs_of(kept):
+        sides, told = run.block.sides, truths[run.first : run.last]
+        if sides is None:
+            yield from [(0.0, 0.0)] * len(told)
+        elif kept[run.first].ticket.probabilities is None:
+            off = sides[run.places, :, 0] - np.array(told)[:, None]
+            yield from (off * off).tolist()
+        else:
+            for one, truth in zip(kept[run.first : run.last], told, strict=True):
+                yield _label_errors(one, truth)
+
+
+def _label_errors(one: Kept, truth: Any) -> tuple[float, float]:
+    chances, sides = one.ticket.probabilities, one.sides
+    if chances is None or sides is None or truth not in chances:
+        return 0.0, 0.0
+    off = sides.copy()
+    off[:, list(chances).index(truth)] -= 1.0
+    own, frozen = (off * off).sum(axis=1).tolist()
+    return own, frozen
 
 
 def _copy(rows: Askable | Mapping[str, Any], kind: str, state: Mapping[str, Any]) -> Askable:

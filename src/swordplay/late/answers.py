@@ -7,43 +7,49 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import Matrix, Vector
+from swordplay.base.types import Array, Matrix, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
-from swordplay.estimators.voices import Voices, said_now
+from swordplay.estimators.voices import Voices
 from swordplay.late.anchor import Anchor
-from swordplay.late.pending import Kept, of_labels, of_number
+from swordplay.late.blocks import Block, Kept, Run, runs_of, table_of
+from swordplay.late.pending import of_labels
 from swordplay.late.ticket import Ticket
 
 
-def said(
+def asked(
     asks: Askable,
     anchor: Anchor | None,
     bands: Bands,
     level: float | None,
     ids: Sequence[str],
-    rows: Sequence[Any],
-    numbers: Matrix,
-) -> tuple[list[Ticket], list[Matrix | None]]:
-    """Tickets of rows, by what is known now; and what the model and its former self have said, where there is one.
+    rows: list[Any],
+    told: int,
+) -> Block:
+    """Rows that are asked: their tickets, by what is known now, and what has to be kept of them.
 
     Parameters
     ----------
     asks, anchor, bands, level
         Who says it.
-    ids, rows, numbers
-        Of what: rows as they are kept, and as the model sees them.
+    ids, rows
+        Of what, as it is kept.
+    told
+        How many answers there were before.
     """
-    answers = asks.say(rows, numbers)
-    sides: list[Matrix | None] = [None] * len(ids)
+    numbers, known = asks.table(rows)
+    said = asks.ask(rows, numbers)
+    answers, sides = said.answers, None
     if anchor is not None:
-        frozen = anchor.say(asks, rows, answers)
-        sides = list(np.stack([answers, frozen], axis=1))
+        frozen = anchor.say(asks, rows, numbers, answers)
+        sides = np.stack([answers, frozen], axis=1)
         answers = anchor.mixed(answers, frozen)
-    return _tickets(asks, bands, level, ids, numbers, answers), sides
+    tickets = _tickets(asks, bands, level, ids, numbers, answers)
+    lags = tuple(team.recent.copy() for team in asks.teams if len(team.recent))
+    return Block(tickets, rows, told, lags, said.voices, said.notes, sides, (numbers, asks.version) if known else None)
 
 
 def _tickets(
@@ -56,19 +62,13 @@ def _tickets(
         return [Ticket(id, None) for id in ids]
     said = answers[:, 0]
     if level is None:
-        return [of_number(id, one) for id, one in zip(ids, said.tolist(), strict=True)]
+        return list(map(Ticket, ids, said.tolist()))
     bounds = bands.intervals(level, said, numbers)
-    return [of_number(id, one, *ends) for id, one, ends in zip(ids, said.tolist(), bounds.tolist(), strict=True)]
+    return list(map(Ticket, ids, said.tolist(), bounds[:, 0].tolist(), bounds[:, 1].tolist()))
 
 
-def voices(asks: Askable, numbers: Matrix) -> tuple[list[tuple[Matrix, ...]], Matrix]:
-    """What decision and experts say of rows now, for each row and each team of heads; and what second-order experts note."""
-    teams = [said_now(team, numbers) for team in asks.teams]
-    return [tuple(team[k] for team in teams) for k in range(len(numbers))], asks.notes(numbers)
-
-
-def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int) -> None:
-    """Learn rows as they were asked.
+def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int) -> Matrix | None:
+    """Learn rows as they were asked; returns them as the model sees them, where it did so when they were asked.
 
     With the last targets that were known when they were asked; those that are the last now are remembered. And the meta is
     judged by what decision and experts said then, if other answers have come since: the experts that it trusts are those that
@@ -85,19 +85,24 @@ def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int)
     """
     if len(kept) > 1 and not asks.teams:  # those who learn come into being with the first row
         learn(asks, kept[:1], truths[:1], told)
-        kept, truths, told = kept[1:], truths[1:], told + 1
-    every, first = asks.teams, kept[0]
+        learn(asks, kept[1:], truths[1:], told + 1)
+        return None
+    every, lags, runs = asks.teams, kept[0].block.lags, runs_of(kept)
     teams = [team for team in every if len(team.recent)]
     now = [team.recent.copy() for team in teams]
     for k, team in enumerate(teams):  # one that joined since then knew nothing
-        team.recent[:] = first.lags[k] if k < len(first.lags) else np.nan
-    late = np.array([told + k - one.told for k, one in enumerate(kept)], dtype=np.float64)
-    for k, team in enumerate(every if late.any() else ()):
-        team.voices = _voices_for(k, team, kept, late)
-    if asks.layer is not None and late.any():
-        asks.layer.asked = _notes_for(asks.layer, kept, late)
+        team.recent[:] = lags[k] if k < len(lags) else np.nan
+    late = np.arange(told, told + len(kept), dtype=np.float64)
+    for run in runs:
+        late[run.first : run.last] -= run.block.told
+    if late.any():
+        for k, team in enumerate(every):
+            team.voices = _voices_for(k, team, runs, late)
+        if asks.layer is not None:
+            asks.layer.asked = _notes_for(asks.layer, runs, late)
+    table = table_of(asks, runs)
     try:
-        asks.learn([one.row for one in kept], truths)
+        asks.learn([one.row for one in kept] if table is None else [], truths, table)
     except BaseException:
         for team, recent in zip(teams, now, strict=True):
             team.recent[:] = recent
@@ -109,30 +114,46 @@ def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int)
             asks.layer.asked = None
     for team, recent in zip(teams, now, strict=True):
         team.recent[1:] = recent[:-1]
+    return table
 
 
-def _voices_for(place: int, team: Heads, kept: Sequence[Kept], late: Vector) -> Voices:
+def _voices_for(place: int, team: Heads, runs: Sequence[Run], late: Vector) -> Voices:
     """What one team said of rows. Where it was not there yet all experts are taken to have said the same: nobody is judged."""
-    said = np.zeros((len(team), len(kept), 1 + team.stack.experts))
-    for k, one in enumerate(kept):
-        if place < len(one.voices):
-            said[: len(one.voices[place]), k] = one.voices[place]
+    if len(runs) == 1 and place < len(runs[0].block.voices):
+        return Voices(late, runs[0].block.voices[place][runs[0].places].transpose(1, 0, 2))
+    said: Array = np.zeros((len(team), len(late), 1 + team.stack.experts))
+    for run in runs:
+        if place < len(run.block.voices):
+            voices = run.block.voices[place][run.places]
+            said[: voices.shape[1], run.first : run.last] = voices.transpose(1, 0, 2)
     return Voices(late, said)
 
 
-def _notes_for(layer: SecondOrder | Tempered, kept: Sequence[Kept], late: Vector) -> Matrix:
+def _notes_for(layer: SecondOrder | Tempered, runs: Sequence[Run], late: Vector) -> Matrix:
     """What second-order experts noted of rows; of those that are learned at once, or asked of others, nothing."""
-    noted = np.zeros((len(kept), layer.noted))
-    for k, one in enumerate(kept):
-        if late[k] and len(one.notes) == layer.noted:
-            noted[k] = one.notes
+    if len(late) == 1 and runs[0].block.notes.shape[1] == layer.noted:
+        return np.array(runs[0].block.notes[runs[0].places])  # it is late, or nobody would ask
+    noted = np.zeros((len(late), layer.noted))
+    for run in runs:
+        if run.block.notes.shape[1] == layer.noted:
+            noted[run.first : run.last] = run.block.notes[run.places]
+    noted[late == 0.0] = 0.0
     return noted
 
 
-def learn_intervals(asks: Askable, bands: Bands, level: float | None, kept: Sequence[Kept], truths: Sequence[Any]) -> None:
+def learn_intervals(
+    asks: Askable, bands: Bands, level: float | None, kept: Sequence[Kept], truths: Sequence[Any], table: Matrix | None
+) -> None:
     """Let the intervals learn from what was predicted; those that were given count."""
+    if len(kept) == 1 and table is not None and (only := kept[0].ticket).lower is not None:
+        given = np.array([[only.lower, only.upper]])
+        bands.learn_given(level, np.array([only.prediction]), np.array([truths[0]]), table, given)
+        return
     places = [k for k, one in enumerate(kept) if one.ticket.lower is not None]
     if places:
-        said, *ends = ([getattr(kept[k].ticket, name) for k in places] for name in ("prediction", "lower", "upper"))
-        rows = asks.numbers([kept[k].row for k in places])
-        bands.learn_given(level, np.array(said), np.array([truths[k] for k in places]), rows, np.column_stack(ends))
+        given = np.array([kept[k].ticket[1:4] for k in places], dtype=np.float64)
+        if table is None:
+            rows = asks.numbers([kept[k].row for k in places])
+        else:
+            rows = table if len(places) == len(table) else table[places]
+        bands.learn_given(level, given[:, 0].copy(), np.array([truths[k] for k in places]), rows, given[:, 1:])

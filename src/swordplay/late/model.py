@@ -17,7 +17,8 @@ from swordplay.estimators.bands import Bands
 from swordplay.intervals import SwordIntervals
 from swordplay.late import answers, kinds
 from swordplay.late.anchor import Anchors
-from swordplay.late.pending import Kept, Pending
+from swordplay.late.blocks import runs_of, table_of
+from swordplay.late.pending import Pending
 from swordplay.late.score import Score
 from swordplay.late.ticket import Ticket, TooManyPending, UnknownTicket, checked_id
 
@@ -130,16 +131,12 @@ class LateModel(Guarded):
             return []
         if len(self._pending) + len(xs) > self.max_pending:
             raise TooManyPending(self.max_pending)
-        kept = self._asks.read(xs)
-        lags = tuple(team.recent.copy() for team in self._asks.teams if len(team.recent))
-        numbers = self._asks.numbers(kept)
-        tickets, sides = answers.said(self._asks, self._anchors.now, self._bands, self.level, names, kept, numbers)
-        voices, notes = answers.voices(self._asks, numbers)
-        for ticket, row, said, side, noted in zip(tickets, kept, voices, sides, notes, strict=True):
-            self._pending.put(Kept(ticket, row, lags, said, self.score.told, side, noted))
+        rows = self._asks.read(xs)
+        block = answers.asked(self._asks, self._anchors.now, self._bands, self.level, names, rows, self.score.told)
+        self._pending.put(block)
         self.score = self.score._replace(asked=self.score.asked + len(xs))
         self._serial = int(names[-1]) if ids is None else self._serial
-        return tickets
+        return list(block.tickets)
 
     # ------------------------------------------------------------------ telling
 
@@ -179,11 +176,8 @@ class LateModel(Guarded):
         ids, given = [checked_id(one) for one in tickets], list(ys)
         if len(ids) != len(given):
             raise ValueError(f"ys must have one entry for each of the {len(ids)} tickets, got {len(given)}.")
-        seen: set[str] = set()
-        for id in ids:
-            if id not in self._pending or id in seen:
-                raise UnknownTicket(id)
-            seen.add(id)
+        if unknown := self._pending.unknown(ids):
+            raise UnknownTicket(unknown)
         truths = [self._asks.truth(y) for y in given]
         if not self._asks.together:
             return [loss for id, truth in zip(ids, truths, strict=True) for loss in self._learned([id], [truth])]
@@ -195,19 +189,19 @@ class LateModel(Guarded):
 
     def _learned(self, ids: Sequence[str], truths: Sequence[Any]) -> list[float | None]:
         """Learn the first answers: as many together as leads to the same as one after the other."""
-        kept = [self._pending[id] for id in ids]
-        late = [self.score.told + k - one.told for k, one in enumerate(kept)]
-        joined = (self._asks.joins([one.row for one in kept]) if len(ids) > 1 else 0) or len(ids)
-        first = min(self._anchors.begins(late, self.score.told) or len(ids), joined)
-        kept, truths, late = kept[:first], truths[:first], late[:first]
-        self._anchors.judge(self._asks, kept, truths, late, self.score.told)
-        answers.learn(self._asks, kept, truths, self.score.told)
-        answers.learn_intervals(self._asks, self._bands, self.level, kept, truths)
-        losses = []
-        for one, truth in zip(kept, truths, strict=True):
-            self.score, loss = self.score.judge(one.ticket, truth)
-            losses.append(loss)
-            self._pending.remove(one.ticket.id)
+        kept, told = [self._pending[id] for id in ids], self.score.told
+        late = [told + k - one.block.told for k, one in enumerate(kept)]
+        first = len(ids)
+        if first > 1:
+            known = table_of(self._asks, runs_of(kept)) is not None
+            joined = 0 if known else self._asks.joins([one.row for one in kept])
+            first = min(self._anchors.begins(late, told) or first, joined or first)
+            kept, truths, late = kept[:first], truths[:first], late[:first]
+        self._anchors.judge(self._asks, kept, truths, late, told)
+        table = answers.learn(self._asks, kept, truths, told)
+        answers.learn_intervals(self._asks, self._bands, self.level, kept, truths, table)
+        self.score, losses = self.score.judge([one.ticket for one in kept], truths)
+        self._pending.remove(kept)
         return losses
 
     def drop(self, ticket: Ticket | str) -> None:
@@ -221,7 +215,7 @@ class LateModel(Guarded):
         id = checked_id(ticket)
         if id not in self._pending:
             raise UnknownTicket(id)
-        self._pending.remove(id)
+        self._pending.remove([self._pending[id]])
         self.score = self.score._replace(dropped=self.score.dropped + 1)
 
     # ------------------------------------------------------------------ telling about itself, saving

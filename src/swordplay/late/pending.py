@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from types import MappingProxyType
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
@@ -14,31 +15,13 @@ from swordplay.base.state import DAMAGED, ROWS, Range, require
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.model import LARGEST
+from swordplay.late.blocks import NOTHING, Block, Kept
 from swordplay.late.ticket import Ticket, TicketPending, checked_id
 
 SAID = 1e120
 """Predictions of single experts lie below, far as they may be from the truth."""
-Lags = tuple[Vector, ...]
-"""The last targets of each team of heads, as they were when a row was asked."""
-
-
-NOTHING: Vector = np.empty(0)
-
-
-class Kept(NamedTuple):
-    """What is needed when the answer comes."""
-
-    ticket: Ticket
-    row: Any
-    lags: Lags = ()
-    voices: tuple[Matrix, ...] = ()
-    """What the decision and every expert said, ``(H, 1 + N)`` for each team of heads,"""
-    told: int = 0
-    """and how many answers had been told then."""
-    sides: Matrix | None = None
-    """What the model and its former self said, ``(2, K)``, where there is one (see ``anchor``)."""
-    notes: Vector = NOTHING
-    """What second-order experts have to know of it (see ``SecondOrder.notes``)."""
+FEWEST_SHRUNK = 16
+"""Rows of a block that are worth a copy of those that are left."""
 
 
 @final
@@ -77,9 +60,11 @@ class Pending:
             while any(str(serial + k + 1) in self._kept for k in range(count)):
                 serial += 1
             return [str(serial + k + 1) for k in range(count)]
-        names = [checked_id(id) for id in ids]
+        names = list(map(checked_id, ids))
         if len(names) != count:
             raise ValueError(f"ids must have one entry for each of the {count} rows, got {len(names)}.")
+        if len(set(names)) == count and self._kept.keys().isdisjoint(names):
+            return names
         seen: set[str] = set()
         for name in names:
             if name in self._kept or name in seen:
@@ -87,20 +72,42 @@ class Pending:
             seen.add(name)
         return names
 
-    def put(self, kept: Kept) -> None:
-        """One more."""
-        self._kept[kept.ticket.id], self._tickets[kept.ticket.id] = kept, kept.ticket
+    def unknown(self, ids: Sequence[str]) -> str:
+        """The first of some ids that is not pending, or comes a second time; empty if there is none."""
+        if len(set(ids)) == len(ids) and self._kept.keys() >= set(ids):
+            return ""
+        return next(id for k, id in enumerate(ids) if id not in self._kept or id in ids[:k])
 
-    def remove(self, id: str) -> None:
-        """One less."""
-        del self._kept[id], self._tickets[id]
+    def put(self, block: Block) -> None:
+        """Some more."""
+        tickets = block.tickets
+        ids = [ticket[0] for ticket in tickets]
+        self._tickets.update(zip(ids, tickets, strict=True))
+        self._kept.update(zip(ids, map(Kept, tickets, repeat(block), range(len(ids))), strict=True))
+
+    def remove(self, kept: Sequence[Kept]) -> None:
+        """Some less. Of a block of which few are left these are kept alone, so that nobody keeps the memory of the others."""
+        blocks: dict[Block, None] = {}
+        for ticket, block, _ in kept:
+            del self._kept[ticket[0]], self._tickets[ticket[0]]
+            block.left -= 1
+            blocks[block] = None
+        for block in blocks:
+            if block.left and len(block.rows) >= max(FEWEST_SHRUNK, 4 * block.left):
+                places = [k for k, ticket in enumerate(block.tickets) if self._of(ticket) is block]
+                small = block.part(places)
+                self._kept.update((ticket.id, Kept(ticket, small, k)) for k, ticket in enumerate(small.tickets))
+
+    def _of(self, ticket: Ticket) -> Block | None:
+        found = self._kept.get(ticket.id)
+        return None if found is None else found.block
 
     def state(self, model: Askable) -> State:
         """All of it, as arrays and texts."""
         kept = list(self._kept.values())
         tickets = [one.ticket for one in kept]
         chances = [list((ticket.probabilities or {}).values()) for ticket in tickets]
-        lags = [np.concatenate(one.lags) if one.lags else np.empty(0) for one in kept]
+        lags = [np.concatenate(one.block.lags) if one.block.lags else np.empty(0) for one in kept]
         return {
             "ids": json.dumps([ticket.id for ticket in tickets]),
             "rows": model.packed([one.row for one in kept]),
@@ -110,10 +117,10 @@ class Pending:
             "chances": np.array([chance for some in chances for chance in some], dtype=np.float64),
             "known": np.array([len(some) for some in chances], dtype=np.int64),
             "lags": np.concatenate([np.empty(0), *lags]),
-            "teams": np.array([len(one.lags) for one in kept], dtype=np.int64),
+            "teams": np.array([len(one.block.lags) for one in kept], dtype=np.int64),
             "voices": np.concatenate([np.empty(0), *(each.ravel() for one in kept for each in one.voices)]),
             "shapes": json.dumps([[list(each.shape) for each in one.voices] for one in kept]),
-            "told": np.array([one.told for one in kept], dtype=np.int64),
+            "told": np.array([one.block.told for one in kept], dtype=np.int64),
             "sides": np.concatenate([np.empty(0), *(one.sides.ravel() for one in kept if one.sides is not None)]),
             "sided": np.array([0 if one.sides is None else one.sides.shape[1] for one in kept], dtype=np.int64),
             "notes": np.concatenate([NOTHING, *(one.notes for one in kept)]),
@@ -160,7 +167,9 @@ class Pending:
             ends = (None, None) if np.isnan(lower[k]) else (float(lower[k]), float(upper[k]))
             ticket = of_labels(id, labels, chances[k]) if model.of_classes else of_number(id, said[k], *ends)
             known = tuple(recent[k].reshape(-1, lags)) if lags else ()
-            pending.put(Kept(ticket, rows[k], known, voices[k], int(told[k]), sides[k], notes[k]))
+            side = None if (one := sides[k]) is None else one[None]
+            heard = [team[None] for team in voices[k]]
+            pending.put(Block([ticket], [rows[k]], int(told[k]), known, heard, notes[k][None], side))
         return pending
 
 

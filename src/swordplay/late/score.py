@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,20 +36,26 @@ class Score(NamedTuple):
         """Tickets that wait."""
         return self.asked - self.told - self.dropped
 
-    def judge(self, ticket: Ticket, truth: Any) -> tuple[Score, float | None]:
-        """The score after one answer more, and the loss of that prediction; None where there was none."""
-        loss = ticket.loss(truth, self.told)
-        now = self._replace(told=self.told + 1)
-        if loss is None:
-            return now, None
-        mistake = loss if ticket.probabilities is None else float(ticket.prediction != truth)
-        return now._replace(
-            judged=self.judged + 1,
-            guarded=self.guarded + (ticket.lower is not None),
-            missed=self.missed + ticket.missed(truth),
-            loss=self.loss + loss,
-            error=self.error + mistake,
-        ), loss
+    def judge(self, tickets: Sequence[Ticket], truths: Sequence[Any]) -> tuple[Score, list[float | None]]:
+        """The score after some answers more, and the losses of these predictions; None where there was none."""
+        asked, told, dropped, judged, guarded, missed, total, error = self
+        losses: list[float | None] = []
+        for ticket, truth in zip(tickets, truths, strict=True):
+            loss = ticket.loss(truth, told)
+            losses.append(loss)
+            told += 1
+            if loss is None:
+                continue
+            judged += 1
+            total += loss
+            if ticket.probabilities is not None:
+                error += float(ticket.prediction != truth)
+                continue
+            error += loss
+            if ticket.lower is not None:
+                guarded += 1
+                missed += ticket.missed(truth)
+        return Score(asked, told, dropped, judged, guarded, missed, total, error), losses
 
     def lines(self, of_classes: bool, level: float | None) -> list[str]:
         """What there is to say, for people."""

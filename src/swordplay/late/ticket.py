@@ -65,7 +65,8 @@ class Ticket(NamedTuple):
         if self.prediction is None:
             return None
         if self.probabilities is None:
-            return float((self.prediction - truth) ** 2)
+            off = float(self.prediction - truth)
+            return off * off
         chance = self.probabilities.get(truth, 1.0 / (1.0 + told))
         return -math.log(max(chance, SMALLEST_PROBABILITY))
 
@@ -78,6 +79,8 @@ def checked_id(value: Any) -> str:
     """An id that a checkpoint, an address and a log can hold."""
     if isinstance(value, Ticket):
         value = value.id
+    if type(value) is str and 0 < len(value) <= LONGEST_ID and value.isprintable():
+        return value  # the usual case
     if type(value) is not str:
         raise TypeError(f"id must be a text, got {shown(value)} ({type(value).__name__}). Give str(id).")
     if not 1 <= len(value) <= LONGEST_ID or not value.isprintable():

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from swordplay.serving.door import SHORT, Door, head_of
 
 LONGEST_HEAD = 64 * 2**10
 """Bytes of the head of a request."""
+LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]{1,9})\r\n", re.IGNORECASE)
+CLOSE = (b"connection", b"close")
 CHECKS = 2
 """Looks at a connection within the time that it has."""
 
@@ -38,6 +43,11 @@ class Gathered:
             self._loop.call_soon(self._send)
         self._parts.append(data)
 
+    def write_now(self, data: bytes) -> None:
+        """Send what is whole by itself."""
+        self._send()
+        self._transport.write(data)
+
     def close(self) -> None:
         """Send what is left, then close."""
         self._send()
@@ -49,13 +59,33 @@ class Gathered:
             self._transport.write(b"".join(parts))
 
 
-def patient(seconds: float) -> type[HttpToolsProtocol]:
+class Short:
+    """A request that is answered without a task: what uvicorn looks at of a request that is under way."""
+
+    def __init__(self, keep_alive: bool) -> None:
+        self.keep_alive, self.response_complete, self.disconnected = keep_alive, False, False
+        self.body, self.more_body, self.message_event = b"", True, self
+
+    def set(self) -> None:
+        """Nobody waits for a part of it."""
+
+
+def is_whole(data: bytes) -> bool:
+    """Whether some bytes are one request from its first to its last, as far as its length is said the usual way."""
+    end = data.find(b"\r\n\r\n")
+    found = LENGTH.search(data, 0, end + 2) if end > 0 else None
+    return found is not None and end + 4 + int(found[1]) == len(data)
+
+
+def patient(seconds: float, door: Door) -> type[HttpToolsProtocol]:
     """uvicorn's own way of speaking HTTP, with limits on how long and how much a client may keep it waiting.
 
     Parameters
     ----------
     seconds
         Until the head of a request has to be there, or an answer has to be taken. A body has its own limit (``door``).
+    door
+        Who takes requests that are there in one piece, so that they need no task.
     """
 
     class Patient(HttpToolsProtocol):
@@ -64,6 +94,7 @@ def patient(seconds: float) -> type[HttpToolsProtocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(Gathered(transport, self.loop))  # type: ignore[arg-type]
             self._phase, self._size = "head", 0  # of the request that is coming in, and bytes of its head
+            self._begins, self._whole = True, False  # whether the next byte begins a request, and these bytes are all of it
             self._before: Any = None
             self._look = self.loop.call_later(seconds / CHECKS, self._again, 0)
 
@@ -74,21 +105,52 @@ def patient(seconds: float) -> type[HttpToolsProtocol]:
         def data_received(self, data: bytes) -> None:
             if self._phase == "head":
                 self._size += len(data)
+            idle = self.cycle is None or self.cycle.response_complete
+            self._whole = idle and self._begins and not self.pipeline and is_whole(data)
             super().data_received(data)
             if self._phase == "head" and self._size > LONGEST_HEAD:
                 self.transport.abort()
 
         def on_message_begin(self) -> None:
-            self._phase, self._size = "head", 0
+            self._phase, self._size, self._begins = "head", 0, False
             super().on_message_begin()
 
         def on_headers_complete(self) -> None:
             self._phase = "body"
-            super().on_headers_complete()
+            full = self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency
+            plain = self._whole and not (full or self.expect_100_continue or self.parser.should_upgrade())
+            if plain and self.url in SHORT and self.parser.get_method() == b"POST":
+                self.cycle: Any = Short(self.parser.get_http_version() == "1.1" and self.parser.should_keep_alive())
+            else:
+                super().on_headers_complete()
+
+        def on_body(self, body: bytes) -> None:
+            if isinstance(self.cycle, Short):
+                self.cycle.body += body
+            else:
+                super().on_body(body)
 
         def on_message_complete(self) -> None:
-            self._phase = ""
-            super().on_message_complete()
+            self._phase, self._begins = "", True
+            if isinstance(self.cycle, Short):
+                self._take(self.cycle)
+            else:
+                super().on_message_complete()
+
+        def _take(self, cycle: Short) -> None:
+            def answer(headers: list[tuple[bytes, bytes]], status: int, body: bytes) -> None:
+                if cycle.disconnected or self.transport.is_closing():
+                    return
+                if not cycle.keep_alive and CLOSE not in headers:
+                    headers.append(CLOSE)
+                lines = [b"%b: %b\r\n" % line for line in (*self.server_state.default_headers, *headers)]
+                self.transport.write_now(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))  # type: ignore[attr-defined]
+                cycle.response_complete = True
+                if CLOSE in headers:
+                    self.transport.close()
+                self.on_response_complete()
+
+            door.take(self.url, head_of(self.headers), cycle.body, answer)
 
         def _again(self, same: int) -> None:
             place = (self.cycle, self._waits())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, NamedTuple, final
 
 from swordplay.serving import replies
@@ -27,7 +27,13 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 ACTIONS = {"ask": "POST", "tell": "POST", "drop": "POST"}
 """What may be done with a model, and how."""
+SHORT = {f"/{action}".encode("ascii"): (action, DEFAULT) for action in ACTIONS}
+"""Addresses that are answered without a task where a request is there in one piece."""
 JSON = (b"content-type", b"application/json")
+LONG = 16 * 2**10
+"""Bytes of a body that is read beside the loop."""
+Answer = Callable[[list[tuple[bytes, bytes]], int, bytes], None]
+"""Sends head, status and body of an answer."""
 
 
 class Gone(Exception):
@@ -45,6 +51,11 @@ class Head(NamedTuple):
 
 
 FIELDS = {name.replace("_", "-").encode(): name for name in Head._fields}
+
+
+def head_of(headers: Iterable[tuple[bytes, bytes]]) -> Head:
+    """What is looked at of the lines of a head."""
+    return Head(**{FIELDS[name]: value for name, value in headers if name in FIELDS})
 
 
 @final
@@ -76,7 +87,7 @@ class Door:
             return
         begun, action, number = time.monotonic(), "", b""
         try:
-            head = Head(**{FIELDS[name]: value for name, value in scope["headers"] if name in FIELDS})
+            head = head_of(scope["headers"])
             self.gate.require_host(head.host)
             found = _route(scope["path"], scope["method"])
             if found is not None:
@@ -96,19 +107,54 @@ class Door:
         self.counts.answered(action, status, time.monotonic() - begun)
         await _answer(send, status, body, number)
 
+    def take(self, path: bytes, head: Head, body: bytes, answer: Answer) -> None:
+        """Answer a request to an address of ``SHORT`` that is there in one piece: a task would cost more than the rest."""
+        begun, (action, model) = time.monotonic(), SHORT[path]
+        self._held += len(body)
+
+        def answered(done: Done | Refusal) -> None:
+            self._held -= len(body)
+            status = done.status if isinstance(done, Refusal) else 200
+            self.counts.answered(action, status, time.monotonic() - begun)
+            if isinstance(done, Refusal):
+                answer(_headers(status, said := replies.body(done.body()), b""), status, said)
+            else:
+                answer(_headers(200, done.body, b"%d" % done.number), 200, done.body)
+
+        try:
+            self.gate.require_host(head.host)
+            self.gate.require_token(head.authorization, head.origin, head.host)
+            self._require_room(len(body), self._held)
+            event = Event(action, model, self.target, body, _is_lines(head))
+            wanted = read(event, self.limits)
+        except Refusal as refusal:
+            answered(refusal)
+        except Exception as error:
+            answered(failed(error))
+        else:
+            self.scribe.put(event, wanted, answered)
+
+    def _require_room(self, size: int, held: int) -> None:
+        """Refuse a body of so many bytes, with which so many are under way."""
+        if size > self.limits.body:
+            raise Refusal(413, f"a request has at most {self.limits.body:,} bytes, got {size:,}. Send several.")
+        if held > self.limits.waiting:
+            raise Refusal(503, "too much is under way. Send it again in a moment.")
+
     async def _change(self, action: str, model: str, head: Head, receive: Receive) -> Done:
         # Without a length it may become as long as is allowed.
         held = int(head.content_length) if head.content_length.isdigit() else self.limits.body
-        if held > self.limits.body:
-            raise Refusal(413, f"a request has at most {self.limits.body:,} bytes, got {held:,}. Send several.")
-        if self._held + held > self.limits.waiting:
-            raise Refusal(503, "too much is under way. Send it again in a moment.")
+        self._require_room(held, self._held + held)
         self._held += held
         try:
             async with asyncio.timeout(self.limits.seconds):
                 body = await self._body(receive)
-            event = Event(action, model, self.target, body, b"ndjson" in head.content_type or b"jsonl" in head.content_type)
-            return await self.scribe.submit(event, read(event, self.limits))
+            event = Event(action, model, self.target, body, _is_lines(head))
+            if len(body) < LONG:
+                wanted = read(event, self.limits)
+            else:  # others are answered meanwhile, and while models compute, which they do without Python's lock
+                wanted = await asyncio.to_thread(read, event, self.limits)
+            return await self.scribe.submit(event, wanted)
         except TimeoutError:
             raise Refusal(408, f"the request was not there after {self.limits.seconds:g} seconds. Send it faster.") from None
         finally:
@@ -158,7 +204,12 @@ def _route(path: str, method: str) -> tuple[str, str] | None:
     return action, model
 
 
-async def _answer(send: Send, status: int, body: bytes, number: bytes) -> None:
+def _is_lines(head: Head) -> bool:
+    return b"ndjson" in head.content_type or b"jsonl" in head.content_type
+
+
+def _headers(status: int, body: bytes, number: bytes) -> list[tuple[bytes, bytes]]:
+    """The head of an answer."""
     headers = [JSON, (b"content-length", b"%d" % len(body))]
     if number:
         headers.append((b"swordplay-event", number))
@@ -168,5 +219,9 @@ async def _answer(send: Send, status: int, body: bytes, number: bytes) -> None:
         headers.append((b"www-authenticate", b"Bearer"))
     if status == 503:
         headers.append((b"retry-after", b"1"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    return headers
+
+
+async def _answer(send: Send, status: int, body: bytes, number: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": _headers(status, body, number)})
     await send({"type": "http.response.body", "body": body})

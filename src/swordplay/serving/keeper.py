@@ -13,12 +13,14 @@ import os
 import re
 import sqlite3
 import time
+from collections.abc import Sequence
 from typing import NamedTuple, final
 
 from swordplay.base import checkpoint
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.files import lock, open_own
 from swordplay.base.types import State
+from swordplay.serving import groups
 from swordplay.serving.description import KIND
 from swordplay.serving.limits import Bounds, Limits, bounds
 from swordplay.serving.log import Event, Log, LogError
@@ -99,6 +101,19 @@ class Keeper:
         self.number = number
         self._bytes += len(event.body)
         return self.models.perform(number, event, wanted)
+
+    def perform_group(self, first: int, group: Sequence[tuple[Event, Change]]) -> list[bytes | Refusal | None]:
+        """The same for events that follow each other, the first with this number; refusals are among the answers."""
+
+        def alone(place: int) -> bytes | Refusal:
+            try:
+                return self.models.perform(first + place, *group[place])
+            except Refusal as refusal:
+                return refusal
+
+        self.number = first + len(group) - 1
+        self._bytes += sum(len(event.body) for event, _ in group)
+        return groups.perform(self.models, first, group, alone)
 
     def due(self, now: float) -> bool:
         """Whether it is time for a checkpoint."""

@@ -51,7 +51,7 @@ WORDS = {"number": "a number", "yes-no": "true or false", "classes": "a text, a 
 def error(ticket: Ticket, y: Any) -> float:
     """How far off a prediction was: the distance of numbers, 1 for a wrong class; where there was none, all of it."""
     if ticket.probabilities is None and type(y) is float:
-        return float(abs((ticket.prediction or 0.0) - y))
+        return abs((ticket.prediction or 0.0) - y)  # type: ignore[no-any-return]
     return float(ticket.prediction != y)
 
 

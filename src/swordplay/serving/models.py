@@ -76,7 +76,7 @@ class Models:
             match wanted:
                 case Bounds():
                     self.bounds = wanted
-                    self._forget()
+                    self.forget()
                     return b"{}"
                 case Declaration(kind):
                     return self._declare(event.model, kind)
@@ -116,7 +116,7 @@ class Models:
 
     def _of_rows(self, number: int, event: Event, wanted: Wanted) -> bytes:
         done = self._ask(number, event, wanted) if event.action == "ask" else self._answer(event, wanted)
-        self._forget()
+        self.forget()
         if len(wanted.parts) == 1:
             return replies.listed(done[0], wanted.many)
         rows = [""] * wanted.rows
@@ -169,7 +169,7 @@ class Models:
         if len(self.kinds) >= self.bounds.models:
             raise Refusal(429, f"a server has at most {self.bounds.models:,} models, and {shown(name)} would be one more.")
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Forget the oldest answered tickets beyond the limit."""
         while len(self.memory) > self.bounds.remembered:
             self.memory.popitem(last=False)

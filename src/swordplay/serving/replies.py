@@ -8,6 +8,8 @@ from typing import Any
 
 from swordplay.late import Ticket
 
+LARGEST = 1e300
+"""Numbers below are finite."""
 _text = json.encoder.encode_basestring_ascii
 _value = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
@@ -17,6 +19,10 @@ def ticket(found: Ticket) -> str:
 
     An interval that is infinite, as the first ones are, has null for its ends.
     """
+    name, said, lower, upper, chances = found
+    finite = lower is not None and upper is not None and -LARGEST <= lower <= upper <= LARGEST
+    if chances is None and type(said) is float and finite:
+        return f'{{"id":{_text(name)},"prediction":{said!r},"lower":{lower!r},"upper":{upper!r}}}'  # the usual case
     start = f'{{"id":{_text(found.id)},"prediction":{_plain(found.prediction)}'
     if found.probabilities is not None:
         probabilities = ",".join(f"{_text(_name(label))}:{share!r}" for label, share in found.probabilities.items())
@@ -26,6 +32,8 @@ def ticket(found: Ticket) -> str:
 
 def told(found: Ticket, y: Any, error: float) -> str:
     """What was predicted, and how far off it was."""
+    if type(y) is float and type(said := found.prediction) is float and error <= LARGEST:  # the usual case
+        return f'{{"id":{_text(found.id)},"prediction":{said!r},"y":{y!r},"error":{error!r}}}'
     return f'{{"id":{_text(found.id)},"prediction":{_plain(found.prediction)},"y":{_plain(y)},"error":{_end(error)}}}'
 
 

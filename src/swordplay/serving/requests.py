@@ -123,32 +123,39 @@ def read(event: Event, limits: Limits) -> Change:
 
 
 def _ask(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limits) -> None:
-    _only(item, ASKED, ASK)
-    row, name, key = item.get("x"), item.get("id"), _key(item)
+    if not item.keys() <= ASKED:
+        _refuse_field(item, ASKED, ASK)
+    row, name, key = item.get("x"), item.get("id"), item.get("key", "")
     if type(row) is not dict:
         raise Refusal(400, f"x must be an object of columns and their values, got {shown(row)}. {ASK}")
-    if name is not None and _text("id", name).startswith(OURS):
+    if key != "":
+        _text("key", key)
+    if name is not None and _text("id", name)[0] == OURS:
         raise Refusal(400, f"ids that begin with {OURS} are given by the server, got {shown(name)}. Choose another one.")
     part = parts.get(key)
     if part is None:
         part = parts[key] = Ask(key, [], [], [])
-    if not part.rows or part.rows[-1].keys() != row.keys():
+    rows = part.rows
+    if not rows or rows[-1].keys() != row.keys():
         _check_columns(row, limits)
     if not VALUES.issuperset(map(type, row.values())):
         _refuse_value(row)
     part.places.append(place)
     part.ids.append(name)
-    part.rows.append(row)
+    rows.append(row)
 
 
 def _tell(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limits) -> None:
-    _only(item, TOLD, TELL)
+    if not item.keys() <= TOLD:
+        _refuse_field(item, TOLD, TELL)
     name, value = _text("id", item.get("id")), item.get("y")
     if type(value) not in LABELS:
         raise Refusal(400, f"y must be a number, a truth value or a text, got {shown(value)}. {TELL}")
     if type(value) is str:
         _text("y", value)
-    key = _key(item)
+    key = item.get("key", "")
+    if key != "":
+        _text("key", key)
     part = parts.get(key) or parts.setdefault(key, Tell(key, [], [], []))
     part.places.append(place)
     part.ids.append(name)
@@ -156,8 +163,11 @@ def _tell(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limit
 
 
 def _drop(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limits) -> None:
-    _only(item, DROPPED, DROP)
-    key = _key(item)
+    if not item.keys() <= DROPPED:
+        _refuse_field(item, DROPPED, DROP)
+    key = item.get("key", "")
+    if key != "":
+        _text("key", key)
     part = parts.get(key) or parts.setdefault(key, Drop(key, [], []))
     part.places.append(place)
     part.ids.append(_text("id", item.get("id")))
@@ -178,11 +188,6 @@ def _declaration(value: Any) -> Declaration:
     return Declaration(value["target"])
 
 
-def _key(item: dict[str, Any]) -> str:
-    key = item.get("key", "")
-    return _text("key", key) if key != "" else ""
-
-
 def _text(what: str, value: Any) -> str:
     """A short text without control characters."""
     if type(value) is not str or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
@@ -190,9 +195,8 @@ def _text(what: str, value: Any) -> str:
     return value
 
 
-def _only(item: dict[str, Any], names: frozenset[str], words: str) -> None:
-    if not item.keys() <= names:
-        raise Refusal(400, f"there is no field {shown(min(item.keys() - names))}. {words}")
+def _refuse_field(item: dict[str, Any], names: frozenset[str], words: str) -> None:
+    raise Refusal(400, f"there is no field {shown(min(item.keys() - names))}. {words}")
 
 
 def _check_columns(row: dict[str, Any], limits: Limits) -> None:

@@ -27,6 +27,8 @@ BACKLOG = 1024
 """Connections that may wait to be taken."""
 GRACE = 10
 """Seconds that requests under way have to finish when the server stops."""
+RARELY = (50_000, 20, 100)
+"""When garbage is looked for (``gc.set_threshold``): seldom, as all that is remembered would be looked at again each time."""
 SWITCH = 0.001
 """Seconds after which the thread that waits for the disk gets Python's lock back."""
 TICK = 1.0
@@ -99,6 +101,7 @@ async def serve(
         Called once, when clients may come.
     """
     sys.setswitchinterval(SWITCH)
+    gc.set_threshold(*RARELY)
     gc.freeze()  # what is there now stays: nobody has to look for it again and again while clients wait
     limits: Limits = keeper.limits
     counts = Counts()
@@ -108,7 +111,7 @@ async def serve(
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it would log what clients sent
     config = uvicorn.Config(
         door,
-        http=patient(limits.seconds),
+        http=patient(limits.seconds, door),
         ws="none",
         lifespan="off",
         access_log=False,

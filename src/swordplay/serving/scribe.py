@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, final
 
@@ -33,10 +34,14 @@ class Done(NamedTuple):
     body: bytes
 
 
+Answer = Callable[[Done | Refusal], None]
+"""Who is told what became of an event."""
+
+
 class _Waiting(NamedTuple):
     event: Event
     wanted: Change
-    future: asyncio.Future[Done]
+    answer: Answer
 
 
 @final
@@ -67,13 +72,27 @@ class Scribe:
         Refusal
             If the models refuse it, or it could not be written.
         """
-        if self._closed:
-            raise Refusal(503, "the server is stopping. Send it again when it is back.")
         future: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(event, wanted, future))
+
+        def answer(done: Done | Refusal) -> None:
+            if future.done():  # the client has gone
+                return
+            if isinstance(done, Refusal):
+                future.set_exception(done)
+            else:
+                future.set_result(done)
+
+        self.put(event, wanted, answer)
+        return await future
+
+    def put(self, event: Event, wanted: Change, answer: Answer) -> None:
+        """The same for whoever waits in another way: called with the answer, or the refusal; must not raise."""
+        if self._closed:
+            answer(Refusal(503, "the server is stopping. Send it again when it is back."))
+            return
+        self._waiting.append(_Waiting(event, wanted, answer))
         if self._task is None:
             self._task = asyncio.create_task(self._work())
-        return await future
 
     async def close(self) -> None:
         """Finish what waits, take no more, and save a checkpoint."""
@@ -102,8 +121,9 @@ class Scribe:
                 try:
                     await written
                 except Exception as error:
+                    refusal = error if isinstance(error, Refusal) else failed(error)
                     for one in group:
-                        _refuse(one.future, error if isinstance(error, Refusal) else failed(error))
+                        one.answer(refusal)
                     group, written = self._next(), None
                     continue
                 done, first = group, self.keeper.log.last - len(group) + 1
@@ -119,7 +139,7 @@ class Scribe:
     def _next(self) -> list[_Waiting]:
         """The next group, which may be empty."""
         group, self._waiting = self._waiting[:LARGEST_GROUP], self._waiting[LARGEST_GROUP:]
-        return group
+        return ordered(group)
 
     def _append(self, group: list[_Waiting]) -> asyncio.Future[None]:
         """Send a group on its way to the disk."""
@@ -133,17 +153,14 @@ class Scribe:
 
     def _perform(self, group: list[_Waiting], first: int) -> None:
         """Do what a group wants that is on the disk, in its order."""
-        for number, one in enumerate(group, start=first):
-            try:
-                done = Done(number, self.keeper.perform(number, one.event, one.wanted))
-            except Refusal as refusal:
-                _refuse(one.future, refusal)
-            except BaseException as error:  # no memory left: the models may be half-way, but the log is whole
-                logger.critical("%s: the process ends, and the next one goes on from the log", type(error).__name__)
-                os._exit(1)
-            else:
-                if not one.future.done():
-                    one.future.set_result(done)
+        try:
+            answers = self.keeper.perform_group(first, [(one.event, one.wanted) for one in group])
+        except BaseException as error:  # no memory left: the models may be half-way, but the log is whole
+            logger.critical("%s: the process ends, and the next one goes on from the log", type(error).__name__)
+            os._exit(1)
+        for number, (one, answer) in enumerate(zip(group, answers, strict=True), start=first):
+            assert answer is not None
+            one.answer(answer if isinstance(answer, Refusal) else Done(number, answer))
 
     async def _save(self) -> None:
         """Save a checkpoint while the server goes on; what it makes superfluous is removed from the log."""
@@ -158,6 +175,15 @@ class Scribe:
             self._saving = None
 
 
-def _refuse(future: asyncio.Future[Done], refusal: Refusal) -> None:
-    if not future.done():
-        future.set_exception(refusal)
+def ordered(group: list[_Waiting]) -> list[_Waiting]:
+    """A group in the order of the log: answers first, so that rows are predicted by all that is known.
+
+    Who waits at the same time cannot know who came first. A group that holds anything else stays as it is, and so does one
+    with an answer to a row of the same group.
+    """
+    asks = [one for one in group if one.event.action == "ask"]
+    tells = [one for one in group if one.event.action == "tell"]
+    if not asks or not tells or len(asks) + len(tells) < len(group):
+        return group
+    named = [{id for one in some for part in one.wanted.parts for id in part.ids} for some in (asks, tells)]  # type: ignore[union-attr]
+    return tells + asks if named[0].isdisjoint(named[1]) else group

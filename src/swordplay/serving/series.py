@@ -6,6 +6,7 @@ are known by their ids. What contradicts an earlier request is refused.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import marshal
 from collections import Counter, OrderedDict
@@ -170,18 +171,14 @@ class Series:
 
     def tell(self, plan: Plan) -> list[str]:
         """Learn the new answers; the answers of all."""
-        tickets = [self.pending[name] for name in plan.ids]
-        self.late.tell_many(plan.ids, plan.values)
-        fresh, step = [], None
-        told, rows, memory = self.watch.told, self.rows, self._memory
-        for name, ticket, y in zip(plan.ids, tickets, plan.values, strict=True):
-            error = learning.error(ticket, y)
-            if told(ticket, y, error):
-                step = learning.step_size(self.late) if step is None else step
-                self.watch.close_stretch(step)
-            fresh.append(replies.told(ticket, y, error))
-            memory[self.place, name] = Told(rows.pop(name, ""), ticket, y, error)
-        return _filled(plan, fresh)
+        ids, ys, rows, memory, here = plan.ids, plan.values, self.rows, self._memory, self.place
+        tickets = [self.pending[name] for name in ids]
+        self.late.tell_many(ids, ys)
+        errors = [learning.error(ticket, y) for ticket, y in zip(tickets, ys, strict=True)]
+        self.watch.told(tickets, ys, errors, functools.partial(learning.step_size, self.late))
+        for name, ticket, y, error in zip(ids, tickets, ys, errors, strict=True):
+            memory[here, name] = Told(rows.pop(name, ""), ticket, y, error)
+        return _filled(plan, list(map(replies.told, tickets, ys, errors)))
 
     def drop(self, plan: Plan) -> list[str]:
         """Forget tickets; the answers of all."""

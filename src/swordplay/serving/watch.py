@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, final
 
 from swordplay.serving.sanity import is_count, is_end, is_plain, is_share, is_size, require
@@ -49,26 +50,42 @@ class Watch:
         self._now: deque[tuple[float, int]] = deque(maxlen=NOW)  # error, and 1 inside, 0 outside, -1 no interval
         self._last: deque[list[Any]] = deque(maxlen=LAST)
 
-    def told(self, ticket: Any, y: Any, error: float) -> bool:
-        """Count an answered row; whether its stretch is full and wants :meth:`close_stretch`."""
-        lower, upper = ticket.lower, ticket.upper
-        inside = -1
-        if lower is not None:  # an infinite one holds every truth, and says so
-            inside = int(lower <= y <= upper)
-            self.bounded += 1
-            self.covered += inside
-        self.tells += 1
-        self.error += error
-        self._now.append((error, inside))
-        self._last.append([ticket.id, ticket.prediction, lower, upper, y, error])
+    def told(
+        self, tickets: Sequence[Any], ys: Sequence[Any], errors: Sequence[float], step: Callable[[], float | None]
+    ) -> None:
+        """Count answered rows; ``step`` tells the effective step size where a stretch is full."""
         count, total, covered, bounded = self._open
-        self._open = (count + 1, total + error, covered + (inside == 1), bounded + (inside >= 0))
-        return count + 1 >= self.stretch
+        error, self.tells = self.error, self.tells + len(tickets)
+        before, now = self.tells - len(tickets), self._now
+        for place, (ticket, y, one) in enumerate(zip(tickets, ys, errors, strict=True), start=1):
+            inside, lower = -1, ticket.lower
+            if lower is not None:  # an infinite one holds every truth, and says so
+                inside = int(lower <= y <= ticket.upper)
+                bounded += 1
+                covered += inside
+                self.bounded += 1
+                self.covered += inside
+            error += one
+            total += one
+            count += 1
+            now.append((one, inside))
+            if count >= self.stretch:
+                self._open = (count, total, covered, bounded)
+                self._close_stretch(before + place, step())
+                count, total, covered, bounded = self._open
+        self._open, self.error = (count, total, covered, bounded), error
+        for ticket, y, one in list(zip(tickets, ys, errors, strict=True))[-LAST:]:
+            self._last.append([ticket.id, ticket.prediction, ticket.lower, ticket.upper, y, one])
 
-    def close_stretch(self, step: float | None) -> None:
-        """Let the stretch at the end become a point."""
+    @property
+    def left(self) -> int:
+        """Rows until the stretch at the end is full."""
+        return self.stretch - self._open[0]
+
+    def _close_stretch(self, rows: int, step: float | None) -> None:
+        """Let the stretch at the end, which goes up to so many rows, become a point."""
         count, total, covered, bounded = self._open
-        self.points.append(Point(self.tells, total / count, covered / bounded if bounded else None, step))
+        self.points.append(Point(rows, total / count, covered / bounded if bounded else None, step))
         self._open = (0, 0.0, 0, 0)
         if len(self.points) >= MOST_POINTS:
             self.points = [_merged(*self.points[k : k + 2]) for k in range(0, MOST_POINTS, 2)]

@@ -12,6 +12,7 @@ from swordplay.application.tracking.contestants import Played
 from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.estimators.bands import columns_for, tame
 from swordplay.intervals import SwordIntervals
+from swordplay.intervals.memory import is_earlier
 
 COVERED, WIDTH, BOUNDED = "covered", "width of intervals", "intervals with ends"
 FIGURES = (COVERED, WIDTH, BOUNDED)
@@ -56,8 +57,9 @@ class Band:
         return self.intervals.state()
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from a saved state."""
-        self.intervals.load_state(saved)
+        """Go on from a saved state; intervals of an earlier swordplay, which looked at other columns, begin anew."""
+        if not is_earlier(saved):
+            self.intervals.load_state(saved)
 
 
 def judged(bounds: Array, targets: Vector) -> Matrix:

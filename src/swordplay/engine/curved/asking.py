@@ -38,37 +38,22 @@ def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk) -> float:
     return float(total / share)
 
 
-@kernel
-def note_rows(
-    raw: Matrix,
-    middles: Matrix,
-    first: Vector,
-    setting: Vector,
-    numbers: Vector,
-    lanes: Matrix,
-    scratch: Matrix,
-    slate: Vector,
-    notes: Matrix,
-) -> None:
-    """What has to be known of rows once their targets are there: 1 if anything is known, the last targets, forecasts."""
-    me, book, desk = (
-        setting_of(setting),
-        book_of(numbers, setting, count_forecasts(setting[SETTING.compete])),
-        desk_of(scratch, slate, setting),
-    )
-    columns, recent = book.columns, book.recent
-    last = columns.shape[1] - 1
-    for t in range(len(raw)):
-        notes[t] = 0.0
-        if (me.logistic or columns[SPREAD, last] > 0.0) and book.known[KNOWN.active] > 0.0:
-            center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
-            put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
-            forecast(me, book, lanes, desk, (first[t] - center) / spread, False)
-            notes[t, 0] = 1.0
-            for j in range(len(recent)):
-                notes[t, 1 + j] = recent[j]
-            for i in range(len(desk.said)):
-                notes[t, 1 + len(recent) + i] = desk.said[i]
+@part
+def note(book: Book, desk: Desk, count: int, noted: Vector) -> None:
+    """What has to be known of a row once its target is there: how many corrected forecasts there are, last targets, forecasts.
+
+    Those of all, then those of the mixture, plain and corrected: everybody is judged by what he said.
+    """
+    place = 1
+    noted[0] = count
+    for j in range(len(book.recent)):
+        noted[place + j] = book.recent[j]
+    place += len(book.recent)
+    for i in range(len(desk.said)):
+        noted[place + i] = desk.said[i]
+    place += len(desk.said)
+    for i in range(count):
+        noted[place + i] = desk.top[i]
 
 
 @kernel
@@ -82,12 +67,14 @@ def predict_rows(
     lanes: Matrix,
     scratch: Matrix,
     slate: Vector,
+    notes: Matrix,
     answer: Vector,
 ) -> None:
-    """The same for rows that are not learned.
+    """The mixture for rows that are not learned, or not yet.
 
     So many of them follow the last one learned; of the others the last targets are not known, and where experts with and
-    without lags compete, those without answer alone.
+    without lags compete, those without answer alone. ``notes`` has shape ``(T, n)`` and takes what has to be kept of rows that
+    follow the last one (see :func:`note`; only zeros where nothing is known); n is 0 where nothing is to be kept.
     """
     me, book, desk = (
         setting_of(setting),
@@ -98,12 +85,15 @@ def predict_rows(
     last = columns.shape[1] - 1
     for t in range(len(raw)):
         answer[t] = first[t]
+        notes[t] = 0.0
         if (me.logistic or columns[SPREAD, last] > 0.0) and book.known[KNOWN.active] > 0.0:
             center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
             put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
             forecast(me, book, lanes, desk, (first[t] - center) / spread, False)
             if t < following or not me.compete:
                 mixed = mix(me, book, lanes, desk, False)
+                if notes.shape[1] > 0:
+                    note(book, desk, count_asked(book, me.logistic), notes[t])
             else:
                 mixing.weigh(book.behind, PRIOR, desk.weights)
                 mixed = without_lags(me, book, lanes, desk)

@@ -106,14 +106,14 @@ def bend(me: Setting, book: Book, lanes: Matrix, desk: Desk, plain: float, ready
 
 
 @part
-def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, weight: float) -> None:
-    """Judge all forecasts of a round by its target, and let the experts learn."""
-    plain, group, count = desk.top[0], lanes[newton.group_rows(me.width) :], count_asked(book, me.logistic)
+def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, weight: float, plain: float, judged: int) -> None:
+    """Judge all forecasts of a round by its target, so many of the top, and let the experts learn."""
+    group, count = lanes[newton.group_rows(me.width) :], count_asked(book, me.logistic)
     bending = group[newton.group_rows(me.corrections) :]
     before = mixing.leader(book.top_behind[:STRAIGHT])
     if me.logistic:
         mixing.judge_labels(book.behind, desk.said, target, weight)
-        mixing.judge_labels(book.top_behind[:count], desk.top, target, weight)
+        mixing.judge_labels(book.top_behind[:judged], desk.top, target, weight)
         newton.miss_labels(target, weight, 0.0, desk.notes)
         newton.miss_labels(target, weight, plain, desk.side_notes)
         if count > STRAIGHT:
@@ -121,15 +121,15 @@ def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, wei
     else:
         cut_at = mixing.Cut(mixing.MEMORY, mixing.WILDEST, book.ends[1] - book.ends[0])
         mixing.judge_numbers(book.behind, book.sums, desk.said, target, weight, cut_at)
-        mixing.judge_numbers(book.top_behind[:count], book.top_sums, desk.top, target, weight, cut_at)
+        mixing.judge_numbers(book.top_behind[:judged], book.top_sums, desk.top, target, weight, cut_at)
         newton.miss_numbers(lanes, me.width, target, weight, desk.notes)
         # In units of the usual error, so that the ridge means the same whatever that is.
         usual = max(mixing.least(book.sums, len(book.behind)), SMALLEST_ERROR)
         newton.miss_numbers(group, me.corrections, target - plain, weight / usual, desk.side_notes)
         if count > STRAIGHT:
             newton.miss_numbers(bending, 1 + me.bends, target - plain, weight, desk.bent_notes)
-    if count < len(book.top_behind):
-        mixing.keep_distance(book.top_behind, count, before)
+    if judged < len(book.top_behind):
+        mixing.keep_distance(book.top_behind, judged, before)
     newton.learn(lanes, me.width, desk.leaned, desk.gain, desk.notes)
     newton.learn(group, me.corrections, desk.side_leaned, desk.gain, desk.side_notes)
     if count > STRAIGHT:
@@ -137,13 +137,13 @@ def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, wei
 
 
 @exact
-def remember(me: Setting, book: Book, target: float, without: float) -> None:
-    """The target of a round that is over, and by how much the steadiest one without lags missed it."""
+def remember(me: Setting, book: Book, target: float, before: float, without: float) -> None:
+    """The target of a round that is over, the last one known when it was forecast, and what the steadiest without lags said."""
     known, recent = book.known, book.recent
     if me.logistic:
         now = 2.0 * target - 1.0
         if known[KNOWN.active] > 0.0:
-            known[KNOWN.stay] += ((1.0 if now == recent[0] else 0.0) - known[KNOWN.stay]) / STAY
+            known[KNOWN.stay] += ((1.0 if now == before else 0.0) - known[KNOWN.stay]) / STAY
     else:
         now = target
         mixing.follow_range(book.ends, target)
@@ -186,7 +186,7 @@ def learn_rows(
 
     ``middles`` holds where each column lies before each row, for entries that are missing, and has no rows where none is;
     ``plan`` holds weight and threshold of each row's loss, shape ``(T, 2)``; ``answer`` may be ``first``. Of rows that were
-    asked earlier ``asked`` holds what was noted then (see :func:`note_rows`); it has no rows where none was.
+    asked earlier ``asked`` holds what was noted then (see ``asking.note``); it has no rows where none was.
     """
     me, book, desk = (
         setting_of(setting),
@@ -201,23 +201,29 @@ def learn_rows(
             center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
             target = targets[t] if me.logistic else mixing.tamed((targets[t] - center) / spread, book.ends)
             weight = weights[t] if len(weights) > 0 else 1.0
-            late = len(asked) > 0 and asked[t, 0] == 1.0
+            late = len(asked) > 0 and asked[t, 0] > 0.0
             if late:
                 exchange(book.recent, asked[t])
             put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
             forecast(me, book, lanes, desk, (one - center) / spread, True)
+            before = book.recent[0]
             if late:
                 for i in range(len(desk.said)):
                     desk.said[i] = asked[t, 1 + len(book.recent) + i]
                 exchange(book.recent, asked[t])
             mixed = mix(me, book, lanes, desk, True) * spread + center
+            plain, judged = desk.top[0], count_asked(book, me.logistic)
+            if late:
+                judged = min(judged, int(asked[t, 0]))
+                for i in range(judged):
+                    desk.top[i] = asked[t, 1 + len(book.recent) + len(desk.said) + i]
             if book.known[KNOWN.active] == 0.0:
                 mixed = one  # the others know nothing yet
             more = loss(mixed, targets[t], plan[t, 1], me.logistic) - loss(one, targets[t], plan[t, 1], me.logistic)
             book.known[KNOWN.gain] += plan[t, 0] * more
             answer[t] = mixed
-            learn(me, book, lanes, desk, target, weight)
-            remember(me, book, target, desk.said[STEADIEST])
+            learn(me, book, lanes, desk, target, weight, plain, judged)
+            remember(me, book, target, before, desk.said[STEADIEST])
         else:
             answer[t] = one
             follow_column(columns, last, targets[t], me.intercept)
