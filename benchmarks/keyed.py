@@ -1,8 +1,10 @@
-"""Many keys on one machine: ``python -m benchmarks.keyed [peers|folder] [--keys 200000] [--rows 50] ...``.
+"""Many keys on one machine: ``python -m benchmarks.keyed [peers|track|folder] [--keys 200000] [--rows 50] ...``.
 
 ``peers`` gives the same rows, interleaved, to ``swordplay track --key`` (with and without intervals), to ``Keyed`` in memory,
 to a loop over river models, to Spark's ``applyInPandas`` with river models, and to ``track_table``. The slow ones get a sample
 of the keys, with all their rows: their time a row does not depend on how many keys there are.
+
+``track`` is the command alone, with a CSV file (numbers of six decimals) and with Parquet, with and without intervals.
 
 ``folder`` fills a folder with keys and measures what is read and written when one key is opened, and when a batch of rows of as
 many keys is learned and saved.
@@ -24,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 from benchmarks.machine import description
@@ -32,6 +35,8 @@ DIM = 10
 FEATURES = [f"x{j}" for j in range(DIM)]
 AT_ONCE = 5
 """Rows of each key in a row group, in a random order of the keys."""
+DECIMALS = 6
+"""Of all numbers."""
 GATHERED = 500_000
 """Rows that ``Keyed`` is given at once."""
 
@@ -40,19 +45,23 @@ def write(path: Path, keys: int, rows: int) -> None:
     """Interleaved rows, each key's target drifting in its own way."""
     rng = np.random.default_rng(0)
     truth, names = rng.normal(size=(keys, DIM)), np.array([f"sensor-{k:07d}" for k in range(keys)])
-    writer = None
+    writer: Any = None
     for first in range(0, rows, AT_ONCE):
         count = min(AT_ONCE, rows - first)
         who = np.concatenate([rng.permutation(keys) for _ in range(count)])
-        features = rng.normal(size=(len(who), DIM))
+        features = rng.normal(size=(len(who), DIM)).round(DECIMALS)
         truth += 0.1 * rng.normal(size=truth.shape)
-        target = np.einsum("ij,ij->i", features, truth[who]) + 0.1 * rng.normal(size=len(who))
+        target = (np.einsum("ij,ij->i", features, truth[who]) + 0.1 * rng.normal(size=len(who))).round(DECIMALS)
         order = np.repeat(np.arange(first, first + count), keys)
         table = pa.table(
             {"key": names[who], "t": order, **{name: features[:, j] for j, name in enumerate(FEATURES)}, "y": target}
         )
-        writer = writer or pq.ParquetWriter(path, table.schema)
-        writer.write_table(table, row_group_size=1 << 17)
+        if path.suffix == ".csv":
+            writer = writer or pa.csv.CSVWriter(path, table.schema)
+            writer.write_table(table)
+        else:
+            writer = writer or pq.ParquetWriter(path, table.schema)
+            writer.write_table(table, row_group_size=1 << 17)
     if writer is not None:
         writer.close()
 
@@ -193,6 +202,26 @@ def peers(options: argparse.Namespace) -> None:
             spark.stop()
 
 
+def track(options: argparse.Namespace) -> None:
+    """The command alone."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        print("| | rows | seconds | rows a second | processor us a row | |")
+        print("| --- | ---: | ---: | ---: | ---: | --- |")
+        for ending in ("csv", "parquet"):
+            path, few = folder / f"rows.{ending}", folder / f"few.{ending}"
+            write(few, 100, 5)
+            command(few, folder)  # compiled, or read from disk
+            with Timed() as started:
+                command(few, folder)
+            write(path, options.keys, options.rows)
+            for what, more in (("with intervals", ()), ("`--no-interval`", ("--no-interval",))):
+                with Timed() as timed:
+                    answer = command(path, folder, *more)
+                report(f"{ending} to Parquet, {what}", answer["rows"], timed, f"start {started.wall:.1f} s of these")
+            path.unlink()
+
+
 def counted(name: str) -> int:
     """Bytes that this process has read (``rchar``) or written (``wchar``) so far."""
     lines = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
@@ -216,7 +245,7 @@ def folder(options: argparse.Namespace) -> None:
         size = sum(file.stat().st_size for file in Path(name).iterdir())
         each = f"{size / 1e9:.2f} GB, {size / options.keys:,.0f} bytes a key"
         print(f"{options.keys:,} keys, d = {DIM}, {options.young} rows each: {each}", flush=True)
-        keyed.model(options.keys - 1)  # imports scikit-learn, which is not what is to be measured
+        Keyed.load(name).model(options.keys - 1)  # imports scikit-learn, which is not what is to be measured
         start, before = time.perf_counter(), counted("rchar")
         opened = Keyed.load(name)
         opened.model(int(options.keys * 0.7))
@@ -235,8 +264,10 @@ def folder(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("peers", "folder"), nargs="?", default="peers")
-    parser.add_argument("--keys", type=int, default=0, help="200,000, and a million in a folder, unless given")
+    jobs = {"peers": peers, "track": track, "folder": folder}
+    usual = {"peers": 200_000, "track": 100_000, "folder": 1_000_000}
+    parser.add_argument("what", choices=tuple(jobs), nargs="?", default="peers")
+    parser.add_argument("--keys", type=int, default=0, help="200,000, 100,000 for the command, a million in a folder")
     parser.add_argument("--rows", type=int, default=50, help="per key")
     parser.add_argument("--sample", type=int, default=2000, help="keys for those who would take hours")
     parser.add_argument("--no-spark", dest="spark", action="store_false")
@@ -244,11 +275,11 @@ def main() -> None:
     parser.add_argument("--young", type=int, default=3, help="rows of each key in a folder")
     parser.add_argument("--batch", type=int, default=2000, help="rows to be learned by a folder of keys")
     options = parser.parse_args()
-    options.keys = options.keys or (200_000 if options.what == "peers" else 1_000_000)
+    options.keys = options.keys or usual[options.what]
     for name, value in description().items():
         print(f"{name:28} {value}")
     print(f"{'threads':28} {len(os.sched_getaffinity(0))}")
-    (peers if options.what == "peers" else folder)(options)
+    jobs[options.what](options)
 
 
 if __name__ == "__main__":

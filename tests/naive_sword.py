@@ -52,7 +52,9 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
     # One list per kind: each expert is a dictionary of its own.
     extra = [{"x": list(center), "hat": list(center), "M": [0.0] * d, "q": 0.0, "total": 0.0, "past": []}]
     plain = [{"x": list(center), "q": 0.0, "total": 0.0, "past": []}]
-    p, guesses, A, largest, rate = [0.5, 0.5], [0.0, 0.0], 0.0, 0.0, math.inf
+    if capped:  # another of each kind beside the capped one, from the start
+        extra, plain = [extra[0], dict(extra[0])], [plain[0], dict(plain[0])]
+    p, guesses, A, largest, rate = pool.priors(len(extra)), [0.0] * 2 * len(extra), 0.0, 0.0, math.inf
     M, Mv, Dv, Ds = [0.0] * d, None, 0.0, 0.0
     decisions, weights = [mix(p, [expert["x"] for expert in extra + plain])], [p]
     for t, gradient in enumerate(gradients, start=1):

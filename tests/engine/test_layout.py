@@ -9,6 +9,7 @@ import pytest
 import swordplay as sp
 from swordplay import river
 from swordplay.base import checkpoint
+from swordplay.base.state import flatten
 from swordplay.engine import record, saved
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.estimators.mixture import Mixture
@@ -33,15 +34,11 @@ MAKES = {
 }
 
 
-def without_gauge(state):
-    return {name: value for name, value in state.items() if not name.startswith("gauge.")}
-
-
 def engine_of(make, of_before=False):
     """``of_before``: as it was when states held arrays, a ``Sword`` without capped experts."""
     learner = MAKES[make]()
     if of_before and isinstance(learner, sp.Sword):
-        learner.load_state(without_gauge(learner.state()))
+        learner.load_state(flatten(learner._begun(())))
     return sp.engine.twin(learner, "squared")
 
 

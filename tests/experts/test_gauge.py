@@ -43,14 +43,14 @@ def test_the_first_rounds_of_a_sword_by_hand():
     learner.observe(sp.SquaredLoss([2.0], 4.0))
     state = learner.state()
     assert (state["gauge.smoothness"], state["gauge.span"]) == (4.0, 4.0)
-    # The capped step is 1/8; the copy with c = 1 stands where its parent stands.
-    np.testing.assert_allclose(state["experts.1.base"][:, 0], [1.0, 1.0], rtol=ROUNDING)
-    # Extra-gradient experts look ahead along 2 (2 * 1 - 4) = -4: the capped one by 1/8, the other by 1 * 4 / 8.
-    np.testing.assert_allclose(state["experts.0.points"][:, 0], [1.5, 3.0], rtol=ROUNDING)
+    # The capped step is 1/8, the other one's 1 * 4 / 8.
+    np.testing.assert_allclose(state["experts.1.base"][:, 0], [1.0, 4.0], rtol=ROUNDING)
+    # Extra-gradient experts look ahead along 2 (2 * 1 - 4) = -4 and 2 (2 * 4 - 4) = 8, by 1/8 and by 4 / 8.
+    np.testing.assert_allclose(state["experts.0.points"][:, 0], [1.5, 0.0], rtol=0, atol=ROUNDING)
     learner.observe(sp.SquaredLoss([2.0], 4.0))
     state = learner.state()
-    # The capped descent expert averages over 2 rounds, 1 + 4 / (2 * 4 * 2); the other steps by 1 * 4 / sqrt(8^2 + 4^2).
-    np.testing.assert_allclose(state["experts.1.base"][:2, 0], [1.25, 1 + 16 / math.sqrt(80)], rtol=ROUNDING)
+    # The capped descent expert averages over 2 rounds, 1 + 4 / (2 * 4 * 2); the other steps by 1 * 4 / sqrt(8^2 + 8^2).
+    np.testing.assert_allclose(state["experts.1.base"][:2, 0], [1.25, 4 - 32 / math.sqrt(128)], rtol=ROUNDING)
 
 
 def test_the_patient_expert_waits_for_eight_rounds_and_no_longer():

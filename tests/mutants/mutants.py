@@ -186,7 +186,7 @@ MUTANTS = [
         "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword", f"{DEFAULTS}::test_when_sword_adds_experts"),
         ("FLOOR = 1e-4", "FLOOR = 1e-6"),
-        ("if 1 + 2 * state_.rounds <= 4", "if 1 + state_.rounds <= 4"),
+        ("enough = 1 + 2 * state_.rounds <= 4", "enough = 1 + state_.rounds <= 4"),
         ("np.tile(telescoping_with_tail(experts) / 2, 2)", "np.tile(telescoping_with_tail(experts), 2)"),
     ),
     *_in(

@@ -209,9 +209,9 @@ def test_other_settings_are_refused_though_all_keys_are_new(spark, classified):
     """Every key of the second start is new, so that no state of a key could tell."""
     frame, folder, run = classified
     write(labelled(1, 40, first=100).assign(batch=0), folder / "in", first=2)
-    was = r'classes was \["no", "perhaps", "yes"\] and is \["yes", "no", "perhaps"\]; layout was "paged" and is "map"'
+    was = r'classes was \["no", "perhaps", "yes"\] and is \["yes", "no", "perhaps"\]'
     with pytest.raises(StreamingQueryException, match=was):
-        run(classes=["yes", "no", "perhaps"], layout="map")
+        run(classes=["yes", "no", "perhaps"])
     assert spark.read.parquet(str(folder / "out")).count() == len(frame)  # nothing of the refused start is there
 
 

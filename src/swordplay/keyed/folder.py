@@ -91,7 +91,8 @@ class Folder:
     def longest(self) -> int:
         """Bytes of the longest state, of the first hundred; 0 if there is none."""
         with self._reading() as base:
-            (found,) = base.execute("SELECT max(length(state)) FROM (SELECT state FROM keys LIMIT 100)").fetchone()
+            # The length within, or the states themselves would be read.
+            (found,) = base.execute("SELECT max(size) FROM (SELECT length(state) AS size FROM keys LIMIT 100)").fetchone()
         return int(found or 0)
 
     def names(self, since: int) -> list[Key]:

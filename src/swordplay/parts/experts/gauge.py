@@ -73,7 +73,7 @@ class GaugedSteps:
         self._ceiling = 1.0 / bend if bend > 0.0 else math.inf
 
     def count(self) -> int:
-        """One, the capped one; more are forked off as the rounds go by."""
+        """One, the capped one; more are forked off at once and as the rounds go by."""
         return 1
 
     def sizes(self, energy: Vector) -> Vector:

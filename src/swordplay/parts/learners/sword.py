@@ -73,8 +73,20 @@ class Sword(Ensemble):
             optimism=LearnedOptimism(math.inf),
         )
 
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with. Its pool is told by nobody: which experts there are stands in the state."""
+        return {**super().settings(), "step_sizes": self._concatenated_steps(self._begun(()))}
+
     def _start(self) -> EnsembleState:
-        return super()._start()._replace(gauge=Gauge())
+        return self._begun(Gauge())
+
+    def _begun(self, gauge: Gauge | tuple[()]) -> EnsembleState:
+        """Before the first round; without a gauge nobody is capped, as before there were capped experts.
+
+        Who is capped is not alone: an expert that may step farther takes its own first step beside it.
+        """
+        fresh = super()._start()._replace(gauge=gauge)
+        return self._forked(fresh) if gauge else fresh
 
     def _kinds(self, state_: EnsembleState, gauge: Gauge | tuple[()]) -> tuple[Experts, ...]:
         """Extra-gradient experts step as they looked ahead, by what was known before; then everybody by what is known now."""
@@ -94,25 +106,26 @@ class Sword(Ensemble):
 
     def _grow(self, state_: EnsembleState) -> EnsembleState:
         """Fork while the fastest multiplier is too slow for a comparator that moved in every round."""
-        experts = len(state_.experts[0].points)
         # The best multiplier is of order sqrt(1 + 2 P_T / D), and P_T <= D t.
-        if 1 + 2 * state_.rounds <= 4 ** (experts - 1):
-            return state_
+        enough = 1 + 2 * state_.rounds <= 4 ** (len(state_.experts[0].points) - 1)
+        return state_ if enough else self._grow(self._forked(state_))
+
+    def _forked(self, state_: EnsembleState) -> EnsembleState:
+        """With a copy of the fastest expert of each kind, whose multiplier is doubled."""
+        experts = len(state_.experts[0].points)
         kind = np.append(np.arange(experts), experts - 1)
         parents = np.concatenate([kind, experts + kind])
         kinds = self._kinds(state_, state_.gauge)
-        return self._grow(
-            state_._replace(
-                experts=tuple(kind.fork(was) for kind, was in zip(kinds, state_.experts, strict=True)),
-                hedge=self._hedge.fork(state_.hedge, parents, _prior(experts + 1)),
-                certificate=certificate.fork(state_.certificate, parents),
-            )
+        return state_._replace(
+            experts=tuple(kind.fork(was) for kind, was in zip(kinds, state_.experts, strict=True)),
+            hedge=self._hedge.fork(state_.hedge, parents, _prior(experts + 1)),
+            certificate=certificate.fork(state_.certificate, parents),
         )
 
     def _template(self, saved: Mapping[str, Any]) -> EnsembleState:
         """Saved after more rounds than this learner played, a state has more experts; one of before has no gauge."""
         wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MOST_MULTIPLIERS)
-        state_ = self._start() if "gauge.span" in saved else self._start()._replace(gauge=())
+        state_ = self._begun(Gauge() if "gauge.span" in saved else ())
         while len(state_.hedge.weights) < wanted:
             rounds = (4 ** (len(state_.experts[0].points) - 1) + 1) // 2
             state_ = self._grow(state_._replace(rounds=rounds))
