@@ -1,4 +1,4 @@
-"""How well estimators do on real streams, with nothing set: `python -m benchmarks.accuracy [FILE.csv.gz:TARGET ...]`.
+"""How well estimators do on real streams: `python -m benchmarks.accuracy [--only NAME] [FILE.csv.gz:TARGET ...]`.
 
 Every row is predicted before it is learned, in the order of the table, by models as their documentation sets them up; the
 first row, before which nothing is known, does not count. The streams are the shipped ones and those that come with river and
@@ -6,7 +6,8 @@ scikit-learn, or the files that are named (numbers only, with a header). Of a ta
 the share of wrong labels, log loss, Brier score and calibration error (ten bins of the most probable label), of others the
 RMSE. Times are microseconds a row, on whatever machine this ran. Who needs a package that is not installed is missing, and so
 are forests on streams of more than 6,000 rows, where they take hours. Below the tables stand geometric means over the streams,
-the linear model of first order being 1. All goes to ``benchmarks/accuracy.md``, unless files are named.
+the linear model of first order being 1. All goes to ``benchmarks/accuracy.md``, unless files are named. With ``--only NAME``
+those play whose names begin like that, and the other rows stay as they were measured before.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +36,8 @@ BATCH = 100
 """Rows that scikit-learn's SGD predicts and learns at a time."""
 REFIT, WINDOW = 500, 5000
 """Rows after which LightGBM is fitted anew, and how many of the last ones it is fitted to."""
+EARLY_FITS = 50, 100, 200
+"""The same before the first of these."""
 LONGEST_FOR_FORESTS = 6000
 PLAIN = "swordplay, lags=0, curves=None"
 
@@ -181,19 +185,21 @@ def descent(stream: Stream) -> Any:
 
 
 def boosting(stream: Stream) -> Any:
-    """LightGBM, fitted anew now and then to the last rows."""
+    """LightGBM, fitted anew now and then to the last rows, on one core; before the first fit, the last target."""
     models = import_module("lightgbm")
-    said = _uniform(stream) if stream.labels else np.zeros(len(stream.targets))
-    for first in range(REFIT, len(stream.targets), REFIT):
-        past = slice(max(0, first - WINDOW), first)
+    said, count = no_change(stream), len(stream.targets)
+    edges = [*(first for first in EARLY_FITS if first < count), *range(REFIT, count, REFIT), count]
+    for first, stop in pairwise(edges):
+        past, rows = slice(max(0, first - WINDOW), first), stream.rows[first:stop]
         kind = models.LGBMClassifier if stream.labels else models.LGBMRegressor
-        model = kind(verbose=-1).fit(stream.rows[past], stream.targets[past])
-        rows = stream.rows[first : first + REFIT]
+        if stream.labels and len(np.unique(stream.targets[past])) < 2:
+            continue
+        model = kind(verbose=-1, n_jobs=1).fit(stream.rows[past], stream.targets[past])
         if stream.labels:
-            said[first : first + REFIT] = 1e-9
-            said[first : first + REFIT, model.classes_] = model.predict_proba(rows)
+            said[first:stop] = 1e-9
+            said[first:stop, model.classes_] = model.predict_proba(rows)
         else:
-            said[first : first + REFIT] = model.predict(rows)
+            said[first:stop] = model.predict(rows)
     return said
 
 
@@ -232,6 +238,16 @@ CONTENDERS: dict[str, Callable[[Stream], Any]] = {
 }
 
 
+def earlier(only: str) -> dict[bool, dict[tuple[str, str], list[str]]]:
+    """Rows that were written before, by stream and model, of all that are not played now; for numbers and for labels."""
+    rows: dict[bool, dict[tuple[str, str], list[str]]] = {False: {}, True: {}}
+    for line in FILE.read_text(encoding="utf-8").splitlines() if only and FILE.exists() else []:
+        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        if len(cells) in (4, 7) and cells[1] in CONTENDERS and not cells[1].startswith(only):
+            rows[len(cells) == 7][cells[0], cells[1]] = cells
+    return rows
+
+
 def means(found: dict[tuple[str, bool, str], list[float]]) -> str:
     """Geometric means of errors and log losses over all streams that somebody played, first order being 1; and the worst."""
     rows = []
@@ -251,40 +267,54 @@ def means(found: dict[tuple[str, bool, str], list[float]]) -> str:
 
 def main(arguments: list[str]) -> None:
     """Play everything and write the tables."""
-    if any(":" not in argument for argument in arguments):
+    only = arguments[1] if arguments[:1] == ["--only"] and len(arguments) > 1 else ""
+    files = arguments[2:] if only else arguments
+    if any(":" not in argument for argument in files):
         raise SystemExit(__doc__)
-    games = [read(Path(name), target) for name, target in (one.rsplit(":", 1) for one in arguments)] or streams()
+    games = [read(Path(name), target) for name, target in (one.rsplit(":", 1) for one in files)] or streams()
+    kept = earlier(only)
     rows: dict[bool, list[list[str]]] = {False: [], True: []}
     found: dict[tuple[str, bool, str], list[float]] = {}
     missing: dict[str, str] = {}
     for name, play in CONTENDERS.items():  # compiled before it is timed
         if name.startswith("swordplay"):
-            for labels in (0, 2):
-                play(Stream("", np.arange(40.0)[:, None], np.arange(40) % 2 if labels else np.arange(40.0), labels))
+            for labels in (0, 2, 3):
+                play(Stream("", np.arange(40.0)[:, None], np.arange(40) % labels if labels else np.arange(40.0), labels))
     for game in games:
+        of_labels = bool(game.labels)
         for name, play in CONTENDERS.items():
-            started = time.perf_counter()
-            try:
-                said = play(game)
-            except ModuleNotFoundError as error:
-                missing[name] = f"{name}: missing, as {error.name} is not installed."
+            line = kept[of_labels].get((game.name, name))
+            if line is None and name.startswith(only):
+                line = _played(game, name, play, missing)
+            if line is None:
                 continue
-            if said is None:
-                continue
-            spent = f"{1e6 * (time.perf_counter() - started) / len(game.targets):.1f}"
-            found[game.name, bool(game.labels), name] = errors = figures(said, game)
-            line = [game.name, name, *(number(value) if value >= 1.0 else f"{value:.4f}" for value in errors), spent]
-            rows[bool(game.labels)].append(line)
-            print("  ".join(line), flush=True)
+            found[game.name, of_labels, name] = [float(cell.replace(",", "")) for cell in line[2:-1]]
+            rows[of_labels].append(line)
     tables = [
         Table("Numbers", ["stream", "model", "RMSE", "µs a row"], rows[False], ""),
         Table("Labels", ["stream", "model", "wrong, %", "log loss", "Brier", "calibration", "µs a row"], rows[True], ""),
     ]
-    if not arguments:
+    if not files:
         told = " ".join((__doc__ or "").split("\n\n")[1].split())
         parts = ["Written by `python -m benchmarks.accuracy`.", told, *(table.markdown() for table in tables), means(found)]
         parts += list(missing.values())
         FILE.write_text("\n\n".join(parts), encoding="utf-8")
+
+
+def _played(game: Stream, name: str, play: Callable[[Stream], Any], missing: dict[str, str]) -> list[str] | None:
+    """A row of a table; None for whom it is missing."""
+    started = time.perf_counter()
+    try:
+        said = play(game)
+    except ModuleNotFoundError as error:
+        missing[name] = f"{name}: missing, as {error.name} is not installed."
+        return None
+    if said is None:
+        return None
+    spent = f"{1e6 * (time.perf_counter() - started) / len(game.targets):.1f}"
+    line = [game.name, name, *(number(value) if value >= 1.0 else f"{value:.4f}" for value in figures(said, game)), spent]
+    print("  ".join(line), flush=True)
+    return line
 
 
 if __name__ == "__main__":

@@ -134,6 +134,24 @@ def river(rounds: int, turns: int) -> list[Pair]:
     return found
 
 
+def second_order(rounds: int, turns: int) -> list[Pair]:
+    """The estimators and the river coat as they come beside their first-order selves: what all the others cost."""
+
+    def make(module: str, name: str, **settings: Any) -> Callable[[], Any]:
+        return lambda: getattr(_module(module), name)(**settings)
+
+    found = []
+    for dim, most in ((10, 2.0), (100, 1.3)):
+        pair = [_Batches("", make("swordplay.sklearn", "SwordRegressor", **more)) for more in ({}, {"lags": 0, "curves": None})]
+        what = f"SwordRegressor.partial_fit, {BATCH} rows, d = {dim}, as it comes / first order"
+        found.append(_pair(what, pair, rounds, dim, turns, most))
+    for labels, name in ((False, "SwordRegressor"), (True, "SwordClassifier")):
+        ours, plain = (_Rows("", make("swordplay.river", name, **more), labels) for more in ({}, {"curves": None}))
+        what = f"river coat, {'classes' if labels else 'numbers'}, one row, d = 10, as it comes / first order"
+        found.append(_pair(what, (ours, plain), rounds, 10, turns, 1.5))
+    return found
+
+
 def _pair(what: str, contenders: Sequence[Contender], rounds: int, dim: int, turns: int, most: float) -> Pair:
     ours, theirs = (timing.microseconds for timing in measure(contenders, dense(rounds, dim), turns))
     return Pair(what, ours, theirs, most)

@@ -7,6 +7,7 @@ import functools
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,15 +93,17 @@ def play(workload: Workload, flags: tuple[str, ...] = STRICT, pool_size: int = P
     return played
 
 
-def disagreement(workload: Workload, flags: tuple[str, ...] = STRICT, pool_size: int = POOL) -> float:
-    """Largest relative difference from the readable learner, over losses, weights and the sums of the certificate."""
+def disagreement(workload: Workload, builds: Iterable[tuple[str, ...]] = (STRICT,), pool_size: int = POOL) -> float:
+    """Largest relative difference of any build from the readable learner, over losses, weights and sums of the certificate."""
     learner = workload.learner(pool_size)
     ledger = sp.play(learner, workload.stream(), engine="python", keep=KEPT)
-    floor, sums = play(workload, flags, pool_size), learner.state()
-    pairs: list[tuple[Any, Any]] = [
-        (np.square(floor.predictions - workload.targets) / 2, ledger.losses),
-        (floor.weights, learner.weights),
-        (floor.advantage, sums["certificate.advantage"]),
-        (floor.drift, sums["certificate.drift"]),
-    ]
-    return max(float(np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs))) for ours, theirs in pairs)
+    sums, largest = learner.state(), 0.0
+    for floor in (play(workload, flags, pool_size) for flags in builds):
+        pairs: list[tuple[Any, Any]] = [
+            (np.square(floor.predictions - workload.targets) / 2, ledger.losses),
+            (floor.weights, learner.weights),
+            (floor.advantage, sums["certificate.advantage"]),
+            (floor.drift, sums["certificate.drift"]),
+        ]
+        largest = max(largest, *(float(np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs))) for ours, theirs in pairs))
+    return largest

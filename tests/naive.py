@@ -45,8 +45,8 @@ def certificate(pasts, domain, P, steady=True):
     """min_k { sum lost + sum eta/2 surprise - sum lead/(2 eta) + distance }, from whole histories.
 
     Where steps are ``steady``, 1/a for ever, the distance is sigma(a w) - a |w|^2 / 2 + P a rho, with w where the expert ended,
-    seen from the centre, and rho the farthest that it has been from there. Else what the changes of a add to this, with
-    |w| <= rho for those that point anywhere, or D^2/2 Lambda + D P max_t a_t, if that is smaller.
+    seen from the centre, and rho the farthest that it has been from there. Else what the changes of a add to this, wherever
+    they point, or D^2/2 Lambda + D P max_t a_t, if that is smaller.
     """
     D, center, values = domain.diameter, domain.center.tolist(), []
     r = domain.radius if isinstance(domain, sp.Ball) else min(D, math.sqrt(sum(far(domain, j) ** 2 for j in range(domain.dim))))
@@ -63,9 +63,11 @@ def certificate(pasts, domain, P, steady=True):
         else:
             changes = [later - earlier for earlier, later in pairwise(inverses)]
             growth = sum(max(change, 0.0) for change in changes)
-            turned = sum(abs(change) for change in changes) * max(lengths)
+            turns = [abs(change) * length for change, length in zip(changes, lengths[:-1], strict=True)]
+            turned = sum(turns)
+            pulls = [a * far + sum(turns[: t + 1]) for t, (a, far) in enumerate(zip(inverses[1:], lengths[1:], strict=True))]
             swing = sum(change * length**2 / 2 for change, length in zip(changes, lengths[:-1], strict=True))
-            by_parts = left + swing + r * turned + P * (max(inverses) * max(lengths) + turned)
+            by_parts = left + swing + r * turned + P * max(pulls)
             distance = min(D * D * growth / 2 + D * P * max(inverses), by_parts)
         values.append(sum(played.lost for played in past) + distance + price - won)
     return min(values)
@@ -104,6 +106,11 @@ class Field(NamedTuple):
 
     def value(self, x):
         return float(self.loss.value(np.array(x)))
+
+    @property
+    def smoothness(self):
+        """0 where nobody knows."""
+        return self.loss.smoothness or 0.0
 
 
 def dot(a, b):
@@ -192,78 +199,3 @@ def hedge(losses, guesses, rate):
         cumulative = [c + v for c, v in zip(cumulative, loss, strict=True)]
         A += half_range(minus(loss, guess)) ** 2
     return history
-
-
-def sword(gradients, center, project, *, D, floor=1e-4):
-    """Sword without settings: AdaGrad-norm steps, forks, follow-the-leader optimism.
-
-    The rate is sqrt(lam / (2 (A + (floor D)^2 max |g - M|^2))): the design's, blurred so that ties are not told apart.
-    """
-    d = len(center)
-
-    def priors(count):
-        each = [1 / ((i + 1) * (i + 2)) for i in range(count - 1)] + [1 / count]
-        return [q / 2 for q in each] * 2
-
-    def eta(i, energy):
-        return 0.5 * 2**i * D / math.sqrt(energy) if energy > 0 else 0.0  # 0: stand still while nothing was met
-
-    def inverse(i, energy):
-        return math.sqrt(energy) / (0.5 * 2**i * D)
-
-    # One list per kind: each expert is a dictionary of its own.
-    extra = [{"x": list(center), "hat": list(center), "M": [0.0] * d, "q": 0.0, "total": 0.0, "past": []}]
-    plain = [{"x": list(center), "q": 0.0, "total": 0.0, "past": []}]
-    p, guesses, A, largest, rate = [0.5, 0.5], [0.0, 0.0], 0.0, 0.0, math.inf
-    M, Mv, Dv, Ds = [0.0] * d, None, 0.0, 0.0
-    decisions, weights = [mix(p, [extra[0]["x"], plain[0]["x"]])], [p]
-    for t, gradient in enumerate(gradients, start=1):
-        x = decisions[-1]
-        g = gradient(x)
-        losses = [dot(g, expert["x"]) for expert in extra + plain]
-        A += half_range(minus(losses, guesses)) ** 2
-        largest = max(largest, dot(minus(g, M), minus(g, M)))
-        met = 2 * (A + (floor * D) ** 2 * largest)
-        # The entropy of the experts that played this round; a larger one must not raise the rate again.
-        rate = min(rate, math.sqrt(math.log(1 / min(priors(len(extra)))) / met) if met > 0 else math.inf)
-        for expert, loss in zip(extra + plain, losses, strict=True):
-            expert["total"] += loss
-        if Mv is not None:
-            Dv += dot(minus(g, Mv), minus(g, Mv))
-            Ds += dot(g, g)
-        for i, expert in enumerate(extra):
-            gi = gradient(expert["x"])
-            missed = minus(gi, expert["M"])
-            before, expert["q"] = expert["q"], expert["q"] + dot(missed, missed)
-            used, ahead = before if before > 0 else expert["q"], minus(expert["x"], expert["hat"])
-            lost = gradient.value(x) - gradient.value(expert["x"])
-            expert["hat"] = project(step(expert["hat"], eta(i, used), gi))
-            played = Round(lost, inverse(i, used), dot(missed, missed), dot(ahead, ahead), expert["hat"])
-            expert["past"] = [*expert["past"], played]
-            expert["M"] = gradient(expert["hat"])
-            expert["x"] = project(step(expert["hat"], eta(i, expert["q"]), expert["M"]))
-        for i, expert in enumerate(plain):
-            gi = gradient(expert["x"])
-            expert["q"] += dot(gi, gi)
-            lost = gradient.value(x) - gradient.value(expert["x"])
-            expert["x"] = project(step(expert["x"], eta(i, expert["q"]), gi))
-            expert["past"] = [*expert["past"], Round(lost, inverse(i, expert["q"]), dot(gi, gi), 0.0, expert["x"])]
-        while 1 + 2 * t > 4 ** (len(extra) - 1):
-            n = len(extra)
-            extra.append(dict(extra[-1]))
-            extra[-1]["x"] = project(step(extra[-1]["hat"], eta(n, extra[-1]["q"]), extra[-1]["M"]))
-            plain.append(dict(plain[-1]))
-            old, new = priors(n), priors(n + 1)
-            shares = [new[n - 1] / old[n - 1], new[n] / old[n - 1]]
-            p = [*p[: n - 1], p[n - 1] * shares[0], p[n - 1] * shares[1], *p[n:-1], p[-1] * shares[0], p[-1] * shares[1]]
-        points = [expert["x"] for expert in extra + plain]
-        prior = priors(len(extra))
-        Mv = gradient(mix(p, points))
-        beta = 0.5 if Dv == Ds else float(Dv < Ds)
-        M = [beta * m for m in Mv]
-        guesses = [dot(M, xi) for xi in points]
-        totals = [expert["total"] + m for expert, m in zip(extra + plain, guesses, strict=True)]
-        p = exponential([math.log(q) for q in prior], totals, rate)
-        decisions.append(mix(p, points))
-        weights.append(p)
-    return Run(decisions, weights, [expert["past"] for expert in extra + plain])

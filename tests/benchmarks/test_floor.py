@@ -22,17 +22,15 @@ DENSE = {
 }
 
 
-@BUILDS
 @pytest.mark.parametrize("case", DENSE.values(), ids=DENSE)
-def test_losses_weights_and_sums_of_the_certificate_are_those_of_the_readable_learner(flags, case):
+def test_losses_weights_and_sums_of_the_certificate_are_those_of_the_readable_learner(case):
     dim, radius, pool_size = case
-    assert floor.disagreement(workloads.dense(400, dim, radius), flags, pool_size) <= THIRD_IMPLEMENTATION
+    assert floor.disagreement(workloads.dense(400, dim, radius), floor.BUILDS.values(), pool_size) <= THIRD_IMPLEMENTATION
 
 
-@BUILDS
 @pytest.mark.parametrize("radius", [0.05, 2.0])
-def test_sparse_rows_give_what_the_readable_learner_says(flags, radius):
-    assert floor.disagreement(workloads.sparse(400, 300, 12, radius), flags) <= THIRD_IMPLEMENTATION
+def test_sparse_rows_give_what_the_readable_learner_says(radius):
+    assert floor.disagreement(workloads.sparse(400, 300, 12, radius), floor.BUILDS.values()) <= THIRD_IMPLEMENTATION
 
 
 @BUILDS
@@ -43,10 +41,9 @@ def test_sparse_and_dense_rows_give_the_same(flags):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=THIRD_IMPLEMENTATION * np.abs(theirs).max())
 
 
-@BUILDS
-def test_agreement_outlasts_folded_scales_and_refreshed_norms(flags):
+def test_agreement_outlasts_folded_scales_and_refreshed_norms():
     # Longer than one refresh of the norms; in so tight a ball the lazy scales fall below their limit again and again.
-    assert floor.disagreement(workloads.dense(5_000, 2, 0.1), flags) <= THIRD_IMPLEMENTATION
+    assert floor.disagreement(workloads.dense(5_000, 2, 0.1), floor.BUILDS.values()) <= THIRD_IMPLEMENTATION
 
 
 def test_the_tight_balls_do_make_experts_of_both_kinds_project():

@@ -75,27 +75,47 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "Spark, values with intervals": lambda: spark_kind("squared", 0, single=False, level=0.9),
     "Spark, classes": lambda: spark_kind("logistic", 2, single=True),
 }
-SLOW = {
-    "server": 6,
-    "folder of keys, classes": 6,
-    "folder of keys, values": 4,
-    "tracker of keys, values": 6,
-    "tracker of keys, classes": 6,
-    "tracker of values": 3,
-    "tracker of classes": 3,
-    "file of track": 2,
-    "file of learn": 2,
-    "late, numbers": 2,
-    "late, classes": 2,
-    "late, lags": 2,
-    "late, curves": 2,
+MILLISECONDS = {
+    "sklearn regressor": 7,
+    "sklearn regressor, encode": 12,
+    "sklearn regressor, intervals": 8,
+    "sklearn classifier, encode": 12,
+    "sklearn classifier, encode, online": 10,
+    "sklearn classifier": 9,
+    "sklearn classifier, three": 9,
+    "sklearn classifier, sets": 9,
+    "sklearn classifier, curves": 7,
+    "river classifier": 7,
+    "river classifier, curves": 7,
+    "intervals": 2,
+    "intervals, levels and columns": 3,
+    "late, numbers": 9,
+    "late, classes": 10,
+    "late, lags": 9,
+    "late, curves": 12,
+    "server": 35,
+    "folder of keys, values": 6,
+    "folder of keys, classes": 8,
+    "Sword": 8,
+    "OGD": 3,
+    "tracker of values": 14,
+    "tracker of classes": 15,
+    "tracker of keys, values": 17,
+    "tracker of keys, classes": 22,
+    "tracker of keys in bulk": 7,
+    "first rows of a pipe": 2,
+    "file of track": 14,
+    "file of learn": 11,
+    "Spark, values": 3,
+    "Spark, values with intervals": 2,
 }
-"""Kinds that take so many times as long as others get so many times fewer changes."""
+"""What one change takes, about; MOSTLY where none is given. Each kind gets as much time, so slow ones get fewer changes."""
+MOSTLY = 5
 
 
 def shares(count: int, names: list[str]) -> dict[str, int]:
     """How many of ``count`` changes each kind gets."""
-    weights = {name: 1.0 / SLOW.get(name, 1) for name in names}
+    weights = {name: 1.0 / MILLISECONDS.get(name, MOSTLY) for name in names}
     return {name: round(count * weight / sum(weights.values())) for name, weight in weights.items()}
 
 

@@ -14,7 +14,7 @@ from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.state import Range, require
 from swordplay.engine.layout import LIVE
 
-QUICK, DEEP, CHUNK = 5_000, 1_000_000, 5_000
+QUICK, DEEP, CHUNK = 10_000, 1_000_000, 5_000
 """Changes in all, and in one process of a deep campaign."""
 
 
@@ -189,6 +189,12 @@ def test_rounds_that_can_hardly_be_counted_can_be_saved_again(tmp_path):
     model = sklearn.SwordRegressor.load(tmp_path / "x")
     model.partial_fit(np.ones((50, 3)), np.ones(50))
     sklearn.SwordRegressor.from_state(model.state())
+
+
+def test_rows_of_a_class_that_can_hardly_be_counted(tmp_path):
+    """Several rows at once would lead beyond what can be saved."""
+    told = refused(fitted("SwordClassifier"), tmp_path / "x", **{"model.counts": (1, 2.0**53)})
+    assert "counts" in told
 
 
 def test_changed_states_are_refused_or_used():

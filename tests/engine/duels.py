@@ -68,6 +68,8 @@ class Duel:
             "advantage": G * D,
             "drift": G * D,
             "swing": G * D,
+            "turning": G,
+            "pull": G,
             "farthest": D**2,
             "cumulative": G * D,
             "guesses": G * reach,

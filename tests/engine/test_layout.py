@@ -9,6 +9,7 @@ import pytest
 import swordplay as sp
 from swordplay import river
 from swordplay.base import checkpoint
+from swordplay.base.state import flatten
 from swordplay.engine import record, saved
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.estimators.mixture import Mixture
@@ -33,8 +34,12 @@ MAKES = {
 }
 
 
-def engine_of(make):
-    return sp.engine.twin(MAKES[make](), "squared")
+def engine_of(make, of_before=False):
+    """``of_before``: as it was when states held arrays, a ``Sword`` without capped experts."""
+    learner = MAKES[make]()
+    if of_before and isinstance(learner, sp.Sword):
+        learner.load_state(flatten(learner._begun(())))
+    return sp.engine.twin(learner, "squared")
 
 
 def arrays_of(engine):
@@ -55,7 +60,7 @@ def arrays_of(engine):
 @pytest.mark.parametrize("write", [arrays_of, lambda engine: engine.compact_state()], ids=["arrays", "names"])
 @pytest.mark.parametrize("make", MAKES)
 def test_a_saved_engine_goes_on_bit_by_bit(make, write):
-    first, second = engine_of(make), engine_of(make)
+    first, second = engine_of(make, of_before=write is arrays_of), engine_of(make)
     first.play(FEATURES[:LEARNED], TARGETS[:LEARNED])
     if make != "Simplex":
         first.predict(FEATURES[LEARNED])  # leaves products for the next round, which a saved state leaves out
@@ -63,19 +68,38 @@ def test_a_saved_engine_goes_on_bit_by_bit(make, write):
     a, b = (engine.play(FEATURES[LEARNED:], TARGETS[LEARNED:]) for engine in (first, second))
     assert a.predictions.tobytes() == b.predictions.tobytes()
     ours, theirs = first.compact_state(), second.compact_state()
-    told = [name not in saved.YOUNG or write is not arrays_of for name in ours["expert_names"].split()]
+    young = {*saved.YOUNG, "turning", "pull"}
+    told = [name not in young or write is not arrays_of for name in ours["expert_names"].split()]
     assert np.array_equal(ours.pop("experts")[told], theirs.pop("experts")[told])
     assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
 @pytest.mark.parametrize("make", MAKES)
 def test_engines_that_were_saved_before_go_on(make):
-    fresh, loaded = engine_of(make), engine_of(make)
+    fresh, loaded = engine_of(make, of_before=True), engine_of(make)
     fresh.play(FEATURES[:LEARNED], TARGETS[:LEARNED])
     loaded.load_compact_state(checkpoint.load(GOLDEN / f"{make}.ckpt", kind="engine"))
     a, b = (engine.play(FEATURES[LEARNED:], TARGETS[LEARNED:]) for engine in (fresh, loaded))
     np.testing.assert_allclose(b.predictions, a.predictions, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE)
     np.testing.assert_allclose(loaded.weights, fresh.weights, rtol=ANOTHER_MACHINE, atol=ANOTHER_MACHINE)
+
+
+def test_which_experts_a_sword_began_with_stands_in_its_state():
+    """A Sword of before goes on without capped experts, and an engine that has loaded one loads one of today as well."""
+    old, new, loads = engine_of("Sword", of_before=True), engine_of("Sword"), engine_of("Sword")
+    for engine in (old, new):
+        engine.play(FEATURES[:LEARNED], TARGETS[:LEARNED])
+    for engine in (old, new, old):
+        loads.load_compact_state(engine.compact_state())
+        assert loads.memory.experts == engine.memory.experts
+        assert loads.memory.config[CONFIG.capped] == engine.memory.config[CONFIG.capped]
+        assert loads.memory.make == engine.memory.make
+    assert old.memory.make != new.memory.make
+    other = engine_of("OGD")
+    settings = dict(zip(other.compact_state()["setting_names"].split(), other.compact_state()["settings"], strict=True))
+    damaged = np.array([*(settings | {"capped": 1.0}).values()])
+    with pytest.raises(ValueError, match=r"another make \(capped was 1 and is 0 here\)"):
+        other.load_compact_state(changed(other.compact_state(), settings=damaged))
 
 
 @pytest.mark.parametrize(
@@ -132,10 +156,10 @@ def test_every_number_is_declared_once():
 def test_what_is_saved_and_what_is_not():
     assert " ".join(kept_names(EXPERT)) == (
         "weight cumulative guess replay alpha gamma scale coefficient norm energy log_prior "
-        "lead advantage drift inverse growth largest swing farthest charge turned step"
+        "lead advantage drift inverse growth largest swing farthest turning pull charge turned step"
     )
     assert " ".join(kept_names(LIVE)) == (
-        "rounds last_norm candidate difference magnitude trust total level rate smallest refresh_at weight"
+        "rounds last_norm candidate difference magnitude trust total level rate smallest refresh_at weight smoothness span"
     )
     assert kept_names(VECTOR) == ("last",)
     assert kept_names(CONFIG) == ("threshold", "size", "diameter", "refresh")
@@ -158,12 +182,12 @@ def changed(state, **entries):
 @pytest.mark.parametrize(
     ("entries", "told"),
     [
-        ({"expert_names": "weight"}, "must name the 22 numbers"),
-        ({"expert_names": 3}, "must name the 22 numbers"),
-        ({"round_names": " ".join(["rounds"] * 12)}, "must name the 12 numbers"),
+        ({"expert_names": "weight"}, "must name the 24 numbers"),
+        ({"expert_names": 3}, "must name the 24 numbers"),
+        ({"round_names": " ".join(["rounds"] * 14)}, "must name the 14 numbers"),
         ({"round": np.zeros(0), "round_names": ""}, "lacks rounds, last_norm"),
-        ({"experts": np.zeros((22, 0))}, "must name the 22 numbers"),
-        ({"experts": np.full((22, 2), np.nan)}, r"state\['experts'\] is damaged"),
+        ({"experts": np.zeros((24, 0))}, "must name the 24 numbers"),
+        ({"experts": np.full((24, 2), np.nan)}, r"state\['experts'\] is damaged"),
         ({"last": np.zeros(5), "frame": np.zeros((2, 5))}, r"state\['last'\] must have shape \(3,\), got \(5,\)"),
         ({"frame": np.zeros((2, 4))}, r"state\['frame'\] must have shape \(2, 3\)"),
         ({"points": np.zeros((3, 1))}, r"state\['points'\] must have shape"),

@@ -96,7 +96,7 @@ def test_they_agree_when_features_jump(learner: str, unit: float, then: float) -
 
 
 def test_projections_are_active_in_many_games() -> None:
-    """Else agreement would say little about them: decisions on the sphere, or experts on it."""
+    """Else agreement would say little about them: experts on the sphere, at the end of a third of the games at least."""
     touching = 0
     for seed in range(30):
         one = duel(seed, "squared")
@@ -104,7 +104,7 @@ def test_projections_are_active_in_many_games() -> None:
         sp.play(learner, one.stream, engine="python", keep=())
         stretched = one.domain.center + (1 + 1e-6) * (learner.points - one.domain.center)
         touching += bool((~one.domain.contains(stretched, atol=1e-12)).any())
-    assert touching >= 15
+    assert touching >= 10
 
 
 def test_a_pool_may_hold_one_expert() -> None:

@@ -51,7 +51,7 @@ class Weights:
         return self.sums[:n].min() / self.rounds
 
     def judge_numbers(self, said, target, reach):
-        n = len(said)
+        n, self.before = len(said), self.behind[: len(said)].min()
         most = 100 * max(self.best(n), 1e-18 * reach**2) if self.rounds >= 20 else math.inf
         losses = np.minimum((target - said) ** 2, most)
         self.rounds = 0.998 * self.rounds + 1
@@ -59,13 +59,20 @@ class Weights:
         scale = max(self.best(n), 1e-18 * reach**2)
         if scale > 0:
             self.behind[:n] = 0.998 * self.behind[:n] + 0.1 * np.minimum(losses / scale, 1e6)
-        self.behind[:n] = np.minimum(self.behind[:n] - self.behind[:n].min(), 14)
+        self.settle(n)
+
+    def settle(self, n):
+        """The leader at 0; who was not asked stays where he was, seen from the best of those who were."""
+        self.behind[n:] -= self.before
+        self.behind[:n] -= self.behind[:n].min()
+        self.behind = np.minimum(self.behind - self.behind.min(), 14)
 
     def judge_labels(self, said, target):
         n = len(said)
         right = np.clip(said if target else -said, -15, 15)
+        self.before = self.behind[:n].min()
         self.behind[:n] = 0.998 * self.behind[:n] + 0.3 * np.log1p(np.exp(-right))
-        self.behind[:n] = np.minimum(self.behind[:n] - self.behind[:n].min(), 14)
+        self.settle(n)
 
 
 class NaiveLayer:
@@ -74,13 +81,14 @@ class NaiveLayer:
     def __init__(self, dim, logistic, shapes):
         self.logistic, self.dim, self.shapes = logistic, dim, shapes
         self.benders = [Expert(1 + len(shapes), 1 - 2.0**-power) for power in (8, 10, 12, 14)]
-        width = 1 + 3 + dim
+        width = 1 + 3 + 1 + dim
         shortest = max(6, math.ceil(math.log2(2 * width)))
         self.experts = [Expert(width, 1 - 2.0 ** -(shortest + more)) for more in (0, 4, 0, 4)]
         self.correctors = [Expert(5 if logistic else 3, 1 - 2.0**-power) for power in (8, 10, 12, 14)]
         self.inner, self.outer = Weights(0.3, 6), Weights(0.5, 9)
         self.values = [[] for _ in range(dim + 1)]
         self.places = [None] * (dim + 1)
+        self.error = 0.0
         self.recent, self.active, self.low, self.high, self.stay = [0.0] * 3, 0, -1.0, 1.0, 0.5
 
     def follow(self, j, value):
@@ -113,7 +121,7 @@ class NaiveLayer:
 
     def round(self, raw, first, target):
         scaled = [0.0 if p is None else (v - p[0]) / p[1] for v, p in zip(raw, self.places, strict=False)]
-        bare, full = np.array([1.0, 0, 0, 0, *scaled]), np.array([1.0, *self.recent, *scaled])
+        bare, full = np.array([1.0, 0, 0, 0, 0, *scaled]), np.array([1.0, *self.recent, self.error, *scaled])
         rows = [bare, bare, full, full]
         scores = [one.score(a) for one, a in zip(self.experts, rows, strict=True)]
         odds = math.log(min(max(self.stay, 0.01), 0.99) / (1 - min(max(self.stay, 0.01), 0.99)))
@@ -126,10 +134,12 @@ class NaiveLayer:
         said = np.array([first, *told, same])
         w = self.inner.shares(6)
         plain = w @ said
+        self.error = target - (1 / (1 + math.exp(-said[2])) if self.logistic else said[2])
         sides = [first - plain, w[:3] @ said[:3] / w[:3].sum() - plain, w[3:] @ said[3:] / w[3:].sum() - plain]
         z = np.array(sides + [1.0, plain] * self.logistic)
         more = [one.score(z) for one in self.correctors]
-        awake = self.active % 8 == 0 or min(self.outer.behind[5:]) < 7
+        straight, bending = self.outer.behind[:5].min(), self.outer.behind[5:].min()
+        awake = self.active % 8 == 0 or self.active < 500 or bending < straight + (7 if self.logistic else -0.1)
         curves = np.array([1.0, *(self.curve(shape, scaled) for shape in self.shapes)])
         bent = [one.score(curves) for one in self.benders] if awake else []
         top = [plain, *(min(max(plain + m, -15), 15) if self.logistic else self.cut(plain + m) for m in more + bent)]

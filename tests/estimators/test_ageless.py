@@ -21,13 +21,13 @@ SEEDS = {1000: 60, 10_000: 60, 100_000: 20, 1_000_000: 20, 10_000_000: 5}
 CHUNK, SETTLED, PATIENCE = 100_000, 500, 1000
 
 
-def recovery(age, dim, noise, seed):
+def recovery(age, dim, noise, seed, **settings):
     """Rows until the rolling error is back, after the sign of the target flipped at this age.
 
     The rows after the flip are the same at every age: less is left to chance.
     """
     past, future = np.random.default_rng(seed).spawn(2)
-    direction, model = future.normal(size=dim), LinearModel(dim)
+    direction, model = future.normal(size=dim), LinearModel(dim, **settings)
     coefficients = direction / np.sqrt(np.mean(direction**2))
 
     def errors(rng, count, sign):
@@ -62,3 +62,12 @@ def usual_recovery(age, dim, noise):
 )
 def test_an_old_model_recovers_as_fast_as_a_young_one(age, dim, noise):
     assert usual_recovery(age, dim, noise) <= AGELESS * usual_recovery(YOUNG, dim, noise)
+
+
+def test_with_lags_and_curves_too():
+    dim, noise = 3, 0.3
+    rows = {
+        age: np.median([recovery(age, dim, noise, seed, lags="auto", curves="auto") for seed in range(20)])
+        for age in (YOUNG, 10_000)
+    }
+    assert rows[10_000] <= AGELESS * rows[YOUNG]

@@ -57,10 +57,10 @@ def losses(model, rows, targets):
     return np.logaddexp(0.0, -(2 * targets - 1) * scores) if model.loss == "logistic" else np.abs(scores - targets)
 
 
-def costs(loss, kind, when, seed):
+def costs(loss, kind, when, seed, **settings):
     """Degraded rows after each kind of outlier in the same stream."""
     rows, targets = world(kind, when, loss == "logistic", seed)
-    model = LinearModel(3, loss=loss)
+    model = LinearModel(3, loss=loss, **settings)
     if when > 1:
         losses(model, rows[: when - 1], targets[: when - 1])
     undisturbed = losses(copy.deepcopy(model), rows[when:], targets[when:])
@@ -86,6 +86,13 @@ def assert_cheap(loss, kind, seeds):
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_an_outlier_is_got_over(loss, kind):
     assert_cheap(loss, kind, QUICK)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "logistic"])
+def test_an_outlier_is_got_over_with_lags_and_curves(loss):
+    cases = itertools.product(COLUMNS, (1, 5, 50, 500))
+    found = {case: cost for kind, when in cases for case, cost in costs(loss, kind, when, 0, lags="auto", curves="auto")}
+    assert not {case: cost for case, cost in found.items() if cost > GRACE}
 
 
 @pytest.mark.deep

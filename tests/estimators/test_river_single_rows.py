@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -124,3 +125,41 @@ def test_scores_of_any_size_are_probabilities():
             assert sum(one) == pytest.approx(1.0)
             assert min(one) >= 0.0
             assert (one[1] > 0.5) == (sign > 0)
+
+
+@pytest.mark.parametrize("settings", [{}, {"curves": None}, {"lags": 2}, {"standardize": False, "curves": None}], ids=str)
+@pytest.mark.parametrize("labels", [False, True], ids=["numbers", "labels"])
+def test_usual_rows_leave_the_bits_of_others(settings, labels):
+    """A plain dictionary takes the short way, any other mapping the long one; some rows among them are not usual."""
+    import swordplay.river as ours
+
+    rng = np.random.default_rng(0)
+    rows = [dict(zip("abc", row, strict=True)) for row in rng.normal(size=(120, 3)).tolist()]
+    targets = [row["a"] - row["b"] for row in rows]
+    rows[30] = {"a": 1, "b": True, "c": np.float64(0.5)}
+    rows[40] = {"a": 1.0, "c": 2.0}
+    rows[50] = dict(reversed(rows[50].items()))
+    for row in rows[60:]:
+        row["d"] = 1.0
+    make = ours.SwordClassifier if labels else ours.SwordRegressor
+    short, long = make(**settings), make(**settings)
+    for t, (row, target) in enumerate(zip(rows, targets, strict=True)):
+        if t == 80:
+            short = pickle.loads(pickle.dumps(short))
+        said = [
+            (model.predict_proba_one if labels else model.predict_one)(x)
+            for model, x in ((short, row), (long, OrderedDict(row)))
+        ]
+        assert said[0] == said[1]
+        short.learn_one(row, target > 0 if labels else target)
+        long.learn_one(OrderedDict(row), target > 0 if labels else target)
+    assert bits(short._model) == bits(long._model)
+    assert short._rows.usual is not None or "standardize" in settings
+    for bad in ({"a": float("nan"), "b": 0.0, "c": 0.0, "d": 0.0}, {"a": 10**400, "b": 0.0, "c": 0.0, "d": 0.0}):
+        before = bits(short._model)
+        with pytest.raises(ValueError, match="finite"):
+            short.learn_one(bad, True)
+        assert bits(short._model) == before
+    if labels:
+        short.learn_one(rows[0], "third")
+        assert set(short.predict_proba_one(rows[0])) == {False, True, "third"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -211,3 +213,13 @@ def test_first_values_that_do_not_lead_to_what_is_known_are_refused(rows):
         saved[name] = change(saved[name])
         with pytest.raises(ValueError, match=r"state\['first'\] has values in column 0 that do not lead to its centre"):
             Scaler(2).load_state(saved)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, 5])
+def test_arrays_are_of_the_same_types_whatever_the_width(dim):
+    """Or the largest kernel would be compiled again for models that begin without columns."""
+    scaler = Scaler(dim)
+    assert not scaler.arrays.first.flags.c_contiguous
+    scaler.widen(dim + 3)
+    assert not scaler.arrays.first.flags.c_contiguous
+    assert not pickle.loads(pickle.dumps(scaler)).arrays.first.flags.c_contiguous

@@ -125,6 +125,8 @@ def test_a_file_without_the_parameter_is_first_order_only(tmp_path):
         ("columns", lambda old: -old),
         ("sums", lambda old: old - 1e9),
         ("known", lambda old: old * np.inf),
+        ("ends", lambda old: old * 1e64),
+        ("ends", lambda old: old[::-1]),
     ],
 )
 def test_a_damaged_layer_is_refused(name, change):
@@ -315,9 +317,10 @@ def test_late_answers_are_learned_with_the_last_targets_of_then():
     twin._parts()["recent"][:] = then
     twin.learn(X[100:101], y[100:101], None, y[100:101] + 0.1, np.ones((1, 2)))
     np.testing.assert_array_equal(late.state()["coefficients"], twin.state()["coefficients"])
-    np.testing.assert_array_equal(late.state()["recent"][1:], now[:-1])
+    np.testing.assert_array_equal(late.state()["recent"][1:3], now[:2])
+    assert late.state()["recent"][3] == pytest.approx(late.state()["recent"][0] - noted[0, 7])  # the steadiest without lags
     target = late.state()["recent"][0]
-    losses = (target - noted[0, 4:]) ** 2  # what was said then is judged
+    losses = (target - noted[0, 5:]) ** 2  # what was said then is judged
     sums = late.state()["sums"]
     wanted = 0.998 * behind + 0.1 * losses / (sums[:-1].min() / sums[-1])
     np.testing.assert_allclose(late.state()["behind"], np.minimum(wanted - wanted.min(), 14.0))
@@ -336,21 +339,29 @@ def test_curves_show_on_two_interleaved_crescents():
     assert model.model_.second.bends == 64
 
 
-def test_who_bends_in_vain_is_asked_seldom():
+@pytest.mark.parametrize(("logistic", "edge"), [(False, -0.1), (True, 7.0)])
+def test_who_bends_in_vain_is_asked_seldom(logistic, edge):
     from swordplay.base.compiling import uncompiled
     from swordplay.engine.curved import bends, layout
 
-    layer = SecondOrder(2, logistic=False, intercept=True, lags=None)
+    layer = SecondOrder(2, logistic=logistic, intercept=True, lags=None)
     book = layout.parts_of(layer._numbers, layer._setting, 6)
     asked = uncompiled(bends.count_asked)
-    book.known[layout.KNOWN.active] = 3.0
-    assert asked(book) == 9
-    book.top_behind[5:] = 7.0
-    assert asked(book) == 5
-    book.known[layout.KNOWN.active] = 16.0
-    assert asked(book) == 9
-    book.known[layout.KNOWN.active], book.top_behind[8] = 3.0, 6.9
-    assert asked(book) == 9
+    book.top_behind[:5], book.top_behind[5:] = 0.5, 0.5 + edge
+    for active, count in ((499, 9), (500, 5), (503, 5), (504, 9)):
+        book.known[layout.KNOWN.active] = active
+        assert asked(book, logistic) == count
+    book.known[layout.KNOWN.active], book.top_behind[8] = 503, 0.49 + edge
+    assert asked(book, logistic) == 9
+
+
+def test_who_is_not_asked_keeps_his_distance():
+    from swordplay.base.compiling import uncompiled
+    from swordplay.engine.curved import mixing
+
+    behind = np.array([0.0, 1.0, 0.3, 0.0, 13.9])  # two of three were judged from 0.2 and more; the third leads by 0.1
+    uncompiled(mixing.keep_distance)(behind, 2, 0.2)
+    np.testing.assert_allclose(behind, [0.2, 1.2, 0.3, 0.0, 13.9])
 
 
 @pytest.mark.parametrize("make", [SwordRegressor, SwordClassifier])
@@ -382,3 +393,58 @@ def test_the_summary_says_whom_it_follows():
     assert f"{100 * weights['second order with lags']:.0f} % second order with lags" in model.summary()
     assert "mixture" not in SwordRegressor(curves=None).partial_fit(X, y).summary()
     assert set(SwordRegressor(lags=0).partial_fit(X, y).model_.second.weights()) == {"first order", "second order"}
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_missing_entry_lies_where_its_column_lies_now(loss):
+    """A column far from where it began: its missing entries are as good as ones at its centre, whole or row by row."""
+    X, y, labels = table(400)
+    X[:, 1] += np.linspace(0.0, 2000.0, 400)
+    target = labels if loss == "logistic" else y
+    holed = X.copy()
+    holed[200::7, 1] = np.nan
+    whole, rows = (LinearModel(4, loss=loss, **AUTO) for _ in range(2))
+    whole.predict_then_learn(holed, target)
+    for row, goal in zip(holed, target.tolist(), strict=True):
+        said = rows.predict_row(row)
+        assert said == pytest.approx(rows.predict(row[None])[0])
+        rows.learn_row(row, goal)
+    one, other = whole.state(), rows.state()
+    assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one)
+    gap = holed[-1:].copy()
+    gap[0, 1] = np.nan
+    put = gap.copy()
+    put[0, 1] = whole.columns.places[0][1]
+    layer = whole.second
+    first = np.zeros(1)
+    assert layer.predict(gap, first, 1, np.array([whole.columns.places[0]]))[0] == layer.predict(put, first, 1)[0]
+    assert whole.predict(gap)[0] == pytest.approx(whole.predict(put)[0])
+    before = layer.state()["columns"]
+    whole.predict_then_learn(gap, target[-1:])
+    np.testing.assert_array_equal(layer.state()["columns"], before)  # the basis stays where it is
+
+
+def test_a_column_without_any_value_says_nothing():
+    X, y, _ = table(60)
+    X[:, 2] = np.nan
+    with_, without = LinearModel(4, **AUTO), LinearModel(4, **AUTO)
+    said = with_.predict_then_learn(X, y)
+    X[:, 2] = 0.0
+    np.testing.assert_array_equal(said, without.predict_then_learn(X, y))
+
+
+def test_what_is_cut_by_hand():
+    from swordplay.base.compiling import uncompiled
+    from swordplay.engine.curved import mixing, newton
+
+    ends = np.array([-1.0, 3.0])
+    assert [uncompiled(mixing.cut)(value, ends) for value in (10.0, -10.0, 2.0)] == [5.0, -3.0, 2.0]
+    assert [uncompiled(mixing.tamed)(value, ends) for value in (100.0, -100.0)] == [7.0, -5.0]
+    uncompiled(mixing.follow_range)(ends, 0.0)
+    assert ends.tolist() == [-1.0 + 4.0 / 4096.0, 3.0 - 4.0 / 4096.0]
+    group, notes = np.full((newton.rows_of(1), 4), 0.1), np.zeros((4, 4))  # usual residuals of 0.1
+    notes[newton.LEVERAGE] = [4.0, 0.5, 0.0, 1.0]
+    uncompiled(newton.miss_numbers)(group, 1, 5.0, 1.0, notes)
+    assert notes[newton.RESIDUAL].tolist() == [1.0] * 4
+    assert notes[newton.CURVATURE].tolist() == [0.25, 1.0, 1.0, 1.0]
+    np.testing.assert_allclose(group[3], 0.1 + (2.0 - 0.1) / 128.0)

@@ -98,3 +98,15 @@ def test_a_file_of_before_goes_on_with_a_fresh_guard():
     later.load_state({name: value for name, value in model.state().items() if not name.startswith("guard.")})
     assert later.rounds == 50
     assert np.isfinite(later.predict_then_learn(np.ones((3, 2)), np.ones(3))).all()
+
+
+def test_losses_are_counted_by_hand():
+    """21 losses of 1 each, then one of 1e12, which counts as 1e4 of the best; all of them fade by 1 - 1/8000 a round."""
+    from swordplay.engine.curved.guard import mix_rows
+
+    said, numbers = np.ones((22, 2)), np.zeros(5)
+    said[21, 1] = 1e6
+    mix_rows(said, np.zeros(22), np.empty(0), np.ones(22), 0.5, numbers, np.empty(2), np.empty(22))
+    fade = 1.0 - 1.0 / 8000.0
+    rounds = (1.0 - fade**22) / (1.0 - fade)
+    np.testing.assert_allclose(numbers[2:], [rounds, rounds - 1.0 + 1e4, rounds])

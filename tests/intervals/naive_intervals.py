@@ -124,6 +124,7 @@ def bounds(levels, predictions, targets, features=None):
         largest = max(abs(residual), (1 - 1 / 500) * largest)
         seen = clip(residual, max(20 * usual, 2 * middle)) if usual > 1e-300 else residual
         score = min(abs(seen - mu) / sigma, 1e12) if sigma > 0 else 0.0
+        score = score if score >= 1e-200 else 0.0
         if score_unit > 0:
             score = min(score, 20 * score_unit)
             for part in parts.values():

@@ -345,6 +345,7 @@ DAMAGE = [
     ("live", layout.LAST, 1e80, "live: last residual"),
     ("live", layout.NEWEST, -1.0, "live: sizes of late"),
     ("live", layout.SCORE, -1.0, "live: scores"),
+    ("live", layout.SCORE, 1e-308, "live: usual score"),
     ("live", layout.LARGEST, -1.0, "live: largest residual"),
     ("live", layout.TRUTH, 1e80, "live: last truth"),
     ("location", (0, 0, 0), np.inf, "location"),

@@ -8,7 +8,7 @@ import pytest
 import swordplay as sp
 from swordplay.parts.experts import Move
 from swordplay.parts.learners import certificate
-from swordplay.parts.learners.certificate import UNKNOWN, CertificateState, Lengths, Moment, Surroundings
+from swordplay.parts.learners.certificate import CertificateState, Lengths, Moment, Surroundings
 from tolerances import ROUNDING, THEOREM
 
 # 1/eta of the first expert is 2, 4, 1: it grows by 4 in all, its largest is 4, its last 1. Of the second: 0.5, 0.25, 1.
@@ -33,7 +33,10 @@ def played(rounds=3):
 
 def as_before(state):
     """The sums as files of before have them."""
-    return state._replace(swing=np.zeros_like(state.swing), farthest=np.full_like(state.farthest, UNKNOWN))
+    saved = {f"certificate.{name}": value for name, value in state._asdict().items()}
+    for name in ("swing", "farthest", "turning", "pull"):
+        del saved[f"certificate.{name}"]
+    return CertificateState(*(certificate.renewed(saved)[f"certificate.{name}"] for name in CertificateState._fields))
 
 
 def test_before_the_first_round_nothing_is_owed():
@@ -54,17 +57,29 @@ def test_steps_that_change_and_nobody_knows_where_they_led(path_length, expected
 
 
 def test_steps_that_change():
-    """By parts: 1/eta of 2, 4, 1 with |w|^2 of 0, 0.16, 0.36 turns by 7, swings by (2 * 0.16 - 3 * 0.36) / 2; w ends at 0.5."""
+    """By parts: 1/eta of 2, 4, 1 and |w| of 0, 0.4, 0.6 turn by 2 * 0.4 + 3 * 0.6 and swing by (2 * 0.16 - 3 * 0.36) / 2."""
     state = played()
     np.testing.assert_allclose(state.swing, [0.16 - 0.54, (-0.25 * 0.25 + 0.75 * 1.0) / 2], rtol=0, atol=ROUNDING)
     np.testing.assert_allclose(state.farthest, [0.36, 1.0], rtol=0, atol=ROUNDING)
-    first = 7 + 1.5 * 0.5 - 0.125 - 0.38 + 1.5 * 7 * 0.6  # below 25
+    np.testing.assert_allclose(state.turning, [2.6, 0.25 * 0.5 + 0.75], rtol=0, atol=ROUNDING)
+    # 2 * 0.4, then 4 * 0.6 + 0.8, then 0.5 + 2.6; and 0.25, then 0.25 + 0.125, then 1 + 0.875.
+    np.testing.assert_allclose(state.pull, [3.2, 1.875], rtol=0, atol=ROUNDING)
+    first = 7 + 1.5 * 0.5 - 0.125 - 0.38 + 1.5 * 2.6  # below 25; w ends at 0.5
     assert certificate.value(state, AROUND, 0.0, False, ENDS) == pytest.approx(first, rel=ROUNDING)
-    # A unit of path: 4 * 0.6 + 7 * 0.6, below 3 * 4 of the other form.
-    assert certificate.value(state, AROUND, 1.0, False, ENDS) == pytest.approx(first + 6.6, rel=ROUNDING)
-    # 1/eta of 0.5, 0.25, 1 turns by 1.5: 41 + 1.5 - 0.5 + 0.34375 + 1.5 * 1.5 + P (1 + 1.5), below 46.625 + 3 P.
-    second = 41 + 1.0 + 0.34375 + 2.25 + 20 * 2.5
-    assert certificate.value(state, AROUND, 20.0, False, ENDS) == pytest.approx(second, rel=ROUNDING)
+    # A unit of path: 3.2, below 3 * 4 of the other form.
+    assert certificate.value(state, AROUND, 1.0, False, ENDS) == pytest.approx(first + 3.2, rel=ROUNDING)
+    # The second: 41 + 1.5 - 0.5 + 0.34375 + 1.5 * 0.875 + P 1.875, below 46.625 + 3 P.
+    second = 41 + 1.0 + 0.34375 + 1.5 * 0.875 + 30 * 1.875
+    assert certificate.value(state, AROUND, 30.0, False, ENDS) == pytest.approx(second, rel=ROUNDING)
+
+
+def test_a_state_that_knows_only_the_farthest_point():
+    """All changes of 1/eta, 7 and 1.5, times 0.6 and 1; and the largest, 4 and 1, times the same, on top."""
+    saved = {f"certificate.{name}": value for name, value in played()._asdict().items() if name not in ("turning", "pull")}
+    now = certificate.renewed(saved)
+    np.testing.assert_allclose(now["certificate.turning"], [7 * 0.6, 1.5], rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(now["certificate.pull"], [4 * 0.6 + 4.2, 1 + 1.5], rtol=0, atol=ROUNDING)
+    assert certificate.renewed(now) == now
 
 
 def test_what_lies_above_the_tangent_is_won():
@@ -75,7 +90,8 @@ def test_what_lies_above_the_tangent_is_won():
 
 def steady(*inverses):
     a, nothing = np.array(inverses), np.zeros(len(inverses))
-    return CertificateState(np.array([1.0, 2.0]), np.array([0.5, 0.25]), a, a, a, nothing, np.array([0.36, 1.21]))
+    far = np.array([0.36, 1.21])
+    return CertificateState(np.array([1.0, 2.0]), np.array([0.5, 0.25]), a, a, a, nothing, far, nothing, nothing)
 
 
 def test_steps_that_stay():
@@ -130,13 +146,13 @@ def test_a_window_of_steps_that_change_by_hand():
 
 
 def test_a_window_of_steps_that_change_by_parts():
-    """The last of three rounds. First: a from 4 to 1 turns by 3, swings by -3 * 0.36 / 2; w stays 0.5 long, from (0.4, 0.3)."""
+    """The last of three rounds. First: a from 4 to 1 at 0.6 turns by 1.8, swings by -3 * 0.36 / 2; w ends 0.5 long."""
     then = Moment(2, played(2), np.array([[0.4, 0.3], [0.0, 1.0]]))
     found = [certificate.value_since(played(), AROUND, path, False, ENDS, then, np.arange(2)) for path in (0.0, 1.0)]
     # 4 + 0 of the sums; |(0.3, 0.4) - 4 (0.4, 0.3)| = |(1.3, 0.8)|; 4 * 0.25 / 2 - 0.25 / 2 of the squares.
     still = 4 + 1.5 * math.hypot(1.3, 0.8) + 0.375 - 0.54 + 1.5 * 3 * 0.6
     assert found[0] == pytest.approx(still, rel=ROUNDING)  # below 22 of the other form
-    assert found[1] == pytest.approx(still + 4 * 0.6 + 3 * 0.6 + 4 * 0.5, rel=ROUNDING)
+    assert found[1] == pytest.approx(still + 3.2 - 0.8 + 4 * 0.5, rel=ROUNDING)  # pulled by 3.2, turned by 0.8 before
 
 
 def test_surprise_costs_half_the_step_and_a_lead_wins_half_its_inverse():

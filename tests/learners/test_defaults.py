@@ -119,7 +119,9 @@ def test_sword():
     learner = sp.Sword(FIRST)
     assert kinds(learner) == [experts.OEGDExperts, experts.OGDExperts]
     assert all(type(kind.steps) is experts.AdaGradNorm and kind.steps.diameter == 2.0 for kind in learner.parts.experts)
-    np.testing.assert_array_equal(learner.weights, [0.5, 0.5])
+    np.testing.assert_array_equal(learner.weights, [0.25, 0.25, 0.25, 0.25])
+    assert learner.parts.capped
+    assert learner.parts.grows
     made_of(learner.parts.rate, offset=0.0, floor=1e-4)
     assert learner.parts.optimism.rate == math.inf
     np.testing.assert_array_equal(experts.AdaGradNorm(2.0).sizes(np.array([4.0, 4.0, 4.0])), [0.5, 1.0, 2.0])

@@ -20,7 +20,8 @@ def decisions(learner, losses):
 
 
 def multiplied(loss, factor):
-    return sp.FunctionLoss(lambda x: factor * loss.value(x), lambda x: factor * loss.gradient(x))
+    smoothness = factor * loss.smoothness
+    return sp.FunctionLoss(lambda x: factor * loss.value(x), lambda x: factor * loss.gradient(x), smoothness=smoothness)
 
 
 STREAMS = {
@@ -81,7 +82,7 @@ def test_moving_domain_and_losses_together_moves_the_decisions_along(dim, radius
 
 @every_stream
 def test_adding_a_constant_to_all_losses_changes_nothing(stream):
-    raised = [sp.FunctionLoss(lambda x, f=f: f.value(x) + 1e6, f.gradient) for f in stream]
+    raised = [sp.FunctionLoss(lambda x, f=f: f.value(x) + 1e6, f.gradient, smoothness=f.smoothness) for f in stream]
     np.testing.assert_array_equal(decisions(sp.Sword(stream.domain), raised), decisions(sp.Sword(stream.domain), stream))
 
 

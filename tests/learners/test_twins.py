@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import naive
 import naive_ensembles
+import naive_sword
 import swordplay as sp
 from strategies import balls, boxes, seeds, simplices, tracking, tracking_losses
 from tolerances import CERTIFIED, TWIN
@@ -90,5 +91,5 @@ def test_sword_ageless(domain, rounds, memory, seed):
 @settings(max_examples=30)
 @given(worlds, st.integers(1, 60), seeds)
 def test_sword(domain, rounds, seed):
-    losses, run = told(domain, rounds, None, seed, naive.sword)
+    losses, run = told(domain, rounds, None, seed, naive_sword.sword)
     play_alike(sp.Sword(domain), losses, run)

@@ -12,6 +12,7 @@ IN_NUMBERS = "tests/regret/test_bounds_in_numbers.py"
 DEFAULTS = "tests/learners/test_defaults.py"
 CERTIFICATE = "tests/learners/test_certificate.py"
 TWINS = "tests/learners/test_twins.py"
+GAUGE = "tests/experts/test_gauge.py"
 LOADING = "tests/learners/test_save_and_load.py"
 OPTIMISM = "tests/metas/test_optimism.py"
 HEDGE = "tests/metas/test_hedge.py"
@@ -20,6 +21,7 @@ SYNCED = "tests/test_synced.py"
 METAS = "tests/metas/test_other_metas.py"
 FIELD_TWINS = "tests/learners/test_field_twins.py"
 FIELD_NUMBERS = "tests/regret/test_field_bounds_in_numbers.py"
+SECOND_ORDER = "tests/estimators/test_second_order.py"
 
 
 class Mutant(NamedTuple):
@@ -42,6 +44,26 @@ def _in(file: str, tests: tuple[str, ...], *changes: tuple[str, str]) -> list[Mu
 
 
 MUTANTS = [
+    *_in(
+        "parts/experts/gauge.py",
+        (GAUGE,),
+        ("PATIENCE = 8", "PATIENCE = 9"),
+        ("span = 2.0 * gradient / L", "span = gradient / L"),
+        ("max(span, 2.0 * farthest, 2.0 * step)", "max(span, farthest, 2.0 * step)"),
+        ("max(span, 2.0 * farthest, 2.0 * step)", "max(span, 2.0 * farthest)"),
+        ("max(self.smoothness, smoothness), self.span", "smoothness, self.span"),
+        ("bend = 2.0 * gauge.smoothness * average", "bend = gauge.smoothness * average"),
+        ("self._used = AdaGradNorm(min(diameter, gauge.span) or diameter)", "self._used = AdaGradNorm(diameter)"),
+        ("min(self._whole.sizes(energy[:1])[0], self._ceiling)", "self._whole.sizes(energy[:1])[0]"),
+        ("min(self._whole.sizes(energy[:1])[0], self._ceiling)", "self._ceiling"),
+    ),
+    *_in(
+        "parts/learners/sword.py",
+        (GAUGE, f"{TWINS}::test_sword"),
+        ("min(state_.rounds + 1, PATIENCE)", "PATIENCE"),
+        ("OEGDExperts(X, GaugedSteps(D, before), GaugedSteps(D, gauge))", "OEGDExperts(X, GaugedSteps(D, gauge))"),
+        ("state_.experts[1].base[0] - self.domain.center", "state_.experts[0].base[0] - self.domain.center"),
+    ),
     *_in(
         "theory/regret/bounds.py",
         (f"{IN_NUMBERS}::test_ader",),
@@ -164,7 +186,7 @@ MUTANTS = [
         "parts/learners/sword.py",
         (f"{DEFAULTS}::test_sword", f"{DEFAULTS}::test_when_sword_adds_experts"),
         ("FLOOR = 1e-4", "FLOOR = 1e-6"),
-        ("if 1 + 2 * state_.rounds <= 4", "if 1 + state_.rounds <= 4"),
+        ("enough = 1 + 2 * state_.rounds <= 4", "enough = 1 + state_.rounds <= 4"),
         ("np.tile(telescoping_with_tail(experts) / 2, 2)", "np.tile(telescoping_with_tail(experts), 2)"),
     ),
     *_in(
@@ -175,16 +197,21 @@ MUTANTS = [
         ("around.diameter**2 * growth / 2", "around.diameter**2 * growth / 4"),
         ("(around.reach * far - far**2 / 2)", "(around.reach * far - far**2)"),
         ("a * _squares(base) / 2\n    turned", "a * _squares(base)\n    turned"),
-        ("(state.inverse_largest * far + turned)\n", "(state.inverse_largest * far)\n"),
-        ("0.0, 2 * state.inverse_growth - a) * far", "0.0, state.inverse_growth - a) * far"),
+        ("np.where(steady, a * far, state.pull)", "np.where(steady, a * far, a * far)"),
+        ("np.abs(inverse - state.inverse_step) * np.sqrt(lengths.before)", "np.abs(inverse - state.inverse_step)"),
+        ("np.maximum(state.pull, inverse * np.sqrt(lengths.after) + turning)", "inverse * np.sqrt(lengths.after) + turning"),
+        ("inverse * np.sqrt(lengths.after) + turning)", "inverse * np.sqrt(lengths.after))"),
+        ('2 * known["inverse_growth"] - known', 'known["inverse_growth"] - known'),
+        ('known["inverse_largest"] * far + turning}', 'known["inverse_largest"] * far}'),
         ("left + state.swing + around.reach * turned", "left + state.swing"),
         ("left + state.swing +", "left +"),
         ("* lengths.before / 2", "* lengths.after / 2"),
         ("state.farthest, around.reach**2)", "state.farthest, state.farthest)"),
         ("np.maximum(state.farthest, lengths.after)", "lengths.after"),
         ("* move.lead / 2 - curved", "* move.lead / 2"),
-        ("(a - b)) * far", "(a + b)) * far"),
-        ("far + turned + b * length)", "far + turned)"),
+        ("0.0, state.turning - then.turning)", "0.0, state.turning)"),
+        ("state.pull - then.turning + b * length)", "state.pull - then.turning)"),
+        ("state.pull - then.turning + b * length)", "b * length)"),
         ("np.where(known, np.minimum(staying, changing), changing)", "np.minimum(staying, changing)"),
         ("* move.surprise, 0.0) / 2", "* move.surprise, 0.0) / 4"),
         ("inverse * move.lead / 2", "inverse * move.lead"),
@@ -490,4 +517,63 @@ MUTANTS = [
         ("            return 0.5\n", "            return 0.4\n"),
     ),
     *_in("parts/learners/late.py", (f"{FIELD_TWINS}::test_late_losses",), ("(1 + 2 * arguments", "(1 + arguments")),
+    *_in(
+        "engine/curved/newton.py",
+        (f"{SECOND_ORDER}::test_beside_plain_python",),
+        ("RIDGE = 1.0", "RIDGE = 2.0"),
+        ("HEAVIEST = 1.0", "HEAVIEST = 2.0"),
+        ("FLATTEST = 1e-3", "FLATTEST = 1e-2"),
+    ),
+    *_in(
+        "engine/curved/mixing.py",
+        (f"{SECOND_ORDER}::test_beside_plain_python",),
+        ("MEMORY = 500.0", "MEMORY = 400.0"),
+        ("LABEL_RATE = 0.3", "LABEL_RATE = 0.6"),
+        ("FARTHEST_BEHIND = 14.0", "FARTHEST_BEHIND = 7.0"),
+    ),
+    *_in(
+        "engine/curved/mixing.py",
+        (f"{SECOND_ORDER}::test_what_is_cut_by_hand",),
+        ("ROOM = 0.5", "ROOM = 0.25"),
+        ("SHRINK = 1.0 / 4096.0", "SHRINK = 1.0 / 1024.0"),
+    ),
+    *_in(
+        "engine/curved/newton.py",
+        (f"{SECOND_ORDER}::test_what_is_cut_by_hand",),
+        ("LOUDEST = 10.0", "LOUDEST = 5.0"),
+        ("STEADY = 128.0", "STEADY = 64.0"),
+    ),
+    *_in(
+        "engine/curved/rounds.py",
+        (f"{SECOND_ORDER}::test_beside_plain_python",),
+        ("PRIOR, TOP_PRIOR = 0.3, 0.5", "PRIOR, TOP_PRIOR = 0.5, 0.5"),
+        ("STEADIEST = 2", "STEADIEST = 1"),
+    ),
+    *_in(
+        "engine/curved/bends.py",
+        (f"{SECOND_ORDER}::test_who_bends_in_vain_is_asked_seldom",),
+        ("LEAD = 0.1", "LEAD = 0.2"),
+        ("ASLEEP = 7.0", "ASLEEP = 5.0"),
+        ("EARLY = 500.0", "EARLY = 400.0"),
+        ("SELDOM = 8.0", "SELDOM = 4.0"),
+    ),
+    *_in(
+        "engine/curved/many.py",
+        ("tests/estimators/test_tempered.py::test_beside_plain_python",),
+        ("MEMORY = 2000.0", "MEMORY = 1000.0"),
+        ("RIDGE = 10.0", "RIDGE = 20.0"),
+        ("PRIOR = 0.5", "PRIOR = 0.3"),
+    ),
+    *_in(
+        "engine/curved/guard.py",
+        ("tests/estimators/test_wild_forecasters.py::test_losses_are_counted_by_hand",),
+        ("MEMORY = 8000.0", "MEMORY = 4000.0"),
+        ("WILDEST = 1e4", "WILDEST = 1e3"),
+    ),
+    *_in(
+        "engine/curved/saying.py",
+        (f"{SECOND_ORDER}::test_beside_plain_python",),
+        ("DOUBT = math.pi / 8.0", "DOUBT = math.pi / 4.0"),
+        ("SUREST = 8.0", "SUREST = 4.0"),
+    ),
 ]

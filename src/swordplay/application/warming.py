@@ -63,8 +63,10 @@ def _steps(features: Matrix, targets: Vector) -> None:
 
 
 def _curves(features: Matrix, targets: Vector) -> None:
+    from swordplay.estimators.scaler import Scaler
     from swordplay.estimators.second_order import SecondOrder
 
+    Scaler(features.shape[1]).middles(features, 0)  # for entries that are missing
     second = SecondOrder(features.shape[1], logistic=False, intercept=True, lags=0)
     second.learn(features, targets, None, targets, np.ones((len(targets), 2)))
     second.predict(features, targets, 1)

@@ -13,6 +13,7 @@
   checked.
 - ``boundscheck``, only where the environment says SWORDPLAY_CHECKED: an index outside its array is then an error instead of
   whatever lies there. For tests; it costs most of the speed, and has a cache of its own.
+- ``SLP_VECTORIZE``, only for loops whose lanes are written out (``pieces``): LLVM then looks for equal steps side by side.
 - ``noalias``, only for loops over experts: their arrays never overlap, and without that promise no such loop becomes
   vector instructions.
 """
@@ -34,7 +35,7 @@ from numba.extending import intrinsic
 
 from swordplay.base import kept_code
 from swordplay.base.kept_code import KeptCode
-from swordplay.base.pieces import ApartCompiler, Piece, PieceCompiler
+from swordplay.base.pieces import ApartCompiler, LaneCompiler, Piece, PieceCompiler
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,12 +90,12 @@ def _digest(file: Path) -> str:
     )
 
 
-def _piece(function: F, liberties: set[str], *, apart: bool = False) -> F:
+def _piece(function: F, liberties: set[str], compiler: type[PieceCompiler] = PieceCompiler) -> F:
     """A function that becomes a part of every kernel that calls it."""
     if DISABLED:
         return function
     options = {"nopython": True, "fastmath": liberties, "forceinline": True, **_FLAGS}
-    return cast(F, Piece(function, targetoptions=options, pipeline_class=ApartCompiler if apart else PieceCompiler))
+    return cast(F, Piece(function, targetoptions=options, pipeline_class=compiler))
 
 
 def exact(function: F) -> F:
@@ -109,12 +110,12 @@ def part(function: F) -> F:
 
 def expert_loop(function: F) -> F:
     """A loop over experts that becomes vector instructions: its arrays do not overlap, and no number in them is NaN."""
-    return _piece(function, _LIBERTIES | {"nnan"}, apart=True)
+    return _piece(function, _LIBERTIES | {"nnan"}, ApartCompiler)
 
 
 def lane_loop(function: F) -> F:
-    """A loop whose innermost one is over a few numbers side by side, in the order in which it is written."""
-    return _piece(function, {"contract"}, apart=True)
+    """A loop over few numbers side by side, written out, or over independent ones; in the order in which it is written."""
+    return _piece(function, {"contract"}, LaneCompiler)
 
 
 def uncompiled(function: F) -> F:

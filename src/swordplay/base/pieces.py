@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba import _dynfunc
+from numba.core import config
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, DefaultPassBuilder
 from numba.core.compiler import _LowerResult as LowerResult
@@ -41,6 +42,19 @@ class _Unfinished(_Linked):
         """Nothing."""
 
 
+class _InLanes(_Linked):
+    """The same of a loop whose lanes are written out: equal steps side by side become one vector instruction."""
+
+    def _optimize_final_module(self) -> None:
+        """With the step that numba leaves out unless it is told, for this one piece."""
+        before = config.SLP_VECTORIZE
+        config.SLP_VECTORIZE = 1
+        try:
+            super()._optimize_final_module()
+        finally:
+            config.SLP_VECTORIZE = before
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LoweringOfPieces(NativeLowering):
     """numba's step from typed code to LLVM's notation, into an unfinished library and without ways in from Python and C."""
@@ -53,7 +67,7 @@ class _LoweringOfPieces(NativeLowering):
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
         # A loop over arrays that do not overlap becomes vector instructions now: once it is inside a kernel, with arrays that
         # might, LLVM knows less about it (a fifth slower, measured).
-        kind = _Linked if flags.noalias else _Unfinished
+        kind = state.pipeline.library
         state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
         super().run_pass(state)
         lowered = state["cr"]
@@ -67,6 +81,8 @@ class _LoweringOfPieces(NativeLowering):
 class PieceCompiler(Compiler):
     """numba's usual compiler, which stops where a piece is ready to be linked."""
 
+    library: type[_Linked] = _Unfinished
+
     def define_pipelines(self) -> list[Any]:
         """The usual steps but one."""
         usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -79,9 +95,17 @@ class PieceCompiler(Compiler):
 class ApartCompiler(PieceCompiler):
     """The same, told that no two arrays of a function overlap; numba's decorator has no word for it."""
 
+    library = _Linked
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.state.flags.noalias = True
+
+
+class LaneCompiler(ApartCompiler):
+    """The same for loops whose lanes are written out."""
+
+    library = _InLanes
 
 
 class Piece(CPUDispatcher):

@@ -18,6 +18,8 @@ S = TypeVar("S")
 
 MOST_ROUNDS = 2.0**53
 """Doubles count no farther one by one."""
+UNKNOWN = 1e150
+"""Stands for a squared distance that a state of before does not tell: whoever reads it takes the largest that there can be."""
 DAMAGED = "The state is damaged: load an earlier one."
 """What to do about a number that no game leads to."""
 

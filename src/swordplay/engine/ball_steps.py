@@ -11,8 +11,8 @@ from typing import Any
 from swordplay.base.compiling import expert_loop, part
 from swordplay.base.types import Vector
 from swordplay.engine.blocks import columns_of, largest, least
+from swordplay.engine.gauge import adaptive_step, capped_step, known
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
-from swordplay.engine.meta import adaptive_step
 from swordplay.engine.scalar import slope
 
 
@@ -93,8 +93,11 @@ def look_ahead(me: Arrays, of: Products, target: float) -> None:
     )
     if config[CONFIG.adaptive] == 1.0:
         # The step of the coming round stands in the row of steps until judge() uses it: the same for both halves of a round.
+        now = known(me.live, config)
         for i in range(n):
-            numbers[EXPERT.eta, i] = adaptive_step(numbers[EXPERT.step, i], config[CONFIG.diameter], numbers[EXPERT.energy, i])
+            numbers[EXPERT.eta, i] = adaptive_step(numbers[EXPERT.step, i], now.width, numbers[EXPERT.energy, i])
+        if config[CONFIG.capped] == 1.0:
+            numbers[EXPERT.eta, 0] = capped_step(config[CONFIG.diameter], numbers[EXPERT.energy, 0], now.ceiling)
     radius = config[CONFIG.size]
     step_ahead(
         n,

@@ -87,6 +87,8 @@ class _Expert(NamedTuple):
     largest: Annotated[int, kept("certificate.inverse_largest", when=PROOF)]
     swing: Annotated[int, kept("certificate.swing", when=SHARPER)]
     farthest: Annotated[int, kept("certificate.farthest", when=SHARPER)]
+    turning: Annotated[int, kept("certificate.turning", when=SHARPER)]
+    pull: Annotated[int, kept("certificate.pull", when=SHARPER)]
     # What a meta charges for moving, and what that needs.
     charge: Annotated[int, kept(when=CHARGED)]  # 2L norm(x_t - x_{t-1})^2
     turned: Annotated[int, kept(when=CHARGED)]  # <a', xhat_t>
@@ -126,6 +128,8 @@ class _Live(NamedTuple):
     smallest: Annotated[int, kept()]  # smallest cumulative loss, to be taken off all of them
     refresh_at: Annotated[int, kept()]  # round after which the norms are recomputed
     weight: Annotated[int, kept(when=SCHEDULED)]  # of the round's loss
+    smoothness: Annotated[int, kept("gauge.smoothness", when=GROWING)]  # the largest so far
+    span: Annotated[int, kept("gauge.span", when=GROWING)]  # how wide the part of the domain is that has been of use
     experts: Annotated[int, MADE]  # columns in use
     entropy: Annotated[int, MADE]  # ln(1 / smallest prior)
     prepared: Annotated[int, SCRATCH]  # 1 if a prediction has left the products of its row below and in the scratch rows
@@ -152,6 +156,7 @@ class _Config(NamedTuple):
     adaptive: Annotated[int, MADE]  # 1 if steps are c D / sqrt(energy)
     shared: Annotated[int, MADE]  # 1 if all experts descend along the gradient at the decision
     grows: Annotated[int, MADE]  # 1 if the fastest experts are forked as rounds go by
+    capped: Annotated[int, MADE]  # 1 if the first expert of each kind of a growing pool is capped
     rate: Annotated[int, MADE]
     cap: Annotated[int, MADE]
     offset: Annotated[int, MADE]
@@ -198,9 +203,6 @@ def readable_names(places: Any, room: str) -> dict[str, str]:
     found = {field.readable: name for name, field in fields(places).items() if field.readable.startswith(f"{room}.")}
     return {name.removeprefix(f"{room}."): number for name, number in found.items()}
 
-
-UNKNOWN = 1e150
-"""The farthest point of a learner whose file or record does not tell."""
 
 BLOCK = 8
 """Experts per block: one vector register of 512 bits, two of 256."""

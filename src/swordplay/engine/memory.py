@@ -55,20 +55,24 @@ class Memory:
         """Where ``coords`` has room to be widened, if it was widened before."""
         self.vectors: Matrix = np.zeros((len(VECTOR), dim))
         self.vectors[VECTOR.center], self.vectors[VECTOR.upper] = recipe.frame
-        self.make = (
+        self._made: bytes = (
             b"|".join(
                 array.tobytes()
                 for array in (recipe.config, recipe.steps, recipe.extra, recipe.prior, np.array(self.coords.shape))
             )
             + self.coords.dtype.str.encode()
         )
-        """What learners of one make have in common, and no others."""
         self._begin(experts)
 
     @property
     def arrays(self) -> Arrays:
         """What every kernel takes first."""
         return Arrays(self.coords, self.numbers, self.vectors, self.live, self.config)
+
+    @property
+    def make(self) -> bytes:
+        """What learners of one make have in common, and no others; of growing pools, which experts they began with."""
+        return self._made + bytes([int(self.config[CONFIG.capped])])
 
     @property
     def rounds(self) -> int:

@@ -12,6 +12,7 @@ import math
 from swordplay.base.compiling import expert_loop, part
 from swordplay.base.types import Vector
 from swordplay.engine.blocks import columns_of, largest, least
+from swordplay.engine.gauge import adaptive_step, cap, known, measure
 from swordplay.engine.layout import CONFIG, EXPERT, LINEAR, LIVE, SQUARED, Arrays, Products
 from swordplay.engine.rates import retune
 from swordplay.engine.scalar import level, slope
@@ -34,12 +35,6 @@ def distance(now: float, before: float, of: Products) -> float:
 
 
 @part
-def adaptive_step(multiplier: float, diameter: float, energy: float) -> float:
-    """c D / sqrt(energy), infinite as long as no gradient was met."""
-    return multiplier * diameter / math.sqrt(energy) if energy > 0.0 else math.inf
-
-
-@part
 def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     """Gradients, the certificate's sums, and the meta's losses. Returns h, with g_t = h a the gradient at the decision."""
     numbers, live, config = me.numbers, me.live, me.config
@@ -52,17 +47,7 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     else:
         slopes(n, loss, threshold, weight, numbers[EXPERT.played], of.offset, target, numbers[EXPERT.slope])
     if config[CONFIG.adaptive] == 1.0:
-        adapt(
-            n,
-            of,
-            config[CONFIG.diameter],
-            numbers[EXPERT.slope],
-            numbers[EXPERT.replay],
-            numbers[EXPERT.step],
-            numbers[EXPERT.extra],
-            numbers[EXPERT.energy],
-            numbers[EXPERT.eta],
-        )
+        adapt_all(me, of, h)
     if config[CONFIG.adaptive] == 1.0 or live[LIVE.rounds] == 0.0:
         follow(me)
     told, said, late = h, numbers[EXPERT.played], live[LIVE.late]
@@ -121,11 +106,37 @@ def slopes(
         answer[i] = weight * slope(loss, threshold, at[i] + offset, target)
 
 
+@part
+def adapt_all(me: Arrays, of: Products, h: float) -> None:
+    """Adaptive steps of this round, by what was measured before it and is measured now."""
+    numbers, live, config = me.numbers, me.live, me.config
+    slope_, replay = numbers[EXPERT.slope], numbers[EXPERT.replay]
+    before = known(live, config)
+    if config[CONFIG.capped] == 1.0:
+        measure(me, of, h)
+    now = known(live, config)
+    adapt(
+        columns_of(numbers),
+        of,
+        before.width,
+        now.width,
+        slope_,
+        replay,
+        numbers[EXPERT.step],
+        numbers[EXPERT.extra],
+        numbers[EXPERT.energy],
+        numbers[EXPERT.eta],
+    )
+    if config[CONFIG.capped] == 1.0:
+        cap(me, before, now, distance(slope_[0], replay[0], of), distance(slope_[1], replay[1], of))
+
+
 @expert_loop
 def adapt(
     n: int,
     of: Products,
-    diameter: float,
+    before: float,
+    now: float,
     slope_: Vector,
     replay: Vector,
     multiplier: Vector,
@@ -133,12 +144,13 @@ def adapt(
     energy: Vector,
     eta: Vector,
 ) -> None:
-    """Adaptive steps of this round."""
+    """Adaptive steps of this round, for the widths that were known before it and are known now."""
     for i in range(n):
         surprise = distance(slope_[i], replay[i], of)
         # Extra-gradient experts step with what they knew before the round, unless they knew nothing.
-        known = energy[i] + (1.0 - extra[i]) * surprise
-        eta[i] = adaptive_step(multiplier[i], diameter, known if known > 0.0 else energy[i] + surprise)
+        met = energy[i] + (1.0 - extra[i]) * surprise
+        width = before if extra[i] == 1.0 and met > 0.0 else now
+        eta[i] = adaptive_step(multiplier[i], width, met if met > 0.0 else energy[i] + surprise)
 
 
 @part
@@ -152,16 +164,18 @@ def follow(me: Arrays) -> None:
         me.numbers[EXPERT.growth],
         me.numbers[EXPERT.largest],
         me.numbers[EXPERT.swing],
+        me.numbers[EXPERT.turning],
     )
 
 
 @expert_loop
 def follow_steps(
-    n: int, eta: Vector, base_norm: Vector, inverse: Vector, growth: Vector, largest: Vector, swing: Vector
+    n: int, eta: Vector, base_norm: Vector, inverse: Vector, growth: Vector, largest: Vector, swing: Vector, turning: Vector
 ) -> None:
-    """The certificate's account of 1/eta: its increases, its largest value, and its changes times norm(w)^2 / 2."""
+    """The certificate's account of 1/eta: increases, largest value, and changes times norm(w)^2 / 2 and times norm(w)."""
     for i in range(n):
         now = 1.0 / eta[i]
+        turning[i] += abs(now - inverse[i]) * math.sqrt(base_norm[i])
         swing[i] += 0.5 * (now - inverse[i]) * base_norm[i]
         growth[i] += max(now - inverse[i], 0.0)
         largest[i] = max(largest[i], now)
@@ -211,9 +225,11 @@ def curve(
 
 @part
 def venture(me: Arrays) -> None:
-    """How far from the centre the base point of every expert has been."""
-    numbers = me.numbers
-    keep_larger(columns_of(numbers), numbers[EXPERT.norm], numbers[EXPERT.farthest])
+    """How far from the centre the base point of every expert has been, and how hard steps that change have pulled it."""
+    numbers, n = me.numbers, columns_of(me.numbers)
+    keep_larger(n, numbers[EXPERT.norm], numbers[EXPERT.farthest])
+    if me.config[CONFIG.adaptive] == 1.0:
+        keep_pull(n, numbers[EXPERT.inverse], numbers[EXPERT.norm], numbers[EXPERT.turning], numbers[EXPERT.pull])
 
 
 @expert_loop
@@ -221,6 +237,13 @@ def keep_larger(n: int, values: Vector, largest_so_far: Vector) -> None:
     """The larger of two numbers, one by one."""
     for i in range(n):
         largest_so_far[i] = max(largest_so_far[i], values[i])
+
+
+@expert_loop
+def keep_pull(n: int, inverse: Vector, base_norm: Vector, turning: Vector, pull: Vector) -> None:
+    """The largest norm(w) / eta + turning so far."""
+    for i in range(n):
+        pull[i] = max(pull[i], inverse[i] * math.sqrt(base_norm[i]) + turning[i])
 
 
 @expert_loop

@@ -41,6 +41,7 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
             numbers[EXPERT.growth],
             numbers[EXPERT.largest],
             numbers[EXPERT.swing],
+            numbers[EXPERT.turning],
         )
     account(
         n,

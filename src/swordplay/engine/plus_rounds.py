@@ -7,9 +7,9 @@ from typing import Any
 from swordplay.base.compiling import kernel
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine import ball, ball_sparse, foresight, plus_plus
-from swordplay.engine.ball_sparse import Entries
-from swordplay.engine.layout import LIVE, Arrays
-from swordplay.engine.rounds import follow, make_round, predict_one, write_weights
+from swordplay.engine.layout import Arrays
+from swordplay.engine.rounds import make_round, predict_one
+from swordplay.engine.succession import make_rows, make_single, make_sparse_rows, make_stream
 
 __all__ = ["learn_one", "play_dense", "play_fleet", "play_sparse", "predict_one"]
 
@@ -22,6 +22,9 @@ _PLUS: dict[str, Any] = {
 dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_PLUS)
 sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, keep=ball_sparse.keep, **_PLUS)
 foreseen_round = make_round(foresight.measure, foresight.predict, keep=ball.keep, **_PLUS)
+
+dense_rows, sparse_rows = make_rows(ball.decide, dense_round), make_sparse_rows(sparse_round)
+single, stream = make_single(foreseen_round), make_stream(dense_round)
 
 
 @kernel
@@ -41,15 +44,7 @@ def play_dense(
 ) -> int:
     """Dense rows. ``decisions`` and ``weights`` are filled as far as they have rows."""
     me = Arrays(coords, numbers, vectors, live, config)
-    for t in range(len(targets)):
-        if t < len(decisions):
-            ball.decide(me, decisions[t])
-        write_weights(me, weights, t)
-        follow(live, config, schedule, t)
-        played, predictions[t], losses[t] = dense_round(me, features[t], targets[t])
-        if not played:
-            return t
-    return len(targets)
+    return int(dense_rows(me, features, targets, schedule, predictions, losses, decisions, weights))
 
 
 @kernel
@@ -72,17 +67,8 @@ def play_sparse(
 ) -> int:
     """Sparse rows: cost in proportion to their non-zeros. ``last_indices`` says where the last features lie."""
     me = Arrays(coords, numbers, vectors, live, config)
-    for t in range(len(targets)):
-        if t < len(decisions):
-            ball.decide(me, decisions[t])
-        write_weights(me, weights, t)
-        follow(live, config, schedule, t)
-        before = last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
-        row = Entries(values[starts[t] : starts[t + 1]], indices[starts[t] : starts[t + 1]], before)
-        played, predictions[t], losses[t] = sparse_round(me, row, targets[t])
-        if not played:
-            return t
-    return len(targets)
+    rows = values, indices, starts, last_indices, targets
+    return int(sparse_rows(me, *rows, schedule, predictions, losses, decisions, weights))
 
 
 @kernel
@@ -91,10 +77,7 @@ def learn_one(
 ) -> float:
     """One round; NaN if the row would overflow, and then nothing has changed. Returns the loss."""
     me = Arrays(coords, numbers, vectors, live, config)
-    played, _, loss = foreseen_round(me, features, target)
-    if not played:
-        live[LIVE.prepared] = 0.0
-    return float(loss)
+    return float(single(me, features, target))
 
 
 @kernel
@@ -115,8 +98,4 @@ def play_fleet(
     """Learners ``first`` to ``stop`` of a fleet, each on its own rows; ``played`` counts their rounds."""
     for k in range(first, stop):
         me = Arrays(coords[k], numbers[k], vectors[k], lives[k], config)
-        for t in range(targets.shape[1]):
-            done, predictions[k, t], losses[k, t] = dense_round(me, features[k, t], targets[k, t])
-            if not done:
-                break
-            played[k] = t + 1
+        played[k] = stream(me, features[k], targets[k], predictions[k], losses[k])

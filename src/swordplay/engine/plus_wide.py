@@ -21,7 +21,8 @@ from swordplay.engine.ball import sweep_four, sweep_one
 from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
 from swordplay.engine.plus_rounds import learn_one, play_fleet, play_sparse, predict_one
-from swordplay.engine.rounds import follow, make_round, write_weights
+from swordplay.engine.rounds import make_round
+from swordplay.engine.succession import make_rows
 
 __all__ = ["learn_one", "play_dense", "play_fleet", "play_sparse", "predict_one"]
 
@@ -176,6 +177,7 @@ def decide(me: Arrays, decision: Vector) -> None:
 
 
 wide_round = make_round(ball.measure, predict, move, plus_plus.stay, keep, judge=plus_plus.judge, weigh=plus_plus.weigh)
+wide_rows = make_rows(decide, wide_round)
 
 
 @kernel
@@ -196,15 +198,6 @@ def play_dense(
     """Dense rows. ``decisions`` and ``weights`` are filled as far as they have rows."""
     me = Arrays(coords, numbers, vectors, live, config)
     begin(me)
-    count = len(targets)
-    for t in range(len(targets)):
-        if t < len(decisions):
-            decide(me, decisions[t])
-        write_weights(me, weights, t)
-        follow(live, config, schedule, t)
-        played, predictions[t], losses[t] = wide_round(me, features[t], targets[t])
-        if not played:
-            count = t
-            break
+    count = wide_rows(me, features, targets, schedule, predictions, losses, decisions, weights)
     settle(me)
-    return count
+    return int(count)

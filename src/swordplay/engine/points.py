@@ -10,8 +10,8 @@ import math
 from swordplay.base.compiling import part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.blocks import dot
+from swordplay.engine.gauge import adaptive_step, capped_step, known
 from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
-from swordplay.engine.meta import adaptive_step
 from swordplay.engine.scalar import slope
 
 
@@ -68,7 +68,11 @@ def look_ahead(me: Arrays, i: int, features: Vector, target: float) -> None:
     numbers[EXPERT.replay, i] = replay
     eta = numbers[EXPERT.step, i]
     if config[CONFIG.adaptive] == 1.0:
-        eta = adaptive_step(numbers[EXPERT.step, i], config[CONFIG.diameter], numbers[EXPERT.energy, i])
+        now, energy = known(me.live, config), numbers[EXPERT.energy, i]
+        if i == 0 and config[CONFIG.capped] == 1.0:
+            eta = capped_step(config[CONFIG.diameter], energy, now.ceiling)
+        else:
+            eta = adaptive_step(numbers[EXPERT.step, i], now.width, energy)
     stride = eta * replay if eta < math.inf else 0.0
     for j in range(len(features)):
         point[j] = base[j] - stride * features[j]

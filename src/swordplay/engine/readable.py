@@ -12,6 +12,7 @@ from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, readable_names
 from swordplay.engine.memory import Memory
 from swordplay.engine.recipe import NotCompilable
+from swordplay.parts.experts import Gauge, GaugedSteps
 
 COLLINEAR = 1e-9
 """Replayed gradients of a linear prediction are multiples of one row; beyond this relative error they are not."""
@@ -19,6 +20,7 @@ COLLINEAR = 1e-9
 CERTIFICATE = {name: EXPERT._fields.index(number) for name, number in readable_names(EXPERT, "certificate").items()}
 HEDGE = {name: EXPERT._fields.index(number) for name, number in readable_names(EXPERT, "hedge").items()}
 RATE = {name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "hedge.rate").items()}
+GAUGE = {name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "gauge").items()}
 OPTIMISM = {name: LIVE._fields.index(number) for name, number in readable_names(LIVE, "optimism").items()}
 
 
@@ -29,6 +31,8 @@ def state_of(memory: Memory) -> State:
     last = memory.vectors[VECTOR.last]
     replay = np.multiply.outer(numbers[EXPERT.replay, order], last)
     flat: State = {"rounds": memory.rounds}
+    if memory.config[CONFIG.capped]:
+        flat |= {f"gauge.{name}": float(now[place]) for name, place in GAUGE.items()}
     for k, kind in enumerate(_kinds(memory)):
         flat |= {
             f"experts.{k}.points": points[kind],
@@ -37,6 +41,9 @@ def state_of(memory: Memory) -> State:
             f"experts.{k}.energy": numbers[EXPERT.energy, order][kind],
         }
     flat |= {f"certificate.{name}": numbers[place, order] for name, place in CERTIFICATE.items()}
+    if not memory.config[CONFIG.adaptive]:  # steps that stay pull hardest where they are farthest: kernels need not keep it
+        far = np.sqrt(flat["certificate.farthest"])
+        flat["certificate.pull"] = flat["certificate.inverse_step"] * far + flat["certificate.turning"]
     if not memory.recipe.weighed:
         return flat
     flat |= {f"hedge.{name}": numbers[place, order] for name, place in HEDGE.items()}
@@ -67,6 +74,9 @@ def load(memory: Memory, state: Mapping[str, Any]) -> None:
     now[LIVE.experts], now[LIVE.rounds], now[LIVE.smallest] = experts, state["rounds"], 0.0
     now[LIVE.refresh_at] = now[LIVE.rounds] + memory.config[CONFIG.refresh]
     now[LIVE.last_norm], now[LIVE.candidate] = float(last @ last), multiples[-1]
+    memory.config[CONFIG.capped] = "gauge.span" in state
+    for name, place in GAUGE.items():
+        now[place] = float(state.get(f"gauge.{name}", 0.0))
     order = memory.order
     numbers[EXPERT.energy, order], numbers[EXPERT.replay, order] = stacked["energy"], multiples[:-1]
     lead = stacked["points"] - stacked["base"]
@@ -136,8 +146,12 @@ def _lookahead(memory: Memory, norm: Vector, offset: Matrix, order: Any) -> tupl
     config, numbers = memory.config, memory.numbers
     eta = numbers[EXPERT.step, order]
     if config[CONFIG.adaptive]:
+        energy = numbers[EXPERT.energy, order]
         with np.errstate(divide="ignore"):
-            eta = eta * config[CONFIG.diameter] / np.sqrt(numbers[EXPERT.energy, order])
+            eta = eta * config[CONFIG.diameter] / np.sqrt(energy)
+        if config[CONFIG.capped]:
+            ahead, gauge = _kinds(memory)[0], Gauge(memory.live[LIVE.smoothness], memory.live[LIVE.span])
+            eta[ahead] = GaugedSteps(config[CONFIG.diameter], gauge).sizes(energy[ahead])  # the others do not look ahead
     stride = np.where(np.isinf(eta), 0.0, eta) * numbers[EXPERT.replay, order]
     reached = norm - 2 * stride * (offset @ memory.vectors[VECTOR.last]) + stride**2 * memory.live[LIVE.last_norm]
     outside = (stride != 0) & (reached > config[CONFIG.size] ** 2)

@@ -80,20 +80,21 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     config[CONFIG.loss], config[CONFIG.retention] = LOSSES[loss], 1.0
     config[CONFIG.threshold] = threshold if loss in WITH_A_NUMBER else 1.0  # else one make would look like two
     config[CONFIG.diameter] = parts.domain.diameter
-    config[CONFIG.shared], config[CONFIG.grows] = parts.shared, parts.grows
+    config[CONFIG.shared], config[CONFIG.grows], config[CONFIG.capped] = parts.shared, parts.grows, parts.capped
     config[CONFIG.refresh], config[CONFIG.smallest_scale] = REFRESH, SMALLEST_SCALE[np.dtype(dtype)]
     if type(parts.domain) not in (Ball, Simplex, Box):
         raise _unknown_domain(parts.domain)  # a subclass may project as it likes
     frame, on_ball = _frame(parts.domain, config)
     config[CONFIG.diameter_per_size] = config[CONFIG.diameter] / config[CONFIG.size]
     steps, extra = _experts(parts, config)
-    rate = parts.rate.start(parts.setting, float(-np.log(parts.prior.min())))
+    prior = np.full(4, 0.25) if parts.capped else parts.prior  # who is capped has another expert beside it from the start
+    rate = parts.rate.start(parts.setting, float(-np.log(prior.min())))
     _rate(parts.rate, config, parts)
     _optimism(parts.optimism, config)
     config[CONFIG.charge] = parts.charge
     _require_one_gradient(parts, config, bool(on_ball and extra.all()))
     trust = parts.optimism.start(1).trust
-    return Recipe(config, steps, extra, parts.prior, frame, on_ball, parts.weighed, rate.value, rate.level, trust)
+    return Recipe(config, steps, extra, prior, frame, on_ball, parts.weighed, rate.value, rate.level, trust)
 
 
 def _experts(parts: Parts, config: Vector) -> tuple[Vector, Vector]:
@@ -171,7 +172,7 @@ def _(steps: Constant, config: Vector) -> Vector:
 @_steps.register
 def _(steps: AdaGradNorm, config: Vector) -> Vector:
     config[CONFIG.adaptive] = 1
-    return np.full(1, 0.5)
+    return np.array([0.5, 1.0]) if config[CONFIG.capped] else np.full(1, 0.5)
 
 
 @singledispatch

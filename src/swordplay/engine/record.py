@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.base.compiling import part
+from swordplay.base.state import UNKNOWN
 from swordplay.base.types import Vector
 from swordplay.engine.layout import (
     ADAPTIVE,
@@ -26,7 +27,6 @@ from swordplay.engine.layout import (
     SCHEDULED,
     SHARPER,
     SHOWN,
-    UNKNOWN,
     VECTOR,
     Arrays,
     fields,
@@ -172,7 +172,7 @@ def read_proof(record: Vector, at: int, me: Arrays) -> int:
     for place in _RECIPROCAL_PLACES:
         for i in range(columns):
             me.numbers[place, i] = 1.0 / me.numbers[EXPERT.step, i] if me.live[LIVE.rounds] > 0.0 else 0.0
-    me.numbers[EXPERT.swing] = 0.0
+    me.numbers[EXPERT.swing], me.numbers[EXPERT.turning], me.numbers[EXPERT.pull] = 0.0, 0.0, 0.0  # of steps that change
     me.numbers[EXPERT.farthest] = UNKNOWN
     return at
 

@@ -12,12 +12,12 @@ from typing import Any
 from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine import ball, ball_sparse, ball_steps, foresight, points
-from swordplay.engine.ball_sparse import Entries
 from swordplay.engine.growth import fork_numbers, is_growing
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.meta import judge, venture
 from swordplay.engine.rates import look_back
 from swordplay.engine.scalar import phi
+from swordplay.engine.succession import follow, make_rows, make_single, make_sparse_rows, make_stream
 from swordplay.engine.weights import weigh
 
 LARGEST_SQUARE = 1e150
@@ -82,23 +82,8 @@ sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, ball_steps.m
 points_round = make_round(ball.measure, points.predict, points.move, points.fork, points.keep)
 foreseen_round = make_round(foresight.measure, foresight.predict, ball_steps.move, ball_steps.fork, ball.keep)
 
-
-@part
-def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
-    """What a round has of its own, where there is a schedule: weight, threshold of the Huber loss, size of the domain."""
-    if t < len(schedule):
-        live[LIVE.weight] = schedule[t, 0]
-        config[CONFIG.threshold] = schedule[t, 1]
-        config[CONFIG.size] = schedule[t, 2]
-        config[CONFIG.diameter] = config[CONFIG.diameter_per_size] * schedule[t, 2]
-
-
-@part
-def write_weights(me: Arrays, weights: Matrix, t: int) -> None:
-    """Keep the weights of a round if there is room for them; what is not an expert yet stays at 0."""
-    if t < len(weights):
-        for i in range(int(me.live[LIVE.experts])):
-            weights[t, i] = me.numbers[EXPERT.weight, i]
+dense_rows, points_rows = make_rows(ball.decide, dense_round), make_rows(points.decide, points_round)
+sparse_rows, single, stream = make_sparse_rows(sparse_round), make_single(foreseen_round), make_stream(dense_round)
 
 
 @part
@@ -142,15 +127,7 @@ def play_dense(
 ) -> int:
     """Dense rows on a ball. ``decisions`` and ``weights`` are filled as far as they have rows."""
     me = Arrays(coords, numbers, vectors, live, config)
-    for t in range(len(targets)):
-        if t < len(decisions):
-            ball.decide(me, decisions[t])
-        write_weights(me, weights, t)
-        follow(live, config, schedule, t)
-        played, predictions[t], losses[t] = dense_round(me, features[t], targets[t])
-        if not played:
-            return t
-    return len(targets)
+    return int(dense_rows(me, features, targets, schedule, predictions, losses, decisions, weights))
 
 
 @kernel
@@ -173,17 +150,8 @@ def play_sparse(
 ) -> int:
     """Sparse rows on a ball: cost in proportion to their non-zeros. ``last_indices`` says where the last features lie."""
     me = Arrays(coords, numbers, vectors, live, config)
-    for t in range(len(targets)):
-        if t < len(decisions):
-            ball.decide(me, decisions[t])
-        write_weights(me, weights, t)
-        follow(live, config, schedule, t)
-        before = last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
-        row = Entries(values[starts[t] : starts[t + 1]], indices[starts[t] : starts[t + 1]], before)
-        played, predictions[t], losses[t] = sparse_round(me, row, targets[t])
-        if not played:
-            return t
-    return len(targets)
+    rows = values, indices, starts, last_indices, targets
+    return int(sparse_rows(me, *rows, schedule, predictions, losses, decisions, weights))
 
 
 @kernel
@@ -203,15 +171,7 @@ def play_points(
 ) -> int:
     """Dense rows on a simplex or a box."""
     me = Arrays(coords, numbers, vectors, live, config)
-    for t in range(len(targets)):
-        if t < len(decisions):
-            points.decide(me, decisions[t])
-        write_weights(me, weights, t)
-        follow(live, config, schedule, t)
-        played, predictions[t], losses[t] = points_round(me, features[t], targets[t])
-        if not played:
-            return t
-    return len(targets)
+    return int(points_rows(me, features, targets, schedule, predictions, losses, decisions, weights))
 
 
 @kernel
@@ -233,10 +193,7 @@ def learn_one(
 ) -> float:
     """One round on a ball; NaN if the row would overflow, and then nothing has changed. Returns the loss."""
     me = Arrays(coords, numbers, vectors, live, config)
-    played, _, loss = foreseen_round(me, features, target)
-    if not played:
-        live[LIVE.prepared] = 0.0
-    return float(loss)
+    return float(single(me, features, target))
 
 
 @kernel
@@ -257,8 +214,4 @@ def play_fleet(
     """Learners ``first`` to ``stop`` of a fleet, each on its own rows, on a ball; ``played`` counts their rounds."""
     for k in range(first, stop):
         me = Arrays(coords[k], numbers[k], vectors[k], lives[k], config)
-        for t in range(targets.shape[1]):
-            done, predictions[k, t], losses[k, t] = dense_round(me, features[k, t], targets[k, t])
-            if not done:
-                break
-            played[k] = t + 1
+        played[k] = stream(me, features[k], targets[k], predictions[k], losses[k])

@@ -40,6 +40,8 @@ ROUND_RANGES = {
     "refresh_at": Range(0.0, 2.0 * COUNT.most, whole=True),  # rounds, and some more
     "magnitude": POSITIVE,
     "weight": Range(0.0, 1e60),
+    "smoothness": Range(0.0, np.inf),
+    "span": Range(0.0, np.inf),
 }
 """Of the numbers that change each round; what is not named here is any number that is not vast. The total is one of squared
 losses, 1e240 for targets of 1e60, and wider than what many rounds can add: what is accepted can be saved again."""
@@ -54,6 +56,8 @@ EXPERT_RANGES = {
     "scale": Range(1e-60, 1.0),
     "norm": POSITIVE,
     "farthest": POSITIVE,
+    "turning": POSITIVE,
+    "pull": POSITIVE,
     "alpha": SHARE,
     "charge": Range(0.0, 1e139),
 }
@@ -118,7 +122,7 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
     losses = experts["cumulative"]
     if not abs(now["smallest"] - losses.min()) <= SLACK * np.abs(losses).max():
         raise ValueError(f"state['smallest'] must be the least loss {losses.min():g}, got {now['smallest']:g}. {DAMAGED}")
-    _require_pool(recipe, now["rounds"], experts)
+    _require_pool(recipe, now["rounds"], experts, settings["capped"] == 1.0)
     _require_inside(recipe, saved, size if reach is None else max(reach, size) if reach else 0.0)
 
 
@@ -129,12 +133,12 @@ def _equal(name: str, found: Any, wanted: Any) -> None:
         raise ValueError(f"state has {name} that do not follow from its other numbers. {DAMAGED}")
 
 
-def _require_pool(recipe: Recipe, rounds: float, saved: dict[str, Vector]) -> None:
-    """The experts that a learner of this make has after so many rounds."""
+def _require_pool(recipe: Recipe, rounds: float, saved: dict[str, Vector], capped: bool) -> None:
+    """The experts that a learner of this make has after so many rounds; two of each kind from the start if one is capped."""
     experts, steps = len(saved["weight"]), recipe.steps
     if recipe.config[CONFIG.grows]:
         pairs = experts // 2
-        least = 1 if rounds == 0 else 1 + 2 * rounds
+        least = (4 if capped else 1) if rounds == 0 else 1 + 2 * rounds
         if experts % 2 or experts > MOST_EXPERTS or 4.0 ** (pairs - 1) < least or (pairs > 1 and 4.0 ** (pairs - 2) >= least):
             raise ValueError(f"state has {experts} experts after {rounds:g} rounds. {DAMAGED}")
         steps = np.repeat(0.5 * 2.0 ** np.arange(pairs), 2)

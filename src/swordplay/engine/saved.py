@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.base.arguments import shown
+from swordplay.base.state import UNKNOWN
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.engine.layout import CHARGED, CONFIG, EXPERT, LIVE, UNKNOWN, VECTOR, fields, kept_names
+from swordplay.engine.layout import CHARGED, CONFIG, EXPERT, LIVE, VECTOR, fields, kept_names
 from swordplay.engine.memory import Memory
 
 KEPT_OF_EXPERTS, KEPT_OF_ROUND, CHANGED_SETTINGS = kept_names(EXPERT), kept_names(LIVE), kept_names(CONFIG)
@@ -27,6 +28,10 @@ NAMES = {"experts": "expert_names", "round": "round_names", "settings": "setting
 
 YOUNG = dict.fromkeys(CHARGES, 0.0) | {"swing": 0.0, "farthest": UNKNOWN}
 """Numbers of experts that states of before do not hold, and what stands in for them."""
+YOUNG_OF_ROUND = {"smoothness": 0.0, "span": 0.0}
+"""The same for numbers of the round."""
+YOUNG_SETTINGS = {"capped": 0.0}
+"""The same for settings: a growing pool of before goes on as it is, without capped experts."""
 
 EARLIER = {
     "experts": (
@@ -88,6 +93,9 @@ def read(saved: Mapping[str, Any], dtype: Any = np.float64) -> Numbers:
     by_name = {group: _named(saved, group, names) for group, names in NAMES.items()}
     for name, value in YOUNG.items():
         by_name["experts"].setdefault(name, np.full_like(next(iter(by_name["experts"].values())), value))
+    _keep_pulled(by_name["experts"])
+    by_name["round"] = YOUNG_OF_ROUND | by_name["round"]
+    by_name["settings"] = YOUNG_SETTINGS | by_name["settings"]
     missing = [
         name
         for group, wanted in (("experts", KEPT_OF_EXPERTS), ("round", KEPT_OF_ROUND), ("settings", CHANGED_SETTINGS))
@@ -156,6 +164,9 @@ def require_make(memory: Memory, numbers: Numbers, also: Mapping[str, float]) ->
         mine, theirs = float(memory.config[CONFIG._fields.index(name)]), numbers.settings.get(name)
         if theirs is None or theirs == mine:
             continue  # a setting that is younger than the state has the value that it always had
+        if name == "capped" and memory.config[CONFIG.grows] and theirs in (0.0, 1.0):
+            taken[name] = theirs  # which experts a growing pool began with is its state's to tell
+            continue
         if name not in also or also[name] != theirs:
             raise ValueError(
                 f"state was saved by a learner of another make ({name} was {theirs:g} and is {mine:g} here). "
@@ -202,6 +213,14 @@ def _named(saved: Mapping[str, Any], group: str, names: str) -> dict[str, Any]:
             "Load an earlier state."
         )
     return dict(zip(each, numbers, strict=True))
+
+
+def _keep_pulled(experts: dict[str, Any]) -> None:
+    """The turning and the pull of states that do not tell: the farthest point, times all changes of 1/eta and its largest."""
+    if {"growth", "inverse", "largest"} <= experts.keys() and not {"turning", "pull"} & experts.keys():
+        far = np.sqrt(np.maximum(experts["farthest"], 0.0))
+        experts["turning"] = (2.0 * experts["growth"] - experts["inverse"]) * far
+        experts["pull"] = experts["largest"] * far + experts["turning"]
 
 
 def _entry(saved: Mapping[str, Any], name: str) -> Any:

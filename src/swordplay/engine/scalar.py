@@ -67,6 +67,14 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
     return -sign * (small if margin > 0.0 else 1.0) / (1.0 + small)
 
 
+@part
+def curvature(loss: int) -> float:
+    """The largest second derivative of φ in the prediction; 0 where there is none, or none is known."""
+    if loss in (PINBALL, LINEAR):
+        return 0.0
+    return 1.0 if loss in (SQUARED, HUBER) else 0.25
+
+
 @exact
 def fading(exponent: float) -> float:
     """exp of a number that is not positive, to the last bit or two, in a form that vector instructions can hold.

@@ -246,3 +246,14 @@ def locate_and_follow(
 ) -> None:
     """``locate_and_follow_each`` for Python."""
     locate_and_follow_each(values, centers, spreads, counts, first, clip, where)
+
+
+@kernel
+def middles_of_rows(
+    rows: Matrix, centers: Vector, spreads: Vector, counts: Vector, first: Matrix, clip: float, answer: Matrix
+) -> None:
+    """Where each column lies before each row, which is then learned from; NaN before its first value."""
+    for t in range(len(rows)):
+        for j in range(rows.shape[1]):
+            answer[t, j] = centers[j] if counts[j] > 0.0 else math.nan
+        follow_row(rows[t], centers, spreads, counts, first, clip)

@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.base import nested, state
 from swordplay.base.arguments import shown
-from swordplay.base.state import COUNT, DAMAGED, Range
+from swordplay.base.state import DAMAGED, ROWS, Range
 from swordplay.base.types import State, Vector
 from swordplay.estimators.heads import Heads
 
@@ -55,7 +55,7 @@ def read(saved: Mapping[str, Any]) -> SavedClasses:
     counts, turned = np.array(saved["counts"], dtype=np.float64), saved.get("turned", 0)
     if counts.ndim != 1 or not len(counts) or turned not in ((0,) if len(counts) < 3 else (0, 1)):
         raise ValueError(f"state has counts of shape {counts.shape} and turned = {shown(turned)}. {DAMAGED}")
-    state.require("counts", counts, COUNT)
+    state.require("counts", counts, ROWS)
     parts = nested.split(saved)
     found = _seated if "team" in saved else _one_scaler_each
     return SavedClasses(counts, int(turned), *found(parts, counts, int(turned)))

@@ -13,10 +13,11 @@ from swordplay.base import nested
 from swordplay.base.state import DAMAGED
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import class_files, probabilities
+from swordplay.estimators.class_layers import MOST_CLASSES, ClassLayers
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import NOBODY, Heads
-from swordplay.estimators.model import LinearModel, loaded, widened
-from swordplay.estimators.scratch import Beside, Plans
+from swordplay.estimators.model import LinearModel, loaded, middles, score_beside, widened
+from swordplay.estimators.scratch import NONE_MISSING, Beside, Plans
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
 
@@ -25,8 +26,8 @@ from swordplay.estimators.tempered import Tempered
 class OneModelPerClass:
     """The probability of each class, from one log-odds model per class: heads that share the scaled columns of the table.
 
-    One head per class, and not one softmax over all of them, because a class that appears late then changes nothing for
-    the others, and because every head is the same compiled learner. Two classes share one head.
+    One head per class, and not one softmax, because a class that appears late then changes nothing for the others, and because
+    every head is the same compiled learner. Two classes share one head.
 
     Classes that joined together and have not been seen yet have learned the same from every row, that it was none of them.
     One head stands for all of these until the first row of one of them, which then goes on with a copy of its own. So
@@ -42,10 +43,9 @@ class OneModelPerClass:
 
     second: SecondOrder | None = None
     """Second-order experts beside the only head of two classes; three or more do without."""
-    tempered: Tempered | None = None
-    """What makes the probabilities of three classes or more as sure as they are right, where curves are wanted."""
+    tempered: Tempered | None = None  # makes the probabilities of more classes as sure as they are right, where they are
     curved = False
-    """Whether they are."""
+    _missing: Matrix = NONE_MISSING
 
     def __init__(self, make: Callable[[], LinearModel], classes: int = 0) -> None:
         self._make = make
@@ -59,11 +59,8 @@ class OneModelPerClass:
         self.counts: Vector = np.zeros(0)
         """Rows learned of each class."""
         self.turned = 0
-        """1 if the first head predicts that a row is *not* of the first class, else 0.
-
-        It does so once a third class has joined: the only head of two classes, which told the second from the first, then
-        goes on as that of the second class, and its copy, with every score negated, as that of the first.
-        """
+        """1 if the first head predicts that a row is *not* of the first class, else 0: once a third class has joined, the only
+        head of two goes on as that of the second, and its copy, with every score negated, as that of the first."""
         self._waiting: set[int] = set()
         """Classes for which a head stands together with others."""
         self._order: Any = None
@@ -90,8 +87,6 @@ class OneModelPerClass:
         told = labels if len(self.team) > 1 else labels[-1:]
         return zip(map(str, told), self.heads, strict=True)
 
-    # ------------------------------------------------------------------ joining
-
     def grow(self, classes: int) -> None:
         """Make room for more classes."""
         if classes <= self.classes:
@@ -104,9 +99,11 @@ class OneModelPerClass:
             self._seat([(0, 0)] * (1 if classes <= 2 else classes), 0)
         if classes <= 2:
             return
-        self.second = None
         if self.curved and self.tempered is None:
-            self.tempered = Tempered()
+            self.tempered = Tempered(ClassLayers.like(self.second))
+        if self.tempered is not None and classes > MOST_CLASSES:
+            self.tempered.layers = None
+        self.second = None
         if len(self.team) == 1:
             # From two classes to more: the one head told class 1 from class 0. It goes on as that of class 1, and a copy of
             # it, the other way round, as that of class 0: nothing that was learned is lost.
@@ -162,20 +159,24 @@ class OneModelPerClass:
         for team in self.teams:
             team.widen(dim)
         self.second = widened(self.second, dim)
-
-    # ------------------------------------------------------------------ tables
+        if self.tempered is not None:
+            self.tempered.widen(dim)
 
     def predict(self, rows: Matrix, following: int = 1) -> Matrix:
         """Probabilities, shape ``(T, K)``; nothing is learned."""
-        return self.chances(self.scores(rows, following), following)
+        return self.chances(self.scores(rows, following), following, rows)
 
-    def chances(self, scores: Matrix, following: int) -> Matrix:
+    def chances(self, scores: Matrix, following: int, rows: Matrix) -> Matrix:
         """Probabilities from the scores of rows that are not learned; so many of them follow the last one learned."""
-        return self.probabilities(scores) if self.tempered is None else self.tempered.predict(scores, following)
+        missing = middles(self.teams[0], rows[:, : self.teams[0].dim])
+        return self.probabilities(scores) if self.tempered is None else self.tempered.predict(scores, following, rows, missing)
 
-    def chances_then_learn(self, scores: Matrix, labels: Any, weights: Vector | None = None) -> Matrix:
-        """The same from the scores of rows that were learned, each made before its own label is learned."""
-        return self.probabilities(scores) if self.tempered is None else self.tempered.learn(scores, labels, weights)
+    def chances_then_learn(self, scores: Matrix, labels: Any, weights: Vector | None, rows: Matrix) -> Matrix:
+        """The same from the scores of rows that were just learned, each made before its own label is learned."""
+        if self.tempered is None:
+            return self.probabilities(scores)
+        self.tempered.widen(self.teams[0].dim)
+        return self.tempered.learn(scores, labels, weights, rows, self._missing)
 
     @property
     def layer(self) -> Any:
@@ -190,7 +191,7 @@ class OneModelPerClass:
         scores = self._put([team.predict(rows) for team in self.teams])
         if self.second is None or self.classes < 2:
             return scores
-        return self.second.predict(rows[:, : self.second.dim], scores[:, 0], following)[:, None]
+        return score_beside(self.second, self.teams[0], rows, scores[:, 0], following)[:, None]
 
     def notes(self, rows: Matrix) -> Matrix:
         """What the second-order layer has to keep of rows whose labels come late, shape ``(T, n)``; nothing without one."""
@@ -198,7 +199,8 @@ class OneModelPerClass:
             return self.tempered.notes(len(rows))
         if self.second is None or self.classes < 2:
             return np.empty((len(rows), 0))
-        return self.second.notes(rows[:, : self.second.dim], self._put([team.predict(rows) for team in self.teams])[:, 0])
+        known, first = rows[:, : self.second.dim], self._put([team.predict(rows) for team in self.teams])[:, 0]
+        return self.second.notes(known, first, middles(self.teams[0], known))
 
     def predict_then_learn(
         self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
@@ -207,7 +209,7 @@ class OneModelPerClass:
 
         See :meth:`Heads.learn`; who learns ``beside`` does so from the columns of the first class.
         """
-        return self.chances_then_learn(self.scores_then_learn(rows, labels, weights, beside), labels, weights)
+        return self.chances_then_learn(self.scores_then_learn(rows, labels, weights, beside), labels, weights, rows)
 
     def scores_then_learn(
         self, rows: Matrix, labels: Any, weights: Vector | None = None, beside: Beside | None = None
@@ -215,22 +217,22 @@ class OneModelPerClass:
         """The same as log-odds: of each class, or of the second one of two; shape ``(T, K)`` or ``(T, 1)``."""
         seen = np.bincount(labels, minlength=self.classes)
         debuts = [int((labels == k).argmax()) for k in np.flatnonzero(seen).tolist() if k in self._waiting]
-        places, answers = np.asarray(labels, dtype=np.float64), []
+        places, answers, plans = np.asarray(labels, dtype=np.float64), [], Plans(beside)
         for start, stop in pairwise(sorted({0, *debuts, len(rows)})):
             if labels[start] in self._waiting:
                 self._admit(int(labels[start]))
             part = slice(start, stop)
             share = None if weights is None else weights[part]
             first, *others = self.teams
-            plans = Plans(beside)
-            told = [first.learn(rows[part], places[part], share, plans if self._curved else beside)]
+            told = [first.learn(rows[part], places[part], share, plans if self.curved else beside)]
             if self._curved:
                 self.second = widened(self.second, first.dim)
             if self.second is not None and self._curved:
                 known = rows[part, : self.second.dim]
-                told = [self.second.learn(known, places[part], share, told[0][:, 0], plans.plan)[:, None]]
+                more = plans.plan, plans.middles(self.second.dim)
+                told = [self.second.learn(known, places[part], share, told[0][:, 0], *more)[:, None]]
             answers.append(self._put(told + [team.learn(rows[part], places[part], share) for team in others]))
-        self.counts = self.counts + seen
+        self.counts, self._missing = self.counts + seen, plans.middles(self.teams[0].dim)
         return answers[0] if len(answers) == 1 else np.concatenate([np.empty((0, len(self.team))), *answers])
 
     @property
@@ -249,28 +251,27 @@ class OneModelPerClass:
         """Of the classes, shape ``(T, K)``."""
         return probabilities.of_scores(scores, self.classes)
 
-    # ------------------------------------------------------------------ single rows
-
     def predict_row(self, row: Vector) -> list[float]:
         """Probabilities of one row of shape ``(d,)``; nothing is learned."""
         if self.classes == 2:
             score = float(self.teams[0].predict_row(row)[0, 0])
-            return probabilities.of_two(score if self.second is None else self.second.predict_row(row, score))
+            second, missing = self.second, middles(self.teams[0], row[None])
+            return probabilities.of_two(score if second is None else second.predict_row(row, score, missing))
         scores = self._put([team.predict_row(row) for team in self.teams])
-        return self.chances(scores, 1)[0].tolist()  # type: ignore[no-any-return]
+        return self.chances(scores, 1, row[None])[0].tolist()  # type: ignore[no-any-return]
 
     def learn_row(self, row: Vector, label: int) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`."""
         if label in self._waiting:
             self._admit(label)
+        missing = middles(self.teams[0], row[None])
         written = [team.learn_row(row, label) for team in self.teams]
         if self.tempered is not None:
-            self.tempered.learn(self._put([one.predictions.T.copy() for one in written]), np.array([label]), None)
+            scores = self._put([one.predictions.T.copy() for one in written])
+            self.tempered.learn(scores, np.array([label]), None, row[None], missing)
         if self.second is not None and self._curved:
-            self.second.learn_row(row, label, float(written[0].predictions[0, 0]), written[0].rounds[0, 3:5])
+            self.second.learn_row(row, label, float(written[0].predictions[0, 0]), written[0].rounds[0, 3:5], missing)
         self.counts[label] += 1.0
-
-    # ------------------------------------------------------------------ saving
 
     def state(self) -> State:
         """All that the next row needs."""
@@ -294,5 +295,6 @@ class OneModelPerClass:
         self.curved = model.curved
         self.counts, self.turned, self.teams, self.team, self.place = found.counts, found.turned, teams, found.team, found.place
         self.second = loaded(model.second if len(found.counts) < 3 else None, parts, teams[0].dim)
-        self.tempered = Tempered.of_parts(parts, len(found.counts)) if self.curved else None
+        layers = ClassLayers.like(widened(model.second, teams[0].dim))
+        self.tempered = Tempered.of_parts(parts, len(found.counts), layers) if self.curved else None
         self._settle()

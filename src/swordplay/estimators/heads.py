@@ -31,7 +31,7 @@ from swordplay.estimators.voices import Voices
 FEWEST_ROWS = 16
 """Rows of a compiled call, at the least."""
 NO_WEIGHTS: Vector = np.empty(0)
-"""All rows count the same."""
+OVERFLOW = "the row would overflow: its features or target are too large for the loss. Rescale or drop it."
 NOBODY = -1.0
 """The class that a head predicts which stands for several classes, none of which it has seen: no label is it."""
 
@@ -137,7 +137,7 @@ class Heads:
         weights
             Positive weights of the losses, shape ``(T,)``.
         beside
-            Somebody else who learns from the same scaled rows: called for some rows at a time, in their order.
+            Somebody else who learns from the same rows: called for some at a time, in their order.
         """
         if self.grows and rows.shape[1] > self.dim:
             return self._grow(rows, targets, weights, beside)
@@ -151,6 +151,8 @@ class Heads:
                 raw[:, lags:] = rows[part]
             wanted, shares = writable(targets[part]), NO_WEIGHTS if weights is None else writable(weights[part])
             scratch = Scratch.make(len(raw), self.columns.width, self.stack)
+            if beside is not None and np.isnan(rows[part]).any():
+                scratch = scratch._replace(middles=self.columns.middles(raw, lags))
             if not self.columns.follow:
                 self._leave_unscaled(raw, wanted, scratch)
             call = self._learning(raw, wanted, shares, scratch, self.voices)
@@ -186,7 +188,7 @@ class Heads:
 
         The array is the next call's, too.
         """
-        bench, lags = self._bench or self._prepare_bench(), len(self.recent)
+        bench, lags = self.bench, len(self.recent)
         bench.raw[0, lags:] = row
         if lags:
             bench.raw[0, :lags] = self.recent
@@ -204,15 +206,19 @@ class Heads:
             written: list[Scratch] = []
             self.learn(row[None], np.array([target], dtype=np.float64), beside=lambda scratch, _: written.append(scratch))
             return written[0]
-        bench = self._bench or self._prepare_bench()
+        bench = self.bench
         bench.raw[0, len(self.recent) :], bench.target[0] = row, target
         if not self.columns.follow:
             self._leave_unscaled(bench.raw, bench.target, bench.scratch)
         if not bench.learn():
-            raise ValueError("the row would overflow: its features or target are too large for the loss. Rescale or drop it.")
+            raise ValueError(OVERFLOW)
         return bench.scratch
 
-    def _prepare_bench(self) -> Bench:
+    @property
+    def bench(self) -> Bench:
+        """What one row needs; another one as soon as columns or heads have joined."""
+        if self._bench is not None:
+            return self._bench
         raw, target, answer = np.empty((1, self.columns.dim)), np.empty(1), np.empty((1, len(self)))
         scratch = Scratch.make(1, self.columns.width, self.stack)
         learn, ask = self._learning(raw, target, NO_WEIGHTS, scratch), self._asking(raw, answer)
@@ -227,17 +233,13 @@ class Heads:
         """Predicts and learns rows that have room for their lags; returns how many were learned by every head."""
         from swordplay.engine import plan  # numba is imported with the first row
 
+        kernel: Any
         kernel, more = (plan.learn_rows, weights) if voices is None else (plan.learn_late_rows, voices.take(raw, len(self)))
-        scaled, norms, rounds, goals, stack, *outputs = scratch
+        scaled, norms, rounds, goals, stack, predictions, _ = scratch
         return functools.partial(
             kernel,
-            *(raw, targets, more, self.told, self._setting),
-            *self.columns.arrays,
-            *self.target.arrays,
-            self.recent,
-            *(scaled, norms, rounds, goals),
-            *stack,
-            *outputs,
+            *(raw, targets, more, self.told, self._setting, *self.columns.arrays, *self.target.arrays, self.recent),
+            *(scaled, norms, rounds, goals, *stack, predictions),
         )
 
     def _leave_unscaled(self, raw: Matrix, targets: Vector, scratch: Scratch) -> None:
@@ -255,10 +257,8 @@ class Heads:
         coords, rows, vectors, live, _ = self.stack.arrays
         width, centers, spreads = self.columns.width, *self.columns.places
         share, decisions, scaled = np.empty(self.stack.columns), np.empty((len(self), width)), np.empty(width)
-        known = (coords, rows, vectors, live)
-        return functools.partial(
-            predict_rows, *known, raw, centers, spreads, self.columns.clip, share, decisions, scaled, answer
-        )
+        known = (coords, rows, vectors, live, raw, centers, spreads, self.columns.clip)
+        return functools.partial(predict_rows, *known, share, decisions, scaled, answer)
 
     # ------------------------------------------------------------------ growing, saving
 

@@ -13,7 +13,7 @@ from swordplay.engine.driver import Engine
 from swordplay.estimators.head import Head
 from swordplay.estimators.heads import Heads
 from swordplay.estimators.scaler import Locator, Scaler
-from swordplay.estimators.scratch import Beside, Plans
+from swordplay.estimators.scratch import NONE_MISSING, Beside, Plans
 from swordplay.estimators.second_order import BENDS, RICH_BENDS, WIDEST_SECOND_ORDER, SecondOrder
 from swordplay.estimators.tuning import (
     AUTO,
@@ -56,6 +56,17 @@ def second_order(heads: Heads, lags: int | str, curves: str | None) -> SecondOrd
     logistic, intercept = heads.loss == "logistic", heads.columns.intercept
     bends = 0 if heads.dim == 0 else RICH_BENDS if curves == RICH else BENDS  # there is nothing to bend without columns
     return SecondOrder(heads.dim, logistic=logistic, intercept=intercept, lags=None if lags == AUTO else int(lags), bends=bends)
+
+
+def middles(heads: Heads, rows: Matrix) -> Matrix:
+    """Where each column lies now, once for each row, if any entry is missing: there it lies for the second-order layer."""
+    return np.tile(heads.columns.middle(len(heads.recent)), (len(rows), 1)) if np.isnan(rows).any() else NONE_MISSING
+
+
+def score_beside(second: SecondOrder, heads: Heads, rows: Matrix, first: Vector, following: int) -> Vector:
+    """Scores of rows that are not learned by a layer beside some heads."""
+    known = rows[:, : second.dim]
+    return second.predict(known, first, following, middles(heads, known))
 
 
 def widened(second: SecondOrder | None, dim: int) -> SecondOrder | None:
@@ -169,18 +180,19 @@ class LinearModel:
         ``lags="auto"`` the experts without lags answer for them.
         """
         first = self.heads.predict(rows)[:, 0]
-        return first if self.second is None else self.second.predict(rows[:, : self.second.dim], first, following)
+        return first if self.second is None else score_beside(self.second, self.heads, rows, first, following)
 
     def predict_row(self, row: Vector) -> float:
         """The score of one row of shape ``(d,)``: the same bits as :meth:`predict` gives it, several times faster."""
         first = float(self.heads.predict_row(row)[0, 0])
-        return first if self.second is None else self.second.predict_row(row, first)
+        return first if self.second is None else self.second.predict_row(row, first, middles(self.heads, row[None]))
 
     def notes(self, rows: Matrix) -> Matrix:
         """What the second-order layer has to keep of rows whose targets come late, shape ``(T, n)``; nothing without one."""
         if self.second is None:
             return np.empty((len(rows), 0))
-        return self.second.notes(rows[:, : self.second.dim], self.heads.predict(rows)[:, 0])
+        known = rows[:, : self.second.dim]
+        return self.second.notes(known, self.heads.predict(rows)[:, 0], middles(self.heads, known))
 
     def predict_then_learn(
         self, rows: Matrix, targets: Vector, weights: Vector | None = None, beside: Beside | None = None
@@ -194,13 +206,15 @@ class LinearModel:
         if self.second is None:
             return first
         # A table that grows is as wide as its widest row; columns of zeros leave no trace before they join.
-        return self.second.learn(rows[:, : self.second.dim], targets, weights, first, plans.plan)
+        known = rows[:, : self.second.dim]
+        return self.second.learn(known, targets, weights, first, plans.plan, plans.middles(self.second.dim))
 
     def learn_row(self, row: Vector, target: float) -> float:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`, several times faster."""
+        missing = NONE_MISSING if self.second is None else middles(self.heads, row[None])
         scratch = self.heads.learn_row(row, target)
         first = float(scratch.predictions[0, 0])
-        return first if self.second is None else self.second.learn_row(row, target, first, scratch.rounds[0, 3:5])
+        return first if self.second is None else self.second.learn_row(row, target, first, scratch.rounds[0, 3:5], missing)
 
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late, behind the others; their coefficients start at 0."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.base.arguments import real
 from swordplay.base.types import Matrix, State
-from swordplay.estimators import raw_units
+from swordplay.estimators import probabilities, raw_units
 from swordplay.estimators.asked import Askable, AskedByName
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.head import Head
@@ -17,6 +17,9 @@ from swordplay.estimators.labels import Labels
 from swordplay.estimators.mass import mass_above, of_truths
 from swordplay.estimators.model import AUTO, MEMORY
 from swordplay.estimators.named_coat import Features, NamedCoat
+
+USUAL = frozenset({bool, str, int})
+"""Types of labels that need no closer look where they are known."""
 
 
 class NamedClassification(NamedCoat):
@@ -52,13 +55,22 @@ class NamedClassification(NamedCoat):
         y
             Label: a truth value, a number or a string. One that is new joins the classes.
         """
+        usual, bands = self._rows.usual, self._own_bands
+        told = bands is not None and bool(bands.by_level)
+        if usual is not None and not told and type(y) in USUAL and y in self._labels.places and usual.take(x):
+            place = self._labels.places[y]
+            usual.learn(place)
+            self._model.counts[place] += 1.0
+            return
         values, label = self._rows.check(x), self._labels.check(y)
         model = self._grown(x)
         place, row = self._labels.place(label), self._row(x, values)
-        if self._bands.by_level and place < model.classes:
+        if told and place < model.classes:
             self._learn_sets(np.array([model.predict_row(row)]), [place])
-        model.grow(len(self._labels))
+        self._let_join(model)
         model.learn_row(row, place)
+        if model.classes == 2:
+            self._rows.expect(model.teams[0], model.second)
 
     def learn_run(self, rows: Sequence[Features], truths: Sequence[Any]) -> None:
         """Learn rows in their order; the names of all of them are known, or are those of the first."""
@@ -73,14 +85,20 @@ class NamedClassification(NamedCoat):
         for first, places in self._labels.runs(labels):
             new = places[0] >= model.classes
             # A class that joins changes the models from its own row on, not before.
-            model.grow(len(self._labels))
-            probabilities = model.predict_then_learn(table[first : first + len(places)], np.array(places))
+            self._let_join(model)
+            chances = model.predict_then_learn(table[first : first + len(places)], np.array(places))
             if self._bands.by_level and len(places) > new:
-                self._learn_sets(probabilities[new:], places[new:])
+                self._learn_sets(chances[new:], places[new:])
 
-    def _learn_sets(self, probabilities: Matrix, places: list[int]) -> None:
+    def _let_join(self, model: Any) -> None:
+        """Make room for all labels; where there are more than two, no row is a usual one."""
+        if len(self._labels) > model.classes:
+            model.grow(len(self._labels))
+            self._rows.usual = None
+
+    def _learn_sets(self, chances: Matrix, places: list[int]) -> None:
         """Let the sets learn rows of labels that were known, each predicted before it was learned."""
-        self._bands.learn(np.zeros(len(places)), of_truths(mass_above(probabilities), places), None)
+        self._bands.learn(np.zeros(len(places)), of_truths(mass_above(chances), places), None)
 
     def askable(self) -> Askable:
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
@@ -88,6 +106,10 @@ class NamedClassification(NamedCoat):
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
         """The probability of every class seen so far; before any, of both truth values."""
+        usual = self._rows.usual
+        if usual is not None and usual.take(x):
+            (one, other), chances = self._labels.places, probabilities.of_two(usual.ask())
+            return {one: chances[0], other: chances[1]}
         values = self._rows.check(x)
         if self._model is None:
             return {False: 0.5, True: 0.5}
@@ -95,8 +117,8 @@ class NamedClassification(NamedCoat):
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
         """The most probable label; None before any was seen."""
-        probabilities = self.predict_proba_one(x)
-        return None if self._model is None else max(probabilities, key=probabilities.__getitem__)
+        chances = self.predict_proba_one(x)
+        return None if self._model is None else max(chances, key=chances.__getitem__)
 
     def predict_set_one(self, x: Features, level: float = 0.9) -> set[Any]:
         """Labels that together hold the truth as often as the level says; every set holds the most probable label.
@@ -112,14 +134,14 @@ class NamedClassification(NamedCoat):
         level
             What share of the truths a set is to hold, in (0, 1).
         """
-        probabilities = self.predict_proba_one(x)
-        inside = self._sets(np.array([list(probabilities.values())]), level)[0]
-        return {label for label, held in zip(probabilities, inside.tolist(), strict=True) if held}
+        chances = self.predict_proba_one(x)
+        inside = self._sets(np.array([list(chances.values())]), level)[0]
+        return {label for label, held in zip(chances, inside.tolist(), strict=True) if held}
 
-    def _sets(self, probabilities: Matrix, level: Any) -> Any:
+    def _sets(self, chances: Matrix, level: Any) -> Any:
         """Which labels are in the sets of rows, truths of shape ``(T, K)``."""
-        bounds = self._bands.intervals(real("level", level), np.zeros(len(probabilities)), None)
-        return mass_above(probabilities) <= bounds[:, 1:]
+        bounds = self._bands.intervals(real("level", level), np.zeros(len(chances)), None)
+        return mass_above(chances) <= bounds[:, 1:]
 
     @property
     def coefficients(self) -> dict[Any, dict[Hashable, float]]:

@@ -32,6 +32,7 @@ class NamedCoat(Explained, Saved):
     loss: LossName
     curves: Any = None
     """What a model that was pickled before there was this parameter has."""
+    _own_bands: Bands | None = None
 
     def __init__(
         self, radius: float, memory: float, clip: float, standardize: bool, intercept: bool, lags: Any, curves: Any
@@ -121,10 +122,9 @@ class NamedCoat(Explained, Saved):
     @property
     def _bands(self) -> Bands:
         """Intervals, or sets, of the levels that were asked for; none in a model that was pickled before there were any."""
-        found: Bands | None = self.__dict__.get("_own_bands")
-        if found is None:
-            found = self._own_bands = Bands()
-        return found
+        if self._own_bands is None:
+            self._own_bands = Bands()
+        return self._own_bands
 
     def _learned(self) -> tuple[Any, State] | None:
         return None if self._model is None else (self._model, {"names": self._rows.dumps()} | self._bands.state())

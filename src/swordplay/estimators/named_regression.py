@@ -11,7 +11,7 @@ from swordplay.base.types import Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.asked import Askable, AskedByName
 from swordplay.estimators.head import Head
-from swordplay.estimators.model import AUTO, MEMORY, LinearModel, regression_loss
+from swordplay.estimators.model import AUTO, LARGEST, MEMORY, LinearModel, regression_loss
 from swordplay.estimators.named_coat import Features, NamedCoat
 from swordplay.estimators.named_rows import number
 
@@ -43,11 +43,17 @@ class NamedRegression(NamedCoat):
         y
             Target: a finite number.
         """
+        usual, bands = self._rows.usual, self._own_bands
+        told = bands is not None and bool(bands.by_level)
+        if usual is not None and not told and type(y) is float and -LARGEST <= y <= LARGEST and usual.take(x):
+            usual.learn(y)
+            return
         values, target = self._rows.check(x), number("y", y)
         model = self._grown(x)
         row = self._row(x, values)
         said = model.learn_row(row, target)
-        if self._bands.by_level:
+        self._rows.expect(model.heads, model.second)
+        if told:
             self._bands.learn(np.array([said]), np.array([target]), row[None])
 
     def learn_run(self, rows: Sequence[Features], truths: Sequence[float]) -> None:
@@ -67,6 +73,9 @@ class NamedRegression(NamedCoat):
 
     def predict_one(self, x: Features) -> Any:
         """The prediction for one row, 0 before anything was learned. Features never learned from are left out."""
+        usual = self._rows.usual
+        if usual is not None and usual.take(x):
+            return usual.ask()
         values = self._rows.check(x)
         return 0.0 if self._model is None else self._model.predict_row(self._row(x, values))
 

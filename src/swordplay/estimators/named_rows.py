@@ -15,13 +15,13 @@ import numpy as np
 
 from swordplay.base.arguments import shown, unmasked
 from swordplay.base.types import Matrix, Vector
+from swordplay.estimators.heads import Heads
 from swordplay.estimators.model import LARGEST
+from swordplay.estimators.second_order import SecondOrder
+from swordplay.estimators.usual_row import PLAIN, UsualRow
 
 if TYPE_CHECKING:  # for frames only: rows by name come without it
     import narwhals.stable.v2 as nw
-
-PLAIN = frozenset({float, int, bool, np.float64})
-"""Types of values that need no closer look."""
 
 
 def number(name: str, value: Any) -> float:
@@ -66,6 +66,8 @@ class NamedRows:
         self._row: Vector = self._room[: len(self.places)]
         self._names: list[Hashable] | None = None
         self._order: Any = None
+        self.usual: UsualRow | None = None
+        """For rows with the names of the one before, all that there are."""
 
     def __len__(self) -> int:
         return len(self.places)
@@ -110,6 +112,13 @@ class NamedRows:
     def is_usual(self, x: Iterable[Hashable]) -> bool:
         """Whether a row has the names of the one before, all of which have a column."""
         return self._names is not None and list(x) == self._names
+
+    def expect(self, heads: Heads, second: SecondOrder | None) -> None:
+        """Make ready for more rows like the one before, if it had a value for every column of a model with one head."""
+        if self.usual is not None and self.usual.bench is heads.bench:
+            return
+        complete = self._names is not None and len(self._names) == len(self.places) > 0
+        self.usual = UsualRow(list(self.places), heads, second) if complete and heads.columns.follow else None
 
     def news(self, names: Iterable[Hashable]) -> list[Hashable]:
         """Names without a column, sorted."""

@@ -81,11 +81,10 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
         level
             What share of the truths an interval is to hold, in (0, 1).
         """
-        values = self._rows.check(x)
-        row = self._row(x, values)
-        prediction = 0.0 if self._model is None else self._model.predict_row(row)
         if not with_interval:
-            return prediction
+            return super().predict_one(x)
+        row = self._row(x, self._rows.check(x))
+        prediction = 0.0 if self._model is None else self._model.predict_row(row)
         bounds = self._bands.intervals(real("level", level), np.array([prediction]), row[None])
         return conf.Interval(float(bounds[0, 0]), float(bounds[0, 1]))
 

@@ -29,8 +29,8 @@ class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
         ``"auto"``, as in :class:`swordplay.river.SwordRegressor`; or how many of the last labels join the features, as truths
         of "was it this class".
     curves
-        As in :class:`swordplay.river.SwordRegressor`, for two classes. Three or more have first-order experts, whose
-        probabilities are made as sure as they are right, unless it is None.
+        As in :class:`swordplay.river.SwordRegressor`, for up to sixteen classes. The probabilities of three or more
+        are made as sure as they are right, unless it is None.
 
     Attributes
     ----------

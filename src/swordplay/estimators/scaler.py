@@ -91,6 +91,7 @@ class Scaler:
         There is always some: as a view, ``first`` then has the same layout whatever its width, and no kernel is compiled twice.
         """
         dim = len(known.centers)
+        room = max(room, 2 - dim)
         self._room = ScalerState(*(np.concatenate(pair, axis=-1) for pair in zip(known, self._fresh(room), strict=True)))
         self._look(dim)
 
@@ -126,10 +127,26 @@ class Scaler:
         """Each row scaled by what was known before it, then learned from; and their squared norms."""
         answer, norms = np.empty((len(rows), self.width)), np.empty(len(rows))
         if self.follow:
-            _kernels().scale_and_follow(rows, *self._state, self.clip, answer, norms)
+            _kernels().scale_and_follow(rows, *self.arrays, self.clip, answer, norms)
             return answer, norms
         answer = self.scale(rows)
         return answer, np.einsum("ij,ij->i", answer, answer)
+
+    def middles(self, rows: Matrix, lags: int) -> Matrix:
+        """Where the columns behind the lags lie before each of some rows that are about to be followed; nothing is learned.
+
+        NaN for a column before its first value; 0 throughout where columns are left as they are.
+        """
+        answer = np.zeros((len(rows), self.dim - lags))
+        if self.follow:
+            copies = (array[..., lags:].copy() for array in self._state)
+            _kernels().middles_of_rows(np.ascontiguousarray(rows[:, lags:]), *copies, self.clip, answer)
+        return answer
+
+    def middle(self, lags: int) -> Vector:
+        """Where they lie now."""
+        now = self._state
+        return np.where((now.counts > 0.0) | (not self.follow), now.centers, np.nan)[lags:]
 
     @property
     def places(self) -> tuple[Vector, Vector]:
@@ -149,8 +166,8 @@ class Scaler:
 
     @property
     def arrays(self) -> ScalerState:
-        """What kernels take."""
-        return self._state
+        """What kernels take. They look at ``first`` column by column; an array without columns would count as another type."""
+        return self._state if self._dim else self._state._replace(first=self._room.first[:, :1])
 
     def state(self) -> State:
         """All that the next row needs."""

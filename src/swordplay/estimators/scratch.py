@@ -13,6 +13,9 @@ from swordplay.engine.stack import Stack
 from swordplay.estimators.scaler import Locator, Scaler
 from swordplay.estimators.tuning import CURVATURES, REACH, SMALLEST_NORM, THRESHOLDS, LossName
 
+NONE_MISSING: Matrix = np.empty((0, 0))
+"""Where columns lie, for rows of which no entry is missing: nobody asks."""
+
 
 class Scratch(NamedTuple):
     """Arrays that a compiled call writes on its way from rows to predictions; those of one row are made once and kept."""
@@ -25,6 +28,8 @@ class Scratch(NamedTuple):
     stack: Any
     """The arrays of all heads."""
     predictions: Matrix
+    middles: Matrix = NONE_MISSING
+    """Where each column lay before each row, ``(T, d)``, if any entry was missing."""
 
     @property
     def where(self) -> Matrix:
@@ -53,10 +58,12 @@ class Plans:
 
     def __init__(self, beside: Beside | None) -> None:
         self._beside, self._parts = beside, [np.empty((0, 2))]
+        self._middles: list[tuple[int, Matrix]] = []
 
     def __call__(self, scratch: Scratch, targets: Vector) -> None:
         """Take note of some rows."""
         self._parts.append(scratch.rounds[:, 3:5].copy())
+        self._middles.append((len(targets), scratch.middles))
         if self._beside is not None:
             self._beside(scratch, targets)
 
@@ -64,6 +71,16 @@ class Plans:
     def plan(self) -> Matrix:
         """Of all rows, shape ``(T, 2)``."""
         return np.concatenate(self._parts)
+
+    def middles(self, dim: int) -> Matrix:
+        """Where each of so many columns lay before each row, shape ``(T, d)``; no rows if no entry was missing."""
+        if not any(len(part) for _, part in self._middles):
+            return NONE_MISSING
+        answer, start = np.full((sum(count for count, _ in self._middles), dim), np.nan), 0
+        for count, part in self._middles:
+            wide = min(dim, part.shape[1])
+            answer[start : start + len(part), :wide], start = part[:, :wide], start + count
+        return answer
 
 
 class Bench(NamedTuple):

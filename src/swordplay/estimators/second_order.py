@@ -16,12 +16,12 @@ import numpy as np
 
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
-from swordplay.estimators.scratch import quick
+from swordplay.estimators.scratch import NONE_MISSING, Bench, quick, writable
 from swordplay.estimators.second_order_state import check
 from swordplay.estimators.second_order_units import RawUnits
 
 WIDEST_SECOND_ORDER = 64
-"""Columns; a row costs their square. Wider tables do without second-order experts."""
+"""Columns; a row costs their square. Wider tables do without."""
 AUTO_LAGS = 3
 """Last targets that experts with lags are told of where these compete with others."""
 SHORTEST = 6
@@ -32,8 +32,7 @@ CORRECTING = (8, 10, 12, 14)
 """Powers of two of the memories of those that correct the mixture."""
 BENDS, RICH_BENDS = 16, 64
 """Curves, and those of ``curves="rich"``."""
-NO_WEIGHTS: Vector = np.empty(0)
-NOT_ASKED: Matrix = np.empty((0, 0))
+NO_WEIGHTS, NOT_ASKED = np.empty(0), np.empty((0, 0))
 
 
 def _kernels() -> Any:
@@ -67,6 +66,9 @@ class _Bench(NamedTuple):
     row: Matrix
     target: Vector
     first: Vector
+    """What the first-order model said of a row that is learned,"""
+    asked: Vector
+    """and of one that is not."""
     plan: Matrix
     answer: Vector
     learn: Any
@@ -93,7 +95,7 @@ class SecondOrder:
     """
 
     asked: Matrix | None = None
-    """What was noted of the rows that are learned next, where they were asked earlier (see :meth:`notes`); used up by them."""
+    """What was noted of the rows that are learned next, where they were asked earlier (see :meth:`notes`)."""
 
     def __init__(self, dim: int, *, logistic: bool, intercept: bool, lags: int | None, bends: int = BENDS) -> None:
         self.logistic, self.intercept, self.compete, self.bends = logistic, intercept, lags is None, bends
@@ -116,13 +118,13 @@ class SecondOrder:
         layout = _layout()
         self.dim = dim
         self._row: _Bench | None = None
-        width = dim + self.lags + int(self.intercept)
+        told, width = self.lags + int(self.compete), dim + self.lags + int(self.compete) + int(self.intercept)
         corrections = (3 if self.compete else 1) + 2 * int(self.logistic)
         self._setting = np.array(
-            [self.logistic, self.intercept, dim, self.lags, self.compete, max(1, self.lags), width, corrections, self.bends],
+            [self.logistic, self.intercept, dim, self.lags, self.compete, max(1, told), width, corrections, self.bends],
             dtype=np.float64,
         )
-        self._numbers = np.zeros(layout.book_size(dim, max(1, self.lags), self.compete, self.bends))
+        self._numbers = np.zeros(layout.book_size(dim, max(1, told), self.compete, self.bends))
         shortest = max(SHORTEST, math.ceil(math.log2(2 * width)))
         powers = shortest + np.array(COMPETING if self.compete else TOGETHER)
         groups = [np.empty((newton.rows_of(wide), newton.LANES)) for wide in (width, corrections, 1 + self.bends)]
@@ -153,7 +155,15 @@ class SecondOrder:
 
     # ------------------------------------------------------------------ compiled calls
 
-    def learn(self, rows: Matrix, targets: Vector, weights: Vector | None, first: Vector, plan: Matrix) -> Vector:
+    def learn(
+        self,
+        rows: Matrix,
+        targets: Vector,
+        weights: Vector | None,
+        first: Vector,
+        plan: Matrix,
+        middles: Matrix = NONE_MISSING,
+    ) -> Vector:
         """Mixed forecasts of rows, each made before its own target is learned.
 
         Parameters
@@ -164,9 +174,11 @@ class SecondOrder:
             What the first-order model said, shape ``(T,)``.
         plan
             Weight and threshold of each row's loss, shape ``(T, 2)``.
+        middles
+            Where each column lies before each row, shape ``(T, d)``, if any entry is missing.
         """
         answer = np.empty(len(rows))
-        arrays = (writable(rows), writable(targets), NO_WEIGHTS if weights is None else writable(weights))
+        arrays = (writable(rows), writable(middles), writable(targets), NO_WEIGHTS if weights is None else writable(weights))
         _kernels().learn_rows(*arrays, writable(first), plan, self._noted(len(rows)), *self._arrays, answer)
         return answer
 
@@ -180,36 +192,38 @@ class SecondOrder:
     @property
     def noted(self) -> int:
         """Numbers that are noted of a row."""
-        return 1 + max(1, self.lags) + int(_layout().forecasts(float(self.compete)))
+        return 1 + max(1, self.lags + int(self.compete)) + int(_layout().forecasts(float(self.compete)))
 
-    def notes(self, rows: Matrix, first: Vector) -> Matrix:
+    def notes(self, rows: Matrix, first: Vector, middles: Matrix = NONE_MISSING) -> Matrix:
         """What has to be kept of rows whose targets come late, each as if it were the next, shape ``(T, noted)``.
 
         The last targets and what everybody said of the row: experts learn it with the last targets of then, and everybody is
         judged by what he said then.
         """
         answer = np.empty((len(rows), self.noted))
-        _asking().note_rows(writable(rows), writable(first), *self._arrays, answer)
+        _asking().note_rows(writable(rows), writable(middles), writable(first), *self._arrays, answer)
         return answer
 
-    def predict(self, rows: Matrix, first: Vector, following: int) -> Vector:
+    def predict(self, rows: Matrix, first: Vector, following: int, middles: Matrix = NONE_MISSING) -> Vector:
         """Mixed forecasts; so many of the rows follow the last one learned, of the others no last target is known."""
         answer = np.empty(len(rows))
-        _asking().predict_rows(writable(rows), writable(first), following, *self._arrays, answer)
+        _asking().predict_rows(writable(rows), writable(middles), writable(first), following, *self._arrays, answer)
         return answer
 
-    def predict_row(self, row: Vector, first: float) -> float:
+    def predict_row(self, row: Vector, first: float, middles: Matrix = NONE_MISSING) -> float:
         """The same of one row that follows the last one."""
+        if len(middles):
+            return float(self.predict(row[None], np.array([first]), 1, middles)[0])
         bench = self._row or self._bench()
-        bench.row[0], bench.first[0] = row, first
+        bench.row[0], bench.asked[0] = row, first
         bench.ask()
         return float(bench.answer[0])
 
-    def learn_row(self, row: Vector, target: float, first: float, plan: Vector) -> float:
+    def learn_row(self, row: Vector, target: float, first: float, plan: Vector, middles: Matrix = NONE_MISSING) -> float:
         """:meth:`learn` of one row, faster."""
-        if self.asked is not None:
+        if self.asked is not None or len(middles):
             alone = row[None], np.array([target], dtype=np.float64), None, np.array([first]), plan[None].copy()
-            return float(self.learn(*alone)[0])
+            return float(self.learn(*alone, middles)[0])
         bench = self._row or self._bench()
         bench.row[0], bench.first[0], bench.target[0], bench.plan[0] = row, first, target, plan
         bench.learn()
@@ -220,11 +234,18 @@ class SecondOrder:
         return self._setting, self._numbers, self._lanes, *self._scratch
 
     def _bench(self) -> _Bench:
-        row, target, first, plan, answer = np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty((1, 2)), np.empty(1)
-        kernels = _kernels()
-        learn = functools.partial(kernels.learn_rows, row, target, NO_WEIGHTS, first, plan, NOT_ASKED, *self._arrays, answer)
-        ask = functools.partial(_asking().predict_rows, row, first, 1, *self._arrays, answer)
-        self._row = _Bench(row, target, first, plan, answer, quick(learn), quick(ask))
+        return self._made(np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty(1), np.empty((1, 2)))
+
+    def beside(self, bench: Bench, lags: int) -> _Bench:
+        """The same with the arrays of the first-order model for one row: what it wrote is read where it stands."""
+        scratch = bench.scratch
+        return self._made(bench.raw[:, lags:], bench.target, scratch.predictions[0], bench.answer[0], scratch.rounds[:, 3:5])
+
+    def _made(self, row: Matrix, target: Vector, first: Vector, asked: Vector, plan: Matrix) -> _Bench:
+        answer, known = np.empty(1), (NO_WEIGHTS, first, plan, NOT_ASKED, *self._arrays)
+        learn = functools.partial(_kernels().learn_rows, row, NONE_MISSING, target, *known, answer)
+        ask = functools.partial(_asking().predict_rows, row, NONE_MISSING, asked, 1, *self._arrays, answer)
+        self._row = _Bench(row, target, first, asked, plan, answer, quick(learn), quick(ask))
         return self._row
 
     # ------------------------------------------------------------------ growing, reading, saving
@@ -277,8 +298,3 @@ class SecondOrder:
     def weights(self) -> dict[str, float]:
         """Weight of each kind of forecasts in the mixture of the next row, before it is corrected."""
         return second_order_units.weights(self)
-
-
-def writable(array: Any) -> Any:
-    """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
-    return np.require(array, dtype=np.float64, requirements=["C", "W"])

@@ -13,9 +13,11 @@ from swordplay.estimators.tuning import LARGEST
 
 VAST = 1e150
 ANYTHING = Range(-VAST, VAST)
+FARTHEST = 1e63
+"""Targets are at most 1e60, scaled or not; their range reaches somewhat farther. Predictions are cut to it."""
 ALLOWED = {
     "known": ANYTHING,
-    "ends": Range(-VAST, VAST),
+    "ends": Range(-FARTHEST, FARTHEST),
     "columns": Range(-LARGEST, 2.0 * LARGEST),
     "behind": Range(0.0, 14.0),
     "top_behind": Range(0.0, 14.0),
@@ -45,6 +47,7 @@ def check(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
             raise ValueError(f"state[{'second.' + name!r}] must have shape {part.shape}, got {found.shape}. {DAMAGED}")
         require(f"second.{name}", found, ALLOWED.get(name.removeprefix("correcting_").removeprefix("bending_"), ANYTHING))
         answer[name] = found
+    require("second.ends", np.diff(answer["ends"]), Range(0.0, 2.0 * FARTHEST))
     require("second.columns", answer["columns"][COUNT], Range(0.0, WARM_UP, whole=True))
     require("second.shapes", answer["shapes"][:, :2], Range(0.0, answer["columns"].shape[1] - 2.0, whole=True))
     require("second.columns", answer["columns"][SPREAD], Range(0.0, 2.0 * LARGEST))

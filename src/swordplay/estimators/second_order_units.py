@@ -35,16 +35,15 @@ def in_raw_units(layer: SecondOrder) -> RawUnits:
     unscaled = parts["columns"][1:3]
     center, spread = (0.0, 1.0) if layer.logistic else unscaled[:, -1].tolist()
     at = int(layer.intercept)
-    lanes = parts["coefficients"].copy()
-    if layer.compete:
-        lanes[at : at + layer.lags, :2] = 0.0
-    mixed = lanes @ c[1 : 1 + lanes.shape[1]]
-    lags = mixed[at : at + layer.lags]
-    if layer.compete:
+    lanes = parts["coefficients"]
+    mixed, told = lanes @ c[1 : 1 + lanes.shape[1]], layer.lags + int(layer.compete)
+    lags, error = mixed[at : at + layer.lags], 0.0
+    if layer.compete:  # those without lags have no coefficients of them
         lags[0] += c[-1] * _stay_odds(layer, parts)
+        error = float(mixed[at + layer.lags] * parts["recent"][layer.lags])  # of the last row: a constant for the next one
     scale = np.divide(spread, unscaled[1, :-1], out=np.zeros(layer.dim), where=unscaled[1, :-1] > 0)
-    columns = mixed[at + layer.lags :] * scale
-    intercept = float(mixed[0]) * spread if layer.intercept else 0.0
+    columns = mixed[at + told :] * scale
+    intercept = (float(mixed[0]) if layer.intercept else 0.0) * spread + error * spread
     # spread * (c0 (F - center)/spread + ...) + center, lags (y - center)/spread
     level = center * (1.0 - c[0] - lags.sum()) if not layer.logistic else 0.0
     return RawUnits(float(c[0]), lags, columns, float(intercept + spread * constant + level - columns @ unscaled[0, :-1]))
@@ -52,33 +51,38 @@ def in_raw_units(layer: SecondOrder) -> RawUnits:
 
 def weights(layer: SecondOrder) -> dict[str, float]:
     """Weight of each kind of forecasts in the mixture of the next row, before it is corrected."""
-    from swordplay.engine.curved import mixing, rounds
+    from swordplay.engine.curved import rounds
 
-    w = np.empty_like(layer._parts()["behind"])
-    _uncompiled(mixing.weigh)(layer._parts()["behind"], rounds.PRIOR, w)
+    w = _weighed(layer._parts()["behind"], rounds.PRIOR)
     if not layer.compete:
         return {"first order": float(w[0]), "second order": float(w[1:].sum())}
     kinds = {"first order": w[:1], "second order": w[1:3], "second order with lags": w[3:5], "no change": w[5:]}
     return {kind: float(part.sum()) for kind, part in kinds.items()}
 
 
+def _weighed(behind: Vector, prior: float) -> Vector:
+    """What ``engine.curved.mixing.weigh`` writes."""
+    w = np.exp(-behind) * (1.0 - prior) / max(len(behind) - 1, 1)
+    w[0] = np.exp(-behind[0]) * prior
+    return np.asarray(w / w.sum())
+
+
 def _stay_odds(layer: SecondOrder, parts: Mapping[str, Any]) -> float:
     """What "no change" says, as a factor of the last target."""
-    from swordplay.engine.curved import rounds
+    from swordplay.engine.curved import saying
 
-    return float(_uncompiled(rounds.no_change)(parts["known"], np.ones(1), layer.logistic))
+    return float(_uncompiled(saying.no_change)(parts["known"], np.ones(1), layer.logistic))
 
 
 def _shares(layer: SecondOrder, parts: Mapping[str, Any]) -> tuple[Vector, float]:
     """Factor of each forecast in the corrected mixture, and a constant."""
-    from swordplay.engine.curved import bends, layout, mixing
+    from swordplay.engine.curved import bends, layout
     from swordplay.engine.curved import rounds as kernels
 
-    asked = _uncompiled(bends.count_asked)(layout.parts_of(layer._numbers, layer._setting, len(parts["behind"])))
-    w, t = np.empty_like(parts["behind"]), np.empty(asked)
-    weigh = _uncompiled(mixing.weigh)
-    weigh(parts["behind"], kernels.PRIOR, w)
-    weigh(parts["top_behind"][:asked], kernels.TOP_PRIOR, t)
+    asked = _uncompiled(bends.count_asked)(
+        layout.parts_of(layer._numbers, layer._setting, len(parts["behind"])), layer.logistic
+    )
+    w, t = _weighed(parts["behind"], kernels.PRIOR), _weighed(parts["top_behind"][:asked], kernels.TOP_PRIOR)
     beta = parts["correcting_coefficients"] @ t[1 : 1 + len(parts["correcting_discounts"])]
     sides = [np.eye(len(w))[0] - w]
     if layer.compete:

@@ -45,9 +45,8 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
     encode
         As in :class:`swordplay.sklearn.SwordRegressor`.
     curves
-        As in :class:`swordplay.sklearn.SwordRegressor`, for two classes. Three or more have first-order experts, whose
-        probabilities are made as sure as they are right (one temperature for all, and how likely the last label stays), unless
-        it is None.
+        As in :class:`swordplay.sklearn.SwordRegressor`, for up to sixteen classes. The probabilities of three or more
+        are made as sure as they are right (one temperature for all, and how likely the last label stays), unless it is None.
 
     Attributes
     ----------
@@ -133,7 +132,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         def answer(part: Matrix, first: int) -> Matrix:
             if block is not None:
                 return np.asarray(model.probabilities(block.scores(part)))
-            return np.asarray(model.chances(model.scores(part, first), first))
+            return np.asarray(model.chances(model.scores(part, first), first, part))
 
         return np.asarray(in_chunks(self._in_order(answer, following), rows))
 

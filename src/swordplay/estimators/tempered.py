@@ -10,10 +10,12 @@ import numpy as np
 from swordplay.base import nested
 from swordplay.base.state import DAMAGED, Range, require
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.estimators.scratch import writable
+from swordplay.estimators.class_layers import ClassLayers
+from swordplay.estimators.scratch import NONE_MISSING, writable
 
 NOTHING: Vector = np.empty(0)
 NOT_ASKED: Matrix = np.empty((0, 2))
+NO_ROWS: Matrix = np.empty((0, 0))
 NOTED = 2
 """Numbers that are noted of a row that is asked: 1, and the last label then."""
 VAST = 1e12
@@ -28,14 +30,22 @@ def _kernels() -> Any:
 
 @final
 class Tempered:
-    """One temperature for all classes, and how likely the last label stays; nothing to set."""
+    """One temperature for all classes, and how likely the last label stays; nothing to set.
+
+    Parameters
+    ----------
+    layers
+        Second-order experts of each class, which see its log-odds first; None where there are none.
+    """
+
+    layers: ClassLayers | None = None
 
     asked: Matrix | None = None
     """What was noted of the rows that are learned next, where they were asked earlier; used up by them."""
     noted = NOTED
 
-    def __init__(self) -> None:
-        many = _kernels()
+    def __init__(self, layers: ClassLayers | None = None) -> None:
+        many, self.layers = _kernels(), layers
         self._numbers = np.zeros(many.NUMBERS)
         self._numbers[many.LAST] = -1.0
         self._numbers[[many.SHARP, many.STAY]] = 1.0
@@ -46,8 +56,12 @@ class Tempered:
         """By which logarithms of probabilities are divided."""
         return float(1.0 / self._numbers[_kernels().SHARP])
 
-    def learn(self, scores: Matrix, labels: Any, weights: Vector | None) -> Matrix:
+    def learn(
+        self, scores: Matrix, labels: Any, weights: Vector | None, rows: Matrix = NO_ROWS, middles: Matrix = NONE_MISSING
+    ) -> Matrix:
         """Probabilities of rows from the log-odds of every class, ``(T, K)``, each made before its own label is learned."""
+        if self.layers is not None:
+            scores = self.layers.learn(rows, labels, weights, scores, middles)
         answer, asked = np.empty(scores.shape), NOT_ASKED
         if self.asked is not None:
             asked, self.asked = writable(self.asked[: len(scores)]), self.asked[len(scores) :]
@@ -55,8 +69,10 @@ class Tempered:
         _kernels().learn_rows(writable(scores), writable(labels), shares, asked, self._numbers, self._scratch(scores), answer)
         return answer
 
-    def predict(self, scores: Matrix, following: int) -> Matrix:
+    def predict(self, scores: Matrix, following: int, rows: Matrix = NO_ROWS, middles: Matrix = NONE_MISSING) -> Matrix:
         """The same of rows that are not learned; so many of them follow the last one learned."""
+        if self.layers is not None:
+            scores = self.layers.predict(rows, scores, middles)
         answer = np.empty(scores.shape)
         _kernels().predict_rows(writable(scores), following, self._numbers, self._scratch(scores), answer)
         return answer
@@ -67,7 +83,13 @@ class Tempered:
 
     def state(self) -> State:
         """All that the next row needs."""
-        return {"numbers": self._numbers.copy()}
+        flat: State = {"numbers": self._numbers.copy()}
+        return flat if self.layers is None else flat | {"layers": self.layers.count} | nested.put("layer", self.layers.state())
+
+    def widen(self, dim: int) -> None:
+        """Make room for columns that appear late."""
+        if self.layers is not None:
+            self.layers = self.layers.widened(dim)
 
     def load_state(self, saved: Mapping[str, Any], classes: int) -> None:
         """Go on from a saved state, bit by bit."""
@@ -82,12 +104,15 @@ class Tempered:
         self._numbers = found
 
     @classmethod
-    def of_parts(cls, parts: Mapping[str, Any], classes: int) -> Self | None:
-        """From the parts of a saved state; None if there is none among them, as in files of before."""
+    def of_parts(cls, parts: Mapping[str, Any], classes: int, layers: ClassLayers | None) -> Self | None:
+        """From the parts of a saved state, with fresh layers; None if there is none among them, as in files of before."""
         if "tempered" not in parts:
             return None
-        found = cls()
-        found.load_state(nested.part("tempered", parts), classes)
+        found, saved = cls(), nested.split(nested.part("tempered", parts))
+        found.load_state(saved, classes)
+        if layers is not None and "layers" in saved:
+            layers.load_state(saved.get("layer", {}), saved["layers"], classes)
+            found.layers = layers
         return found
 
     @staticmethod

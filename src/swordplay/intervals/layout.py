@@ -75,6 +75,8 @@ BEND = 4.0
 """How much more so near the limit: the answer to a balance c is GAIN c (1 + BEND (c / LIMIT)^2)."""
 LARGEST_RAW_SCORE = 1e12
 """Scores beyond this say the same: far outside."""
+SMALLEST_SCORE = 1e-200
+"""Scores below this are none: losses are told in usual scores, and divided by such a one they would overflow."""
 TINY = 1e-300
 """Residuals below this are none."""
 

@@ -118,6 +118,8 @@ class Memory(NamedTuple):
             require(name, getattr(memory, name), allowed)
         for name, where, allowed in LIVE_RANGES:
             require(f"live: {name}", memory.live[where], allowed)
+        usual = memory.live[layout.SCORE : layout.LARGEST_SCORE]
+        require("live: usual score", usual[usual != 0.0], Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE))
         from swordplay.engine.scaling import SETTLED  # numba is imported with the first row
 
         require("first", np.where(memory.first == SETTLED, 0.0, memory.first), Range(-arguments.LARGEST, arguments.LARGEST))

@@ -29,6 +29,7 @@ from swordplay.intervals.layout import (
     ROWS,
     SCORE,
     SHARPNESS,
+    SMALLEST_SCORE,
     STEPS,
     TYPICAL,
 )
@@ -37,7 +38,8 @@ from swordplay.intervals.layout import (
 @part
 def score_of(off: float, spread: float) -> float:
     """How many spreads a residual lies from its location."""
-    return min(abs(off) / spread, LARGEST_RAW_SCORE) if spread > 0.0 else 0.0
+    score = min(abs(off) / spread, LARGEST_RAW_SCORE) if spread > 0.0 else 0.0
+    return score if score >= SMALLEST_SCORE else 0.0
 
 
 @part

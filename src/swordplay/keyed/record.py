@@ -191,7 +191,7 @@ class Form:
             slots,
             edges,
             raw,
-            targets,
+            np.ascontiguousarray(targets),  # a column of a table would be another type, and compiled for
             self._setting,
             *memory.arrays,
             self._scaler,

@@ -41,8 +41,9 @@ def _classes(field: Field) -> Said:
         model.grow(model.classes + (first in debuts))
         if not first and width > _start(field):
             model.widen(width)
-        told = model.scores_then_learn(_cut(field, first, stop, width), labels[first:stop])
-        predictions[first:stop] = model.chances_then_learn(told, labels[first:stop]).argmax(axis=1)
+        rows = _cut(field, first, stop, width)
+        told = model.scores_then_learn(rows, labels[first:stop])
+        predictions[first:stop] = model.chances_then_learn(told, labels[first:stop], None, rows).argmax(axis=1)
         if len(model.team) == 1:
             told = np.hstack([-told, told])
         scores[first:stop, : told.shape[1]] = told

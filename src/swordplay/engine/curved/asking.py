@@ -18,17 +18,18 @@ from swordplay.engine.curved.layout import (
     count_forecasts,
     desk_of,
 )
-from swordplay.engine.curved.rounds import PRIOR, TOP_PRIOR, WITHOUT, Setting, bend, forecast, mean, mix, setting_of
+from swordplay.engine.curved.rounds import PRIOR, TOP_PRIOR, WITHOUT, bend, mean, mix
+from swordplay.engine.curved.saying import Setting, forecast, put_row, setting_of
 
 
 @part
-def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk, raw: Vector) -> float:
+def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk) -> float:
     """The mixture of all who do without the last targets, corrected along curves."""
     plain = mean(desk.said, desk.weights, 0, WITHOUT)
-    count = count_asked(book)
+    count = count_asked(book, me.logistic)
     if count == STRAIGHT:
         return plain
-    bend(me, book, lanes, desk, raw, plain, False)
+    bend(me, book, lanes, desk, plain, False)
     mixing.weigh(book.top_behind[:count], TOP_PRIOR, desk.top_weights)
     total, share = desk.top_weights[0] * plain, desk.top_weights[0]
     for i in range(STRAIGHT, count):
@@ -40,6 +41,7 @@ def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk, raw: Vector
 @kernel
 def note_rows(
     raw: Matrix,
+    middles: Matrix,
     first: Vector,
     setting: Vector,
     numbers: Vector,
@@ -60,7 +62,8 @@ def note_rows(
         notes[t] = 0.0
         if (me.logistic or columns[SPREAD, last] > 0.0) and book.known[KNOWN.active] > 0.0:
             center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
-            forecast(me, book, lanes, desk, raw[t], (first[t] - center) / spread, False)
+            put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
+            forecast(me, book, lanes, desk, (first[t] - center) / spread, False)
             notes[t, 0] = 1.0
             for j in range(len(recent)):
                 notes[t, 1 + j] = recent[j]
@@ -71,6 +74,7 @@ def note_rows(
 @kernel
 def predict_rows(
     raw: Matrix,
+    middles: Matrix,
     first: Vector,
     following: int,
     setting: Vector,
@@ -96,10 +100,11 @@ def predict_rows(
         answer[t] = first[t]
         if (me.logistic or columns[SPREAD, last] > 0.0) and book.known[KNOWN.active] > 0.0:
             center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
-            forecast(me, book, lanes, desk, raw[t], (first[t] - center) / spread, False)
+            put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
+            forecast(me, book, lanes, desk, (first[t] - center) / spread, False)
             if t < following or not me.compete:
-                mixed = mix(me, book, lanes, desk, raw[t], False)
+                mixed = mix(me, book, lanes, desk, False)
             else:
                 mixing.weigh(book.behind, PRIOR, desk.weights)
-                mixed = without_lags(me, book, lanes, desk, raw[t])
+                mixed = without_lags(me, book, lanes, desk)
             answer[t] = mixed * spread + center

@@ -2,7 +2,7 @@ r"""Curves of the scaled columns: fixed once and for all, so that whoever learns
 
 A curve is :math:`|z_a|`, or :math:`\sqrt 2 \cos(\omega_a z_a + \omega_b z_b + \varphi)` of one or two columns (random Fourier
 features, Rahimi and Recht 2007, of few columns each). Experts learn by how much the mixture of all others has to be corrected
-along them, and have to earn their weight. Where they are far behind, they are asked once in a while only.
+along them, and have to earn their weight. Where they do not pay, they are asked once in a while only.
 """
 
 from __future__ import annotations
@@ -14,50 +14,58 @@ import numpy as np
 
 from swordplay.base.compiling import exact
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.curved.layout import CENTER, KNOWN, SHAPE, SPREAD, STRAIGHT, Book
-from swordplay.engine.curved.newton import LANES
+from swordplay.engine.curved.layout import KNOWN, SHAPE, STRAIGHT, Book
+from swordplay.engine.curved.series import put_cosines
 
 FARTHEST = 4.0
 """Scaled entries beyond this are cut: a curve says nothing of what lies so far out."""
+EARLY = 500.0
+"""Rounds in which all are asked."""
+LEAD = 0.1
+"""How far ahead of all without curves one with curves has to be for these to be asked in every round afterwards, where targets
+are numbers: it takes a five-hundredth of the squared error over the rounds that are remembered."""
 ASLEEP = 7.0
-"""How far behind the best all that bend have to be to be asked seldom: their weight is below a thousandth then."""
+"""How far behind all with curves have to be to be asked seldom where targets are labels: their weight is below a thousandth."""
 SELDOM = 8.0
-"""Rounds from one time to the next then."""
+"""Rounds from one time to the next else."""
 QUICK, QUICKER = 1.5, 3.0
 """How fast waves run along a column, in spreads; every other one is a quicker one."""
 SEED = 20
+ROOT2 = math.sqrt(2.0)
+"""Times a cosine: a wave has a mean square of 1."""
 
 
 @exact
-def place(columns: Matrix, raw: Vector, j: int) -> float:
-    """A scaled entry, cut; 0 where it is missing or its scaling is not fixed."""
-    if columns[SPREAD, j] > 0.0 and raw[j] == raw[j]:
-        return float(min(max((raw[j] - columns[CENTER, j]) / columns[SPREAD, j], -FARTHEST), FARTHEST))
-    return 0.0
+def put_bends(rows: Matrix, first: int, shapes: Matrix, angles: Vector, bent: Matrix) -> None:
+    """Write one, and every curve at a row whose scaled columns begin at a place of ``rows``; ``angles`` is scratch."""
+    count = len(shapes)
+    for k in range(count):
+        one = min(max(rows[first + int(shapes[k, 0]), 0], -FARTHEST), FARTHEST)
+        other = min(max(rows[first + int(shapes[k, 1]), 0], -FARTHEST), FARTHEST)
+        angles[k] = shapes[k, 2] * one + shapes[k, 3] * other + shapes[k, 4]
+        bent[1 + k, 1] = abs(one)
+    waves = angles[count : 2 * count]
+    put_cosines(angles[:count], waves)
+    bent[0, 0] = bent[0, 1] = bent[0, 2] = bent[0, 3] = 1.0
+    for k in range(count):
+        curve = bent[1 + k, 1] if shapes[k, 2] == 0.0 else ROOT2 * waves[k]
+        bent[1 + k, 0] = bent[1 + k, 1] = bent[1 + k, 2] = bent[1 + k, 3] = curve
 
 
 @exact
-def put_bends(columns: Matrix, shapes: Matrix, raw: Vector, bent: Vector) -> None:
-    """Write one, and every curve at a row."""
-    bent[0] = 1.0
-    for k in range(len(shapes)):
-        one = place(columns, raw, int(shapes[k, 0]))
-        if shapes[k, 2] == 0.0:
-            bent[1 + k] = abs(one)
-        else:
-            other = place(columns, raw, int(shapes[k, 1]))
-            bent[1 + k] = math.sqrt(2.0) * math.cos(shapes[k, 2] * one + shapes[k, 3] * other + shapes[k, 4])
-
-
-@exact
-def count_asked(book: Book) -> int:
+def count_asked(book: Book, logistic: bool) -> int:
     """How many forecasts of the top are asked in this round: all, or those without curves where these are asleep."""
-    if len(book.top_behind) == STRAIGHT or book.known[KNOWN.active] % SELDOM == 0.0:
-        return len(book.top_behind)
-    for k in range(LANES):
-        if book.top_behind[STRAIGHT + k] < ASLEEP:
-            return len(book.top_behind)
-    return STRAIGHT
+    everybody, active = len(book.top_behind), book.known[KNOWN.active]
+    if everybody == STRAIGHT or active < EARLY or active % SELDOM == 0.0:
+        return everybody
+    # In plain loops, as Python asks it, too.
+    straight, bending = book.top_behind[0], book.top_behind[STRAIGHT]
+    for k in range(everybody):
+        if k < STRAIGHT:
+            straight = min(straight, book.top_behind[k])
+        else:
+            bending = min(bending, book.top_behind[k])
+    return everybody if bending < straight + (ASLEEP if logistic else -LEAD) else STRAIGHT
 
 
 def drawn(dim: int, count: int) -> Any:

@@ -19,7 +19,7 @@ class _Setting(NamedTuple):
     compete: int = 4
     """1 where two experts without lags, two with lags and 'no change' compete, else 0: all have the lags."""
     recent: int = 5
-    """Last targets that are kept: the lags, and one at the least."""
+    """Numbers that are kept of the last rows: the lags, one at the least; and the last error where lags compete."""
     width: int = 6
     """Of the experts."""
     corrections: int = 7
@@ -65,7 +65,7 @@ class Book(NamedTuple):
     ends: Any
     """The usual range of the scaled target, shape ``(2,)``."""
     recent: Any
-    """The last targets, scaled, the newest first."""
+    """The last targets, scaled, the newest first; and where lags compete, the last error without them."""
     columns: Any
     """Shape ``(COLUMN_ROWS, d + 1)``, the target last."""
     behind: Any
@@ -79,29 +79,29 @@ class Book(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Scratch."""
+    """Scratch: vectors, and matrices of LANES columns."""
 
-    bare: Any
-    """A scaled row without its lags,"""
-    row: Any
-    """and with them."""
     said: Any
     weights: Any
     top: Any
     top_weights: Any
+    angles: Any
+    """Of the curves that are waves, and behind them their cosines."""
+    rows: Any
+    """What each expert is told: one, lags, scaled columns; shape ``(w, LANES)``."""
     leaned: Any
-    """Shape ``(w, LANES)``."""
-    corrections: Any
-    """The same of those that correct."""
-    gain: Any
+    """See ``newton.ask``."""
     notes: Any
     """Shape ``(NOTES, LANES)``."""
-    correction_notes: Any
+    sides: Any
+    """The same three for those that correct the mixture,"""
+    side_leaned: Any
+    side_notes: Any
     bent: Any
-    """The curves of a row behind a one,"""
-    bending: Any
-    """and as ``leaned`` and ``notes`` of those that learn from them."""
-    bending_notes: Any
+    """and for those that correct it along curves: one, and every curve."""
+    bent_leaned: Any
+    bent_notes: Any
+    gain: Any
 
 
 def forecasts(compete: float) -> int:
@@ -155,34 +155,33 @@ def book_size(dim: int, recent: int, compete: bool, bends: int) -> int:
 def desk_of(scratch: Matrix, slate: Vector, setting: Vector) -> Desk:
     """The parts of the two scratch arrays."""
     width, corrections, bent = int(setting[SETTING.width]), int(setting[SETTING.corrections]), 1 + int(setting[SETTING.bends])
-    most = max(width, corrections, bent)
     N, top = count_forecasts(setting[SETTING.compete]), count_tops(setting[SETTING.bends])
-    a, b = most, 2 * most
-    c, d = b + N, b + 2 * N
-    e, f = d + top, d + 2 * top
-    two, three = most + corrections, most + corrections + bent
-    four = three + most
-    five, six = four + NOTES, four + 2 * NOTES
+    a, b = N, 2 * N
+    c, d = b + top, b + 2 * top
+    one, two = 2 * width + NOTES, 2 * corrections + NOTES
+    three = one + two + 2 * bent + NOTES
+    ours, sides, curves = scratch[:one], scratch[one : one + two], scratch[one + two : three]
     return Desk(
         slate[:a],
         slate[a:b],
         slate[b:c],
         slate[c:d],
-        slate[d:e],
-        slate[e:f],
-        scratch[:most],
-        scratch[most:two],
-        scratch[three:four],
-        scratch[four:five],
-        scratch[five:six],
-        slate[f : f + bent],
-        scratch[two:three],
-        scratch[six : six + NOTES],
+        slate[d : d + 2 * bent],
+        ours[:width],
+        ours[width : 2 * width],
+        ours[2 * width :],
+        sides[:corrections],
+        sides[corrections : 2 * corrections],
+        sides[2 * corrections :],
+        curves[:bent],
+        curves[bent : 2 * bent],
+        curves[2 * bent :],
+        scratch[three:],
     )
 
 
 def desk_size(width: int, corrections: int, compete: bool, bends: int) -> tuple[tuple[int, int], int]:
     """Shape and length of the two scratch arrays."""
-    most = max(width, corrections, 1 + bends)
-    shape = 2 * most + corrections + 1 + bends + 3 * NOTES, LANES
-    return shape, 2 * most + 2 * forecasts(float(compete)) + 2 * tops(bends) + 1 + bends
+    bent = 1 + bends
+    shape = 2 * (width + corrections + bent) + 3 * NOTES + max(width, corrections, bent), LANES
+    return shape, 2 * forecasts(float(compete)) + 2 * tops(bends) + 2 * bent

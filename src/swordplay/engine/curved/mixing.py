@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from swordplay.base.compiling import exact
 from swordplay.base.types import Vector
+from swordplay.engine.curved import series
 
 MEMORY = 500.0
 """M: rounds that losses are remembered for."""
@@ -75,12 +76,14 @@ def weigh(behind: Vector, prior: float, weights: Vector) -> None:
     """w of every forecaster: the first has ``prior`` in the beginning, the others share what is left."""
     count = len(behind)
     other = (1.0 - prior) / max(count - 1, 1)
+    series.put_powers(behind, weights)
     total = 0.0
     for i in range(count):
-        weights[i] = (prior if i == 0 else other) * math.exp(-behind[i])
+        weights[i] *= prior if i == 0 else other
         total += weights[i]
+    share = 1.0 / total
     for i in range(count):
-        weights[i] /= total
+        weights[i] *= share
 
 
 @exact
@@ -103,17 +106,18 @@ def judge_numbers(behind: Vector, sums: Vector, forecasts: Vector, target: float
         sums[i] = fade * sums[i] + min(miss * miss, most)
     scale = max(least(sums, count), SMALLEST_SHARE * width * width)
     if scale > 0.0:
+        per = 1.0 / max(scale, 1e-300)
         for i in range(count):
             miss = target - forecasts[i]
-            behind[i] = fade * behind[i] + RATE * weight * min(min(miss * miss, most) / scale, 1e6)
+            behind[i] = fade * behind[i] + RATE * weight * min(min(miss * miss, most) * per, 1e6)
     catch_up(behind)
 
 
 @exact
 def judge_labels(behind: Vector, forecasts: Vector, target: float, weight: float) -> None:
     """Take in log losses of log-odds; the target is 0 or 1."""
-    for i in range(len(behind)):
-        behind[i] = (1.0 - 1.0 / MEMORY) * behind[i] + LABEL_RATE * weight * log_loss(forecasts[i], target)
+    sign = 1.0 if target > 0.5 else -1.0
+    series.add_log_losses(behind, forecasts, sign, SURE, 1.0 - 1.0 / MEMORY, LABEL_RATE * weight)
     catch_up(behind)
 
 
@@ -127,17 +131,28 @@ def least(sums: Vector, count: int) -> float:
 
 
 @exact
-def catch_up(behind: Vector) -> None:
-    """The leader at 0, nobody farther behind than FARTHEST_BEHIND."""
+def leader(behind: Vector) -> float:
+    """How far behind the best of some is."""
     best = behind[0]
     for i in range(1, len(behind)):
         best = min(best, behind[i])
+    return float(best)
+
+
+@exact
+def catch_up(behind: Vector) -> None:
+    """The leader at 0, nobody farther behind than FARTHEST_BEHIND."""
+    best = leader(behind)
     for i in range(len(behind)):
         behind[i] = min(behind[i] - best, FARTHEST_BEHIND)
 
 
 @exact
-def log_loss(odds: float, target: float) -> float:
-    """ln(1 + e^-s), s the log-odds of what happened, SURE at the most in magnitude."""
-    right = min(max(odds if target > 0.5 else -odds, -SURE), SURE)
-    return math.log1p(math.exp(-right))
+def keep_distance(behind: Vector, count: int, before: float) -> None:
+    """After a round in which only the first of all were judged: the others stay where they were, seen from the best of these.
+
+    ``before`` is how far behind that one was before the round; now it is at 0.
+    """
+    for i in range(count, len(behind)):
+        behind[i] -= before
+    catch_up(behind)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
 from swordplay.base.compiling import exact, kernel, part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.curved import mixing, newton
@@ -22,82 +19,22 @@ from swordplay.engine.curved.layout import (
     count_forecasts,
     desk_of,
 )
-from swordplay.engine.curved.newton import LANES, LEVERAGE, SCORE
+from swordplay.engine.curved.newton import LANES, SCORE
+from swordplay.engine.curved.saying import Setting, forecast, put_row, setting_of
+from swordplay.engine.curved.series import log_loss, power_of_e
 
-SUREST = 8.0
-"""Log-odds of a second-order expert at the most in magnitude."""
-DOUBT = math.pi / 8.0
-"""Log-odds z of variance s are told as z/sqrt(1 + DOUBT s): what is left of them when all coefficients that fit are asked
-(MacKay 1992)."""
 STAY = 200.0
 """Labels over which the share of those that stayed what they were is a mean."""
-RAREST = 0.01
-"""Share of labels that stay, or change, at the least."""
+FARTHEST = 700.0
+"""Log-odds beyond this are as sure as numbers can be: a log loss is 0 there, or a line."""
 SMALLEST_ERROR = 1e-300
 """Squared: nothing can be divided by less."""
+STEADIEST = 2
+"""Which forecast without lags has the longer memory: its last error is told to those with lags."""
 WITHOUT = 3
 """Forecasts without lags where these compete: first order, and two experts."""
 PRIOR, TOP_PRIOR = 0.3, 0.5
 """Weight of the first-order forecast in the beginning, and of the plain mixture among those that are corrected."""
-
-
-class Setting(NamedTuple):
-    """What a layer is, as whole numbers and truths."""
-
-    logistic: bool
-    intercept: bool
-    compete: bool
-    lags: int
-    width: int
-    corrections: int
-    bends: int
-
-
-@exact
-def put_row(me: Setting, book: Book, raw: Vector, desk: Desk) -> None:
-    """Write the scaled row: one, lags, columns; and the same without lags where these compete."""
-    place = 0
-    if me.intercept:
-        desk.row[0] = desk.bare[0] = 1.0
-        place = 1
-    for j in range(me.lags):
-        desk.row[place] = book.recent[j]
-        desk.bare[place] = 0.0 if me.compete else book.recent[j]
-        place += 1
-    for j in range(len(raw)):
-        known = book.columns[SPREAD, j] > 0.0 and raw[j] == raw[j]
-        value = (raw[j] - book.columns[CENTER, j]) / book.columns[SPREAD, j] if known else 0.0
-        desk.row[place] = desk.bare[place] = value
-        place += 1
-
-
-@exact
-def no_change(known: Vector, recent: Vector, logistic: bool) -> float:
-    """The last target again; of labels, the log-odds that the last one stays."""
-    if not logistic:
-        return float(recent[0])
-    stays = min(max(known[KNOWN.stay], RAREST), 1.0 - RAREST)
-    return float(recent[0] * math.log(stays / (1.0 - stays)))
-
-
-@part
-def forecast(me: Setting, book: Book, lanes: Matrix, desk: Desk, raw: Vector, first: float, ready: bool) -> None:
-    """Forecasts of all, in ``desk.said``; with ``ready`` the experts can learn next."""
-    put_row(me, book, raw, desk)
-    if ready or me.logistic:
-        newton.ask(lanes, desk.bare, desk.row, me.width, desk.leaned, desk.notes)
-    else:
-        newton.score(lanes, desk.bare, desk.row, me.width, desk.notes)
-    desk.said[0] = first
-    for k in range(LANES):
-        value = desk.notes[SCORE, k]
-        if me.logistic:
-            modest = value / math.sqrt(1.0 + DOUBT * desk.notes[LEVERAGE, k])
-            desk.said[1 + k] = min(max(modest, -SUREST), SUREST)
-        else:
-            desk.said[1 + k] = mixing.cut(value, book.ends)
-    if me.compete:
-        desk.said[1 + LANES] = no_change(book.known, book.recent, me.logistic)
 
 
 @exact
@@ -110,8 +47,20 @@ def mean(said: Vector, weights: Vector, first: int, last: int) -> float:
     return total / share
 
 
+@exact
+def put_side(sides: Matrix, j: int, value: float) -> None:
+    """One number, for every lane."""
+    sides[j, 0] = sides[j, 1] = sides[j, 2] = sides[j, 3] = value
+
+
+@exact
+def near(value: float, me: Setting, ends: Vector) -> float:
+    """A corrected forecast that does not leave the usual range, or what is sure."""
+    return min(max(value, -mixing.SURE), mixing.SURE) if me.logistic else mixing.cut(value, ends)
+
+
 @part
-def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, raw: Vector, ready: bool) -> float:
+def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> float:
     """The mixture of all forecasts, corrected: where the plain mixture leans too far towards a side, experts learn by how much.
 
     The plain mixture and the corrected ones are left in ``desk.top``.
@@ -119,57 +68,56 @@ def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, raw: Vector, ready: 
     everybody = len(book.behind)
     mixing.weigh(book.behind, PRIOR, desk.weights)
     plain = mean(desk.said, desk.weights, 0, everybody)
-    row, width = desk.row, 1
-    row[0] = desk.said[0] - plain
+    sides, width = desk.sides, 1
+    put_side(sides, 0, desk.said[0] - plain)
     if me.compete:
-        row[1] = mean(desk.said, desk.weights, 0, WITHOUT) - plain
-        row[2] = mean(desk.said, desk.weights, WITHOUT, everybody) - plain
+        put_side(sides, 1, mean(desk.said, desk.weights, 0, WITHOUT) - plain)
+        put_side(sides, 2, mean(desk.said, desk.weights, WITHOUT, everybody) - plain)
         width = 3
     if me.logistic:
-        row[width] = 1.0
-        row[width + 1] = plain
+        put_side(sides, width, 1.0)
+        put_side(sides, width + 1, plain)
     group = lanes[newton.group_rows(me.width) :]
     if ready:
-        newton.ask(group, row, row, me.corrections, desk.corrections, desk.correction_notes)
+        newton.ask(group, sides, me.corrections, desk.side_leaned, desk.side_notes)
     else:
-        newton.score(group, row, row, me.corrections, desk.correction_notes)
+        newton.score(group, sides, me.corrections, desk.side_notes)
     desk.top[0] = plain
     for k in range(LANES):
-        value = plain + desk.correction_notes[SCORE, k]
-        desk.top[1 + k] = min(max(value, -mixing.SURE), mixing.SURE) if me.logistic else mixing.cut(value, book.ends)
-    count = count_asked(book)
+        desk.top[1 + k] = near(plain + desk.side_notes[SCORE, k], me, book.ends)
+    count = count_asked(book, me.logistic)
     if count > STRAIGHT:
-        bend(me, book, lanes, desk, raw, plain, ready)
+        bend(me, book, lanes, desk, plain, ready)
     mixing.weigh(book.top_behind[:count], TOP_PRIOR, desk.top_weights)
     return mean(desk.top, desk.top_weights, 0, count)
 
 
 @part
-def bend(me: Setting, book: Book, lanes: Matrix, desk: Desk, raw: Vector, plain: float, ready: bool) -> None:
+def bend(me: Setting, book: Book, lanes: Matrix, desk: Desk, plain: float, ready: bool) -> None:
     """Let experts correct a mixture along the curves of a row; left in ``desk.top``."""
     group, width = lanes[newton.group_rows(me.width) + newton.group_rows(me.corrections) :], 1 + me.bends
-    put_bends(book.columns, book.shapes, raw, desk.bent)
+    put_bends(desk.rows, me.width - (book.columns.shape[1] - 1), book.shapes, desk.angles, desk.bent)
     if ready:
-        newton.ask(group, desk.bent, desk.bent, width, desk.bending, desk.bending_notes)
+        newton.ask(group, desk.bent, width, desk.bent_leaned, desk.bent_notes)
     else:
-        newton.score(group, desk.bent, desk.bent, width, desk.bending_notes)
+        newton.score(group, desk.bent, width, desk.bent_notes)
     for k in range(LANES):
-        value = plain + desk.bending_notes[SCORE, k]
-        desk.top[STRAIGHT + k] = min(max(value, -mixing.SURE), mixing.SURE) if me.logistic else mixing.cut(value, book.ends)
+        desk.top[STRAIGHT + k] = near(plain + desk.bent_notes[SCORE, k], me, book.ends)
 
 
 @part
 def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, weight: float) -> None:
     """Judge all forecasts of a round by its target, and let the experts learn."""
-    plain, group, count = desk.top[0], lanes[newton.group_rows(me.width) :], count_asked(book)
+    plain, group, count = desk.top[0], lanes[newton.group_rows(me.width) :], count_asked(book, me.logistic)
     bending = group[newton.group_rows(me.corrections) :]
+    before = mixing.leader(book.top_behind[:STRAIGHT])
     if me.logistic:
         mixing.judge_labels(book.behind, desk.said, target, weight)
         mixing.judge_labels(book.top_behind[:count], desk.top, target, weight)
         newton.miss_labels(target, weight, 0.0, desk.notes)
-        newton.miss_labels(target, weight, plain, desk.correction_notes)
+        newton.miss_labels(target, weight, plain, desk.side_notes)
         if count > STRAIGHT:
-            newton.miss_labels(target, weight, plain, desk.bending_notes)
+            newton.miss_labels(target, weight, plain, desk.bent_notes)
     else:
         cut_at = mixing.Cut(mixing.MEMORY, mixing.WILDEST, book.ends[1] - book.ends[0])
         mixing.judge_numbers(book.behind, book.sums, desk.said, target, weight, cut_at)
@@ -177,18 +125,20 @@ def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, wei
         newton.miss_numbers(lanes, me.width, target, weight, desk.notes)
         # In units of the usual error, so that the ridge means the same whatever that is.
         usual = max(mixing.least(book.sums, len(book.behind)), SMALLEST_ERROR)
-        newton.miss_numbers(group, me.corrections, target - plain, weight / usual, desk.correction_notes)
+        newton.miss_numbers(group, me.corrections, target - plain, weight / usual, desk.side_notes)
         if count > STRAIGHT:
-            newton.miss_numbers(bending, 1 + me.bends, target - plain, weight, desk.bending_notes)
+            newton.miss_numbers(bending, 1 + me.bends, target - plain, weight, desk.bent_notes)
+    if count < len(book.top_behind):
+        mixing.keep_distance(book.top_behind, count, before)
     newton.learn(lanes, me.width, desk.leaned, desk.gain, desk.notes)
-    newton.learn(group, me.corrections, desk.corrections, desk.gain, desk.correction_notes)
+    newton.learn(group, me.corrections, desk.side_leaned, desk.gain, desk.side_notes)
     if count > STRAIGHT:
-        newton.learn(bending, 1 + me.bends, desk.bending, desk.gain, desk.bending_notes)
+        newton.learn(bending, 1 + me.bends, desk.bent_leaned, desk.gain, desk.bent_notes)
 
 
 @exact
-def remember(me: Setting, book: Book, target: float) -> None:
-    """The target of a round that is over."""
+def remember(me: Setting, book: Book, target: float, without: float) -> None:
+    """The target of a round that is over, and by how much the steadiest one without lags missed it."""
     known, recent = book.known, book.recent
     if me.logistic:
         now = 2.0 * target - 1.0
@@ -197,9 +147,11 @@ def remember(me: Setting, book: Book, target: float) -> None:
     else:
         now = target
         mixing.follow_range(book.ends, target)
-    for j in range(len(recent) - 1, 0, -1):
+    for j in range(max(me.lags, 1) - 1, 0, -1):
         recent[j] = recent[j - 1]
     recent[0] = now
+    if me.compete:
+        recent[me.lags] = target - (1.0 / (1.0 + power_of_e(-without)) if me.logistic else without)
     known[KNOWN.active] += 1.0
 
 
@@ -208,28 +160,16 @@ def loss(score: float, target: float, threshold: float, logistic: bool) -> float
     """Of one row as the first-order learner counts it: logistic, or Huber's."""
     if logistic:
         right = score if target > 0.5 else -score
-        return max(-right, 0.0) + math.log1p(math.exp(-abs(right)))
+        near = min(max(right, -FARTHEST), FARTHEST)
+        return log_loss(near) + max(near - right, 0.0)
     off = abs(target - score)
     return 0.5 * off * off if off <= threshold else threshold * (off - 0.5 * threshold)
-
-
-@part
-def setting_of(setting: Vector) -> Setting:
-    """The setting as it is used."""
-    return Setting(
-        setting[SETTING.logistic] == 1.0,
-        setting[SETTING.intercept] == 1.0,
-        setting[SETTING.compete] == 1.0,
-        int(setting[SETTING.lags]),
-        int(setting[SETTING.width]),
-        int(setting[SETTING.corrections]),
-        int(setting[SETTING.bends]),
-    )
 
 
 @kernel
 def learn_rows(
     raw: Matrix,
+    middles: Matrix,
     targets: Vector,
     weights: Vector,
     first: Vector,
@@ -244,6 +184,7 @@ def learn_rows(
 ) -> None:
     """Mix the first-order forecasts of rows, each before it is learned, with those of second-order experts.
 
+    ``middles`` holds where each column lies before each row, for entries that are missing, and has no rows where none is;
     ``plan`` holds weight and threshold of each row's loss, shape ``(T, 2)``; ``answer`` may be ``first``. Of rows that were
     asked earlier ``asked`` holds what was noted then (see :func:`note_rows`); it has no rows where none was.
     """
@@ -263,19 +204,20 @@ def learn_rows(
             late = len(asked) > 0 and asked[t, 0] == 1.0
             if late:
                 exchange(book.recent, asked[t])
-            forecast(me, book, lanes, desk, raw[t], (one - center) / spread, True)
+            put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
+            forecast(me, book, lanes, desk, (one - center) / spread, True)
             if late:
                 for i in range(len(desk.said)):
                     desk.said[i] = asked[t, 1 + len(book.recent) + i]
                 exchange(book.recent, asked[t])
-            mixed = mix(me, book, lanes, desk, raw[t], True) * spread + center
+            mixed = mix(me, book, lanes, desk, True) * spread + center
             if book.known[KNOWN.active] == 0.0:
                 mixed = one  # the others know nothing yet
             more = loss(mixed, targets[t], plan[t, 1], me.logistic) - loss(one, targets[t], plan[t, 1], me.logistic)
             book.known[KNOWN.gain] += plan[t, 0] * more
             answer[t] = mixed
             learn(me, book, lanes, desk, target, weight)
-            remember(me, book, target)
+            remember(me, book, target, desk.said[STEADIEST])
         else:
             answer[t] = one
             follow_column(columns, last, targets[t], me.intercept)

@@ -2,6 +2,7 @@
 
 from swordplay.parts.experts.curved import CurvedExperts, CurvedState
 from swordplay.parts.experts.expert import Experts, ExpertState, Move
+from swordplay.parts.experts.gauge import Gauge, GaugedSteps
 from swordplay.parts.experts.oegd import OEGDExperts
 from swordplay.parts.experts.ogd import OGDExperts
 from swordplay.parts.experts.optimistic import OptimisticExperts
@@ -15,6 +16,8 @@ __all__ = [
     "CurvedState",
     "ExpertState",
     "Experts",
+    "Gauge",
+    "GaugedSteps",
     "Move",
     "OEGDExperts",
     "OGDExperts",

@@ -22,14 +22,24 @@ class OEGDExperts:
     2N gradients a round. With :math:`\eta L < 1` its dynamic regret is at most
     :math:`A/(2\eta) + \eta V_T / (2(1 - \eta^2 L^2)) + \eta G^2/2`, :math:`A = D^2 + 2 D P_T`.
 
+    Parameters
+    ----------
+    domain
+        Where the experts live.
+    steps
+        How long their steps are.
+    coming
+        The same for the round after, where what steps are made of changes from round to round; ``steps`` unless given.
+
     References
     ----------
     Zhao et al. (2020), the theorem on OEGD; Chiang et al. (2012).
     """
 
-    def __init__(self, domain: Domain, steps: Steps) -> None:
+    def __init__(self, domain: Domain, steps: Steps, coming: Steps | None = None) -> None:
         self.domain = domain
         self.steps = steps
+        self._coming = steps if coming is None else coming
 
     def settings(self) -> Mapping[str, Any]:
         """How the steps are chosen; the learner says the domain."""
@@ -47,7 +57,7 @@ class OEGDExperts:
         energy = state.energy + surprise
         eta = self.steps.sizes(state.energy)
         # An adaptive step is infinite until a gradient is met; the round that meets it already uses the next one.
-        eta = np.where(np.isinf(eta), self.steps.sizes(energy), eta)
+        eta = np.where(np.isinf(eta), self._coming.sizes(energy), eta)
         base = self.domain.project(state.base - strides(eta, gradients))
         replay = gradient(base)
         moved = ExpertState(self._ahead(base, replay, energy), base, replay, energy)
@@ -61,8 +71,8 @@ class OEGDExperts:
 
     def step_sizes(self, state: ExpertState) -> Vector:
         """Step sizes for what was met so far."""
-        return self.steps.sizes(state.energy)
+        return self._coming.sizes(state.energy)
 
     def _ahead(self, base: Matrix, replay: Matrix, energy: Vector) -> Matrix:
         """x = Proj[xhat - eta M]: the same step for both halves of a round, which the certificate relies on."""
-        return self.domain.project(base - strides(self.steps.sizes(energy), replay))
+        return self.domain.project(base - strides(self._coming.sizes(energy), replay))

@@ -168,6 +168,11 @@ class WatchedLoss:
         self._longest = max(self._longest, float(squares.max()))
         return gradients
 
+    @property
+    def smoothness(self) -> float:
+        """L of the loss; 0 where it does not know its own."""
+        return float(self._loss.smoothness or 0.0)
+
     def value(self, points: Array) -> Array:
         """The loss at points of shape ``(..., d)``.
 
@@ -194,6 +199,11 @@ class WatchedLoss:
             math.inf if smoothness is None else float(smoothness),
             float(self._loss.value(decision)),
         )
+
+
+def smoothness_of(gradient: Gradient) -> float:
+    """L of the loss behind a gradient field; 0 where nobody knows."""
+    return gradient.smoothness if isinstance(gradient, WatchedLoss) else 0.0
 
 
 def above_tangent(gradient: Gradient, decision: Vector, points: Matrix, advantage: Vector) -> Vector | float:

@@ -26,7 +26,8 @@ as :math:`w_1 = 0`; σ is the support function of the domain around c, and no w 
 the last w, that is at most :math:`\tfrac{a}{2} r^2 + P a r`: on a ball :math:`a (D^2/8 + D P / 2)`, and much less in a ball
 that is too large. For steps that change, the sums by parts are those of
 :math:`S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t w_{t+1} - \sum_{s \le t} (a_s - a_{s-1}) w_s`, a vector of which only
-a bound is kept, :math:`\|S_t\| \le a_t \|w_{t+1}\| + \varrho \sum_s |a_s - a_{s-1}|`, and the squares leave
+a bound is kept, :math:`\|S_t\| \le a_t \|w_{t+1}\| + \sum_s |a_s - a_{s-1}| \|w_s\|`, its last sum (the turning) and the
+largest it has been (the pull, which P is multiplied by), and the squares leave
 :math:`\sum_t (a_t - a_{t-1}) \|w_t\|^2 / 2`, the swing. Or one pays for the largest distances at once: a
 growing a costs :math:`D^2` times its growth and a moving u costs 2D times its move,
 :math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D P \max_t a_t` with
@@ -43,12 +44,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from swordplay.base.state import UNKNOWN
 from swordplay.base.types import Array, Domain, Matrix, State, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.experts import Move
-
-UNKNOWN = 1e150
-"""Stands for the farthest point of a state of before, which did not tell: the domain's reach is taken instead."""
 
 
 class CertificateState(NamedTuple):
@@ -68,6 +67,16 @@ class CertificateState(NamedTuple):
     """Sum of (1/eta_t - 1/eta_{t-1}) norm(w_t)^2 / 2."""
     farthest: Vector
     """The largest norm(w)^2 so far."""
+    turning: Vector
+    """Sum of |1/eta_t - 1/eta_{t-1}| norm(w_t)."""
+    pull: Vector
+    """The largest norm(w_{t+1}) / eta_t + turning so far."""
+
+
+YOUNGER = {"turning", "pull"}
+"""Sums that states of before did not hold,"""
+ELDER = YOUNGER | {"swing", "farthest"}
+"""and those before them."""
 
 
 class Lengths(NamedTuple):
@@ -128,11 +137,17 @@ def start(experts: int) -> CertificateState:
 
 def renewed(saved: Mapping[str, Any]) -> State:
     """A saved state, with what states of before did not hold."""
-    young = {"certificate.swing": 0.0, "certificate.farthest": UNKNOWN}
-    drift = saved.get("certificate.drift")
-    if drift is None or not young.keys().isdisjoint(saved):
-        return dict(saved)
-    return {**saved, **{name: np.full(np.shape(drift), value) for name, value in young.items()}}
+    names = {name for name in CertificateState._fields if f"certificate.{name}" in saved}
+    lacking = set(CertificateState._fields) - names
+    if lacking not in (ELDER, YOUNGER) or not all(np.ndim(saved[f"certificate.{name}"]) == 1 for name in names):
+        return dict(saved)  # of this version, or damaged, which others will say
+    known = {name: np.asarray(saved[f"certificate.{name}"], dtype=np.float64) for name in names}
+    drift = known["drift"]
+    known = {"swing": np.zeros_like(drift), "farthest": np.full_like(drift, UNKNOWN)} | known
+    far = np.sqrt(np.maximum(known["farthest"], 0.0))
+    turning = (2 * known["inverse_growth"] - known["inverse_step"]) * far
+    known |= {"turning": turning, "pull": known["inverse_largest"] * far + turning}
+    return {**saved, **{f"certificate.{name}": known[name] for name in lacking}}
 
 
 def step(
@@ -156,6 +171,7 @@ def step(
     inverse = 1.0 / move.step_sizes
     met = move.surprise > 0  # an infinite step has met no gradient: inf * 0 is nothing here
     price = np.where(met, np.where(met, move.step_sizes, 0.0) * move.surprise, 0.0) / 2
+    turning = state.turning + np.abs(inverse - state.inverse_step) * np.sqrt(lengths.before)
     return CertificateState(
         advantage=state.advantage + advantage,
         drift=state.drift + price - inverse * move.lead / 2 - curved,
@@ -164,6 +180,8 @@ def step(
         inverse_largest=np.maximum(state.inverse_largest, inverse),
         swing=state.swing + (inverse - state.inverse_step) * lengths.before / 2,
         farthest=np.maximum(state.farthest, lengths.after),
+        turning=turning,
+        pull=np.maximum(state.pull, inverse * np.sqrt(lengths.after) + turning),
     )
 
 
@@ -191,8 +209,8 @@ def value(state: CertificateState, around: Surroundings, path_length: float, ste
     """
     a, far = state.inverse_step, _farthest(state, around)
     left = a * (around.reach * far - far**2 / 2) if base is None else around.support(a[:, None] * base) - a * _squares(base) / 2
-    turned = np.where(steady, 0.0, 2 * state.inverse_growth - a) * far
-    staying = left + state.swing + around.reach * turned + path_length * (state.inverse_largest * far + turned)
+    turned, pulled = np.where(steady, 0.0, state.turning), np.where(steady, a * far, state.pull)
+    staying = left + state.swing + around.reach * turned + path_length * pulled
     changing = _changing(around, state.inverse_growth, state.inverse_largest, path_length)
     return float((state.advantage + state.drift + _smaller(state, staying, changing, steady)).min())
 
@@ -214,10 +232,10 @@ def value_since(
     then, stood = fork(since.sums, parents), since.base[parents]
     a, b, far = state.inverse_step, then.inverse_step, _farthest(state, around)
     length = np.sqrt(_squares(stood))
-    turned = np.where(steady, 0.0, 2 * (state.inverse_growth - then.inverse_growth) - (a - b)) * far
+    turned = np.where(steady, 0.0, state.turning - then.turning)
     moved = around.support(a[:, None] * base - b[:, None] * stood) + (b * length**2 - a * _squares(base)) / 2
     swung = state.swing - then.swing + around.reach * turned
-    pulled = np.where(steady, a * np.minimum(around.diameter, far + length), state.inverse_largest * far + turned + b * length)
+    pulled = np.where(steady, a * np.minimum(around.diameter, far + length), state.pull - then.turning + b * length)
     growth = b + state.inverse_growth - then.inverse_growth
     changing = _changing(around, growth, state.inverse_largest, path_length)
     owed = state.advantage - then.advantage + state.drift - then.drift

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from swordplay.base import state
 from swordplay.base.types import Domain, Gradient, Matrix, Setting, Vector
-from swordplay.parts.experts import Experts, ExpertState, Move, is_steady
+from swordplay.parts.experts import Experts, ExpertState, Gauge, Move, is_steady
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.assumptions import above_tangent
 from swordplay.parts.learners.learner import SLACK, StatefulLearner, frozen
@@ -25,6 +26,8 @@ class EnsembleState(NamedTuple):
     """The meta's state: :class:`~swordplay.parts.metas.HedgeState`, or that of another meta."""
     optimism: OptimismState
     certificate: certificate.CertificateState
+    gauge: Gauge | tuple[()] = ()
+    """What the steps of the experts are measured by, where they are."""
 
 
 class Ensemble(StatefulLearner[EnsembleState]):
@@ -50,6 +53,8 @@ class Ensemble(StatefulLearner[EnsembleState]):
     """Whether all experts descend along the gradient at the decision."""
     grows: ClassVar[bool] = False
     """Whether experts are forked as rounds go by."""
+    capped: ClassVar[bool] = False
+    """Whether the first expert of each kind is capped, and the steps of the others are made for how far it has been."""
 
     def __init__(self, domain: Domain, experts: Sequence[Experts], prior: Vector, hedge: Meta, optimism: Optimism) -> None:
         self._experts = tuple(experts)
@@ -64,7 +69,15 @@ class Ensemble(StatefulLearner[EnsembleState]):
         # Only a Hedge has a learning rate that the engine could ask for.
         hedge = self._hedge if isinstance(self._hedge, OptimisticHedge) else OptimisticHedge(OwnRate(), Setting(1.0))
         return Parts(
-            self.domain, self._experts, self._prior, hedge.rate, hedge.setting, self._optimism, self.shared, grows=self.grows
+            self.domain,
+            self._experts,
+            self._prior,
+            hedge.rate,
+            hedge.setting,
+            self._optimism,
+            self.shared,
+            grows=self.grows,
+            capped=self.capped,
         )
 
     @property
@@ -117,11 +130,13 @@ class Ensemble(StatefulLearner[EnsembleState]):
         observed = gradient(decision)  # g_t
         losses = points @ observed  # <g_t, x_{t,i}>
 
-        moved, moves = self._move(state_, gradient, observed)
+        gauge = self._measured(state_, gradient, observed)
+        moved, moves = self._move(state_, gradient, observed, gauge)
         missed = observed - state_.optimism.guess
         now = state_._replace(
             rounds=state_.rounds + 1,
             experts=moved,
+            gauge=gauge,
             hedge=self._hedge.learn(state_.hedge, losses + self._corrections(state_), float(missed @ missed)),
             certificate=certificate.step(
                 state_.certificate,
@@ -145,7 +160,7 @@ class Ensemble(StatefulLearner[EnsembleState]):
             raise ValueError(
                 "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: load an earlier one."
             )
-        prior = self._template({"hedge.weights": weights}).hedge.log_prior
+        prior = self._template(state.flatten(new)).hedge.log_prior
         if not np.allclose(new.hedge.log_prior, prior, rtol=SLACK):
             raise ValueError("state['hedge.log_prior'] is not that of this learner. The state is damaged: load an earlier one.")
         points, guess = stacked(new.experts), new.optimism.guess
@@ -172,13 +187,21 @@ class Ensemble(StatefulLearner[EnsembleState]):
     def _decide(self, state_: EnsembleState) -> Vector:
         return np.asarray(state_.hedge.weights @ stacked(state_.experts))
 
-    def _move(self, state_: EnsembleState, gradient: Gradient, observed: Vector) -> tuple[tuple[ExpertState, ...], Move]:
+    def _move(
+        self, state_: EnsembleState, gradient: Gradient, observed: Vector, gauge: Gauge | tuple[()] = ()
+    ) -> tuple[tuple[ExpertState, ...], Move]:
         """Every kind of experts along its gradient field."""
-        field = self._field(gradient, observed)
-        moved, moves = zip(
-            *(kind.step(was, field) for kind, was in zip(self._experts, state_.experts, strict=True)), strict=True
-        )
+        field, kinds = self._field(gradient, observed), self._kinds(state_, gauge)
+        moved, moves = zip(*(kind.step(was, field) for kind, was in zip(kinds, state_.experts, strict=True)), strict=True)
         return moved, Move(*(np.concatenate(parts) for parts in zip(*moves, strict=True)))
+
+    def _kinds(self, state_: EnsembleState, gauge: Gauge | tuple[()]) -> tuple[Experts, ...]:
+        """The experts of the coming round, with what its loss has shown; most learners have the same ones for ever."""
+        return self._experts
+
+    def _measured(self, state_: EnsembleState, gradient: Gradient, observed: Vector) -> Gauge | tuple[()]:
+        """What steps are measured by, with this round; most learners measure nothing."""
+        return state_.gauge
 
     def _field(self, gradient: Gradient, observed: Vector) -> Gradient:
         """What the experts descend along: the loss's gradients at their own points, or the one that all share."""
@@ -197,7 +220,8 @@ class Ensemble(StatefulLearner[EnsembleState]):
         return state_
 
     def _concatenated_steps(self, state_: EnsembleState) -> Vector:
-        return np.concatenate([kind.step_sizes(was) for kind, was in zip(self._experts, state_.experts, strict=True)])
+        kinds = self._kinds(state_, state_.gauge)
+        return np.concatenate([kind.step_sizes(was) for kind, was in zip(kinds, state_.experts, strict=True)])
 
 
 def stacked(experts: Sequence[ExpertState]) -> Matrix:

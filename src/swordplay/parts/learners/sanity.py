@@ -18,6 +18,8 @@ RANGES = {
     "inverse_growth": POSITIVE,
     "inverse_largest": POSITIVE,
     "farthest": POSITIVE,
+    "turning": POSITIVE,
+    "pull": POSITIVE,
     "log_prior": Range(-1e3, 0.0),
     "cumulative": POSITIVE,
     "weights": SHARE,
@@ -36,6 +38,8 @@ RANGES = {
     "posterior": SHARE,
     "rates": Range(0.0, 0.5),
     "unit": POSITIVE,
+    "smoothness": Range(0.0, math.inf),
+    "span": Range(0.0, math.inf),
 }
 """By the last part of an entry's name; others are any numbers that are not vast."""
 

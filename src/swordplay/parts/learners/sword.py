@@ -9,10 +9,12 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.base import arguments
-from swordplay.base.types import Domain, Setting, Vector
+from swordplay.base.types import Domain, Gradient, Setting, Vector
 from swordplay.parts import rates
-from swordplay.parts.experts import AdaGradNorm, OEGDExperts, OGDExperts
+from swordplay.parts.experts import AdaGradNorm, Experts, Gauge, GaugedSteps, OEGDExperts, OGDExperts
+from swordplay.parts.experts.gauge import PATIENCE
 from swordplay.parts.learners import certificate
+from swordplay.parts.learners.assumptions import smoothness_of
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping_with_tail
 from swordplay.parts.metas.meta import chosen
@@ -29,9 +31,13 @@ class Sword(Ensemble):
     r"""Track any moving target, given only where decisions live.
 
     Both kinds of experts of Sword_best, with steps that measure the gradients themselves
-    (:math:`\eta = c D / \sqrt{\sum q_s}`), a rate that all but follows the leader until the losses say
+    (:math:`\eta = c \hat D / \sqrt{\sum q_s}`), a rate that all but follows the leader until the losses say
     otherwise, and optimism that follows the better of its two guesses. A pool that has become too short for the
     rounds played forks its fastest expert and doubles the copy's multiplier c.
+
+    The domain may be far too large: the first expert of each kind never steps farther than the smoothness of the losses
+    allows, and :math:`\hat D` is the diameter of the domain or twice as far as such an expert has been, whichever is less
+    (:class:`~swordplay.parts.experts.GaugedSteps`). Losses that do not know their smoothness go without this protection.
 
     No decision changes when all losses are multiplied by one number, or when the domain and the losses are moved
     together. :meth:`certificate` is its guarantee.
@@ -55,6 +61,7 @@ class Sword(Ensemble):
     """
 
     grows = True
+    capped = True
 
     def __init__(self, domain: Domain, *, meta: Meta | None = None) -> None:
         steps = AdaGradNorm(arguments.domain(domain).diameter)
@@ -66,26 +73,59 @@ class Sword(Ensemble):
             optimism=LearnedOptimism(math.inf),
         )
 
+    def settings(self) -> Mapping[str, Any]:
+        """What the learner was made with. Its pool is told by nobody: which experts there are stands in the state."""
+        return {**super().settings(), "step_sizes": self._concatenated_steps(self._begun(()))}
+
+    def _start(self) -> EnsembleState:
+        return self._begun(Gauge())
+
+    def _begun(self, gauge: Gauge | tuple[()]) -> EnsembleState:
+        """Before the first round; without a gauge nobody is capped, as before there were capped experts.
+
+        Who is capped is not alone: an expert that may step farther takes its own first step beside it.
+        """
+        fresh = super()._start()._replace(gauge=gauge)
+        return self._forked(fresh) if gauge else fresh
+
+    def _kinds(self, state_: EnsembleState, gauge: Gauge | tuple[()]) -> tuple[Experts, ...]:
+        """Extra-gradient experts step as they looked ahead, by what was known before; then everybody by what is known now."""
+        before = state_.gauge
+        if not (isinstance(before, Gauge) and isinstance(gauge, Gauge)):
+            return self._experts
+        X, D = self.domain, self.domain.diameter
+        patient = GaugedSteps(D, gauge, min(state_.rounds + 1, PATIENCE))
+        return OEGDExperts(X, GaugedSteps(D, before), GaugedSteps(D, gauge)), OGDExperts(X, patient)
+
+    def _measured(self, state_: EnsembleState, gradient: Gradient, observed: Vector) -> Gauge | tuple[()]:
+        gauge = state_.gauge
+        if not isinstance(gauge, Gauge):
+            return gauge
+        farthest = np.linalg.norm(state_.experts[1].base[0] - self.domain.center)
+        return gauge.after(smoothness_of(gradient), float(np.linalg.norm(observed)), float(farthest))
+
     def _grow(self, state_: EnsembleState) -> EnsembleState:
         """Fork while the fastest multiplier is too slow for a comparator that moved in every round."""
-        experts = len(state_.experts[0].points)
         # The best multiplier is of order sqrt(1 + 2 P_T / D), and P_T <= D t.
-        if 1 + 2 * state_.rounds <= 4 ** (experts - 1):
-            return state_
+        enough = 1 + 2 * state_.rounds <= 4 ** (len(state_.experts[0].points) - 1)
+        return state_ if enough else self._grow(self._forked(state_))
+
+    def _forked(self, state_: EnsembleState) -> EnsembleState:
+        """With a copy of the fastest expert of each kind, whose multiplier is doubled."""
+        experts = len(state_.experts[0].points)
         kind = np.append(np.arange(experts), experts - 1)
         parents = np.concatenate([kind, experts + kind])
-        return self._grow(
-            state_._replace(
-                experts=tuple(kind.fork(was) for kind, was in zip(self._experts, state_.experts, strict=True)),
-                hedge=self._hedge.fork(state_.hedge, parents, _prior(experts + 1)),
-                certificate=certificate.fork(state_.certificate, parents),
-            )
+        kinds = self._kinds(state_, state_.gauge)
+        return state_._replace(
+            experts=tuple(kind.fork(was) for kind, was in zip(kinds, state_.experts, strict=True)),
+            hedge=self._hedge.fork(state_.hedge, parents, _prior(experts + 1)),
+            certificate=certificate.fork(state_.certificate, parents),
         )
 
     def _template(self, saved: Mapping[str, Any]) -> EnsembleState:
-        """Saved after more rounds than this learner played, a state has more experts."""
+        """Saved after more rounds than this learner played, a state has more experts; one of before has no gauge."""
         wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MOST_MULTIPLIERS)
-        state_ = self._start()
+        state_ = self._begun(Gauge() if "gauge.span" in saved else ())
         while len(state_.hedge.weights) < wanted:
             rounds = (4 ** (len(state_.experts[0].points) - 1) + 1) // 2
             state_ = self._grow(state_._replace(rounds=rounds))

@@ -27,5 +27,7 @@ class Parts(NamedTuple):
     """Whether there is a meta; a lone expert has none."""
     grows: bool = False
     """Whether the fastest expert of each kind is forked as rounds go by."""
+    capped: bool = False
+    """Whether the first expert of each kind is capped (``experts.gauge``)."""
     charge: float = 0.0
     """What the meta charges each expert for the squared distance that it moves; 2L in Sword++."""

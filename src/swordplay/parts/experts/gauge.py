@@ -1,0 +1,84 @@
+r"""How much of a domain is of use, measured while playing: what keeps a domain that is far too large from spoiling steps.
+
+A step :math:`c D / \sqrt{\sum q_s}` is made for comparators that are up to D apart. In a domain of diameter 1000 whose
+comparators stay within 1 of its centre it throws every expert to the boundary. So the first expert of each kind is *capped*:
+its steps are never longer than the smoothness of the losses allows, and it stays near what is to be followed. How far it has
+been says how wide the part of the domain is that matters, the *span*, and the other experts take that for D.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, final
+
+from swordplay.base.types import Vector
+from swordplay.parts.experts.steps import AdaGradNorm
+
+PATIENCE = 8
+"""The capped descent expert averages over about this many rounds: what many coordinates need, and few do not mind."""
+
+
+class Gauge(NamedTuple):
+    """What was measured so far."""
+
+    smoothness: float = 0.0
+    """L, the largest smoothness of a loss that knows its own."""
+    span: float = 0.0
+    """How wide the part of the domain is that has been of use; 0 before the first gradient."""
+
+    def after(self, smoothness: float, gradient: float, farthest: float) -> Gauge:
+        r"""With one loss more.
+
+        Parameters
+        ----------
+        smoothness
+            Of the loss; 0 where it is unknown.
+        gradient
+            Norm of its gradient at the decision. The first one starts the span at :math:`2 \|g\| / L`, twice as far as a step
+            of 1/L goes. No later one finds it narrower than twice a step of the capped descent expert is long: after a first
+            loss that is all but flat a span might be made of nothing.
+        farthest
+            Distance from the centre at which the capped descent expert stands: the span is at least twice as wide.
+        """
+        L, span = max(self.smoothness, smoothness), self.span
+        if span == 0.0 and gradient > 0.0:
+            span = 2.0 * gradient / L if L > 0.0 else math.inf
+        step = gradient / (2.0 * L * PATIENCE) if L > 0.0 else 0.0
+        return Gauge(L, max(span, 2.0 * farthest, 2.0 * step))
+
+
+@final
+class GaugedSteps:
+    r"""Steps of a pool whose first expert is capped.
+
+    .. math:: \eta_0 = \min\Big\{\frac{c_0 D}{\sqrt{\sum_s q_{s,0}}}, \frac{1}{2 L m}\Big\}, \qquad
+        \eta_i = \frac{c_i \min\{D, \text{span}\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i = \tfrac12 2^i
+
+    Where the smoothness is unknown, these are the steps of :class:`AdaGradNorm`.
+
+    Parameters
+    ----------
+    diameter
+        D of the domain.
+    gauge
+        What was measured.
+    average
+        m, over how many rounds the capped expert averages.
+    """
+
+    def __init__(self, diameter: float, gauge: Gauge, average: int = 1) -> None:
+        self._whole = AdaGradNorm(diameter)
+        self._used = AdaGradNorm(min(diameter, gauge.span) or diameter)  # 0 only where no step was taken yet
+        bend = 2.0 * gauge.smoothness * average
+        self._ceiling = 1.0 / bend if bend > 0.0 else math.inf
+
+    def count(self) -> int:
+        """One, the capped one; more are forked off at once and as the rounds go by."""
+        return 1
+
+    def sizes(self, energy: Vector) -> Vector:
+        """Step sizes for the summed squared surprises of each expert, shape ``(N,)``; inf where nothing was met."""
+        sizes = self._used.sizes(energy)
+        if energy[0] > 0:
+            sizes[0] = min(self._whole.sizes(energy[:1])[0], self._ceiling)
+        return sizes
