@@ -12,6 +12,8 @@ from swordplay.base.types import State
 from swordplay.estimators.tuning import LARGEST
 
 VAST = 1e150
+STEEPEST = 100.0
+"""Waves run no faster, and begin no farther out: they are drawn far below, and cosines are only made of moderate angles."""
 ANYTHING = Range(-VAST, VAST)
 FARTHEST = 1e63
 """Targets are at most 1e60, scaled or not; their range reaches somewhat farther. Predictions are cut to it."""
@@ -50,5 +52,6 @@ def check(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
     require("second.ends", np.diff(answer["ends"]), Range(0.0, 2.0 * FARTHEST))
     require("second.columns", answer["columns"][COUNT], Range(0.0, WARM_UP, whole=True))
     require("second.shapes", answer["shapes"][:, :2], Range(0.0, answer["columns"].shape[1] - 2.0, whole=True))
+    require("second.shapes", answer["shapes"][:, 2:], Range(-STEEPEST, STEEPEST))
     require("second.columns", answer["columns"][SPREAD], Range(0.0, 2.0 * LARGEST))
     return answer
