@@ -77,6 +77,98 @@ def is_whole(data: bytes) -> bool:
     return found is not None and end + 4 + int(found[1]) == len(data)
 
 
+class Patient(HttpToolsProtocol):
+    """A connection that is looked at now and then: whoever is in the same place as before is let go."""
+
+    seconds: float
+    door: Door
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody has come."""
+        super().connection_made(Gathered(transport, self.loop))  # type: ignore[arg-type]
+        self._phase, self._size = "head", 0  # of the request that is coming in, and bytes of its head
+        self._begins, self._whole = True, False  # whether the next byte begins a request, and these bytes are all of it
+        self._before: Any = None
+        self._look = self.loop.call_later(self.seconds / CHECKS, self._again, 0)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """He has gone."""
+        self._look.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Some bytes more."""
+        if self._phase == "head":
+            self._size += len(data)
+        idle = self.cycle is None or self.cycle.response_complete
+        self._whole = idle and self._begins and not self.pipeline and is_whole(data)
+        super().data_received(data)
+        if self._phase == "head" and self._size > LONGEST_HEAD:
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._phase, self._size, self._begins = "head", 0, False
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Its head is there."""
+        self._phase = "body"
+        full = self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency
+        plain = self._whole and not (full or self.expect_100_continue or self.parser.should_upgrade())
+        if plain and self.url in SHORT and self.parser.get_method() == b"POST":
+            self.cycle: Any = Short(self.parser.get_http_version() == "1.1" and self.parser.should_keep_alive())
+        else:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of its body."""
+        if isinstance(self.cycle, Short):
+            self.cycle.body += body
+        else:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """All of it is there."""
+        self._phase, self._begins = "", True
+        if isinstance(self.cycle, Short):
+            self._take(self.cycle)
+        else:
+            super().on_message_complete()
+
+    def _take(self, cycle: Short) -> None:
+        def answer(headers: list[tuple[bytes, bytes]], status: int, body: bytes) -> None:
+            if cycle.disconnected or self.transport.is_closing():
+                return
+            if not cycle.keep_alive and CLOSE not in headers:
+                headers.append(CLOSE)
+            lines = [b"%b: %b\r\n" % line for line in (*self.server_state.default_headers, *headers)]
+            self.transport.write_now(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))  # type: ignore[attr-defined]
+            cycle.response_complete = True
+            if CLOSE in headers:
+                self.transport.close()
+            self.on_response_complete()
+
+        self.door.take(self.url, head_of(self.headers), cycle.body, answer)
+
+    def _again(self, same: int) -> None:
+        place = (self.cycle, self._waits())
+        same = same + 1 if place[1] and place == self._before else 0
+        if same >= CHECKS - 1:
+            self.transport.abort()
+            return
+        self._before = place
+        self._look = self.loop.call_later(self.seconds / CHECKS, self._again, same)
+
+    def _waits(self) -> str:
+        """What the client keeps us waiting with; nothing if it is our turn, or between two requests."""
+        if self.flow.write_paused:
+            return "answer"
+        if self._phase == "body" and not self.cycle.response_complete:  # the door has its eye on it
+            return ""
+        return self._phase
+
+
 def patient(seconds: float, door: Door) -> type[HttpToolsProtocol]:
     """uvicorn's own way of speaking HTTP, with limits on how long and how much a client may keep it waiting.
 
@@ -87,86 +179,4 @@ def patient(seconds: float, door: Door) -> type[HttpToolsProtocol]:
     door
         Who takes requests that are there in one piece, so that they need no task.
     """
-
-    class Patient(HttpToolsProtocol):
-        """A connection that is looked at now and then: whoever is in the same place as before is let go."""
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(Gathered(transport, self.loop))  # type: ignore[arg-type]
-            self._phase, self._size = "head", 0  # of the request that is coming in, and bytes of its head
-            self._begins, self._whole = True, False  # whether the next byte begins a request, and these bytes are all of it
-            self._before: Any = None
-            self._look = self.loop.call_later(seconds / CHECKS, self._again, 0)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._look.cancel()
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            if self._phase == "head":
-                self._size += len(data)
-            idle = self.cycle is None or self.cycle.response_complete
-            self._whole = idle and self._begins and not self.pipeline and is_whole(data)
-            super().data_received(data)
-            if self._phase == "head" and self._size > LONGEST_HEAD:
-                self.transport.abort()
-
-        def on_message_begin(self) -> None:
-            self._phase, self._size, self._begins = "head", 0, False
-            super().on_message_begin()
-
-        def on_headers_complete(self) -> None:
-            self._phase = "body"
-            full = self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency
-            plain = self._whole and not (full or self.expect_100_continue or self.parser.should_upgrade())
-            if plain and self.url in SHORT and self.parser.get_method() == b"POST":
-                self.cycle: Any = Short(self.parser.get_http_version() == "1.1" and self.parser.should_keep_alive())
-            else:
-                super().on_headers_complete()
-
-        def on_body(self, body: bytes) -> None:
-            if isinstance(self.cycle, Short):
-                self.cycle.body += body
-            else:
-                super().on_body(body)
-
-        def on_message_complete(self) -> None:
-            self._phase, self._begins = "", True
-            if isinstance(self.cycle, Short):
-                self._take(self.cycle)
-            else:
-                super().on_message_complete()
-
-        def _take(self, cycle: Short) -> None:
-            def answer(headers: list[tuple[bytes, bytes]], status: int, body: bytes) -> None:
-                if cycle.disconnected or self.transport.is_closing():
-                    return
-                if not cycle.keep_alive and CLOSE not in headers:
-                    headers.append(CLOSE)
-                lines = [b"%b: %b\r\n" % line for line in (*self.server_state.default_headers, *headers)]
-                self.transport.write_now(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))  # type: ignore[attr-defined]
-                cycle.response_complete = True
-                if CLOSE in headers:
-                    self.transport.close()
-                self.on_response_complete()
-
-            door.take(self.url, head_of(self.headers), cycle.body, answer)
-
-        def _again(self, same: int) -> None:
-            place = (self.cycle, self._waits())
-            same = same + 1 if place[1] and place == self._before else 0
-            if same >= CHECKS - 1:
-                self.transport.abort()
-                return
-            self._before = place
-            self._look = self.loop.call_later(seconds / CHECKS, self._again, same)
-
-        def _waits(self) -> str:
-            """What the client keeps us waiting with; nothing if it is our turn, or between two requests."""
-            if self.flow.write_paused:
-                return "answer"
-            if self._phase == "body" and not self.cycle.response_complete:  # the door has its eye on it
-                return ""
-            return self._phase
-
-    return Patient
+    return type("Patient", (Patient,), {"seconds": seconds, "door": door})
