@@ -193,8 +193,7 @@ def learn_rows(
         book_of(numbers, setting, count_forecasts(setting[SETTING.compete])),
         desk_of(scratch, slate, setting),
     )
-    columns = book.columns
-    last = columns.shape[1] - 1
+    columns, last = book.columns, book.columns.shape[1] - 1
     for t in range(len(targets)):
         one = first[t]
         if me.logistic or columns[SPREAD, last] > 0.0:
@@ -208,15 +207,13 @@ def learn_rows(
             forecast(me, book, lanes, desk, (one - center) / spread, True)
             before = book.recent[0]
             if late:
-                for i in range(len(desk.said)):
-                    desk.said[i] = asked[t, 1 + len(book.recent) + i]
+                recall(desk.said, asked[t, 1 + len(book.recent) :], len(desk.said))
                 exchange(book.recent, asked[t])
             mixed = mix(me, book, lanes, desk, True) * spread + center
             plain, judged = desk.top[0], count_asked(book, me.logistic)
             if late:
                 judged = min(judged, int(asked[t, 0]))
-                for i in range(judged):
-                    desk.top[i] = asked[t, 1 + len(book.recent) + len(desk.said) + i]
+                recall(desk.top, asked[t, 1 + len(book.recent) + len(desk.said) :], judged)
             if book.known[KNOWN.active] == 0.0:
                 mixed = one  # the others know nothing yet
             more = loss(mixed, targets[t], plan[t, 1], me.logistic) - loss(one, targets[t], plan[t, 1], me.logistic)
@@ -237,3 +234,10 @@ def exchange(recent: Vector, note: Vector) -> None:
     """Let the last targets, and those that were the last when a row was asked, change places."""
     for j in range(len(recent)):
         recent[j], note[1 + j] = note[1 + j], recent[j]
+
+
+@exact
+def recall(forecasts: Vector, noted: Vector, count: int) -> None:
+    """Put what was said when a row was asked in place of so many forecasts of now."""
+    for i in range(count):
+        forecasts[i] = noted[i]
