@@ -98,6 +98,26 @@ class Bench(NamedTuple):
     """Its scores, shape ``(1, H)``."""
 
 
+class SecondBench(NamedTuple):
+    """What learning or asking one row needs in a second-order layer; made once, too."""
+
+    row: Matrix
+    target: Vector
+    first: Vector
+    """What the first-order model said of a row that is learned,"""
+    asked: Vector
+    """and of one that is not."""
+    plan: Matrix
+    answer: Vector
+    notes: Matrix
+    """What is noted when it is asked,"""
+    noted: Matrix
+    """and what was, when it is learned late."""
+    learn: Any
+    learn_late: Any
+    ask: Any
+
+
 def quick(call: functools.partial[Any]) -> Callable[[], Any]:
     """A compiled call whose arguments stay what they are (see ``fixed``); numba is imported with the first one."""
     from swordplay.base.compiling import fixed

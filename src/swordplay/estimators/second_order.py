@@ -7,17 +7,18 @@ not there.
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
-from swordplay.estimators.scratch import NONE_MISSING, Bench, quick, writable
+from swordplay.estimators.scratch import NONE_MISSING, Bench, SecondBench, quick, writable
 from swordplay.estimators.second_order_state import check
 from swordplay.estimators.second_order_units import RawUnits
 
@@ -39,26 +40,6 @@ NO_WEIGHTS, NOT_ASKED = np.empty(0), np.empty((0, 0))
 def _curved(part: str) -> Any:
     """A part of ``engine.curved``, looked up and never kept: numba is imported with the first estimator only."""
     return importlib.import_module(f"swordplay.engine.curved.{part}")
-
-
-class _Bench(NamedTuple):
-    """What one row needs; made once."""
-
-    row: Matrix
-    target: Vector
-    first: Vector
-    """What the first-order model said of a row that is learned,"""
-    asked: Vector
-    """and of one that is not."""
-    plan: Matrix
-    answer: Vector
-    notes: Matrix
-    """What is noted when it is asked,"""
-    noted: Matrix
-    """and what was, when it is learned late."""
-    learn: Any
-    learn_late: Any
-    ask: Any
 
 
 @final
@@ -86,6 +67,7 @@ class SecondOrder:
     def __init__(self, dim: int, *, logistic: bool, intercept: bool, lags: int | None, bends: int = BENDS) -> None:
         self.logistic, self.intercept, self.compete, self.bends = logistic, intercept, lags is None, bends
         self.lags = AUTO_LAGS if lags is None else lags
+        self.errors = int(self.compete)  # numbers about the last error that experts with lags are told
         self._hold(dim)
         parts = self._parts()
         parts["shapes"][:] = _curved("bends").drawn(dim, bends)
@@ -103,8 +85,8 @@ class SecondOrder:
 
         layout = _curved("layout")
         self.dim = dim
-        self._row: _Bench | None = None
-        told, width = self.lags + int(self.compete), dim + self.lags + int(self.compete) + int(self.intercept)
+        self._row: SecondBench | None = None
+        told, width = self.lags + self.errors, dim + self.lags + self.errors + int(self.intercept)
         corrections = (3 if self.compete else 1) + 2 * int(self.logistic)
         self._setting = np.array(
             [self.logistic, self.intercept, dim, self.lags, self.compete, max(1, told), width, corrections, self.bends],
@@ -176,7 +158,7 @@ class SecondOrder:
     @property
     def noted(self) -> int:
         """Numbers that are noted of a row."""
-        layout, recent = _curved("layout"), max(1, self.lags + int(self.compete))
+        layout, recent = _curved("layout"), max(1, self.lags + self.errors)
         return 1 + recent + int(layout.forecasts(float(self.compete))) + int(layout.tops(float(self.bends)))
 
     def ask(self, rows: Matrix, first: Vector, middles: Matrix = NONE_MISSING) -> tuple[Vector, Matrix]:
@@ -231,20 +213,20 @@ class SecondOrder:
     def _arrays(self) -> tuple[Any, ...]:
         return self._setting, self._numbers, self._lanes, *self._scratch
 
-    def _bench(self) -> _Bench:
+    def _bench(self) -> SecondBench:
         return self._made(np.empty((1, self.dim)), np.empty(1), np.empty(1), np.empty(1), np.empty((1, 2)))
 
-    def beside(self, bench: Bench, lags: int) -> _Bench:
+    def beside(self, bench: Bench, lags: int) -> SecondBench:
         """The same with the arrays of the first-order model for one row: what it wrote is read where it stands."""
         scratch = bench.scratch
         return self._made(bench.raw[:, lags:], bench.target, scratch.predictions[0], bench.answer[0], scratch.rounds[:, 3:5])
 
-    def _made(self, row: Matrix, target: Vector, first: Vector, asked: Vector, plan: Matrix) -> _Bench:
+    def _made(self, row: Matrix, target: Vector, first: Vector, asked: Vector, plan: Matrix) -> SecondBench:
         answer, notes, noted = np.empty(1), np.empty((1, self.noted)), np.empty((1, self.noted))
         kernel, given = _curved("rounds").learn_rows, (row, NONE_MISSING, target, NO_WEIGHTS, first, plan)
         learn, late = (functools.partial(kernel, *given, some, *self._arrays, answer) for some in (NOT_ASKED, noted))
         ask = functools.partial(_curved("asking").predict_rows, row, NONE_MISSING, asked, 1, *self._arrays, notes, answer)
-        self._row = _Bench(row, target, first, asked, plan, answer, notes, noted, quick(learn), quick(late), quick(ask))
+        self._row = SecondBench(row, target, first, asked, plan, answer, notes, noted, quick(learn), quick(late), quick(ask))
         return self._row
 
     # ------------------------------------------------------------------ growing, reading, saving
@@ -284,11 +266,15 @@ class SecondOrder:
         return {name: part.copy() for name, part in self._parts().items()}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from a saved state, bit by bit."""
-        parts = self._parts()
+        """Go on from a saved state, bit by bit; one of before experts were told of errors goes on without."""
+        other = copy.copy(self)
+        other.errors = int(self.compete and np.shape(saved["recent"]) != (self.lags,))
+        if other.errors != self.errors:
+            other._hold(self.dim)
+        parts = other._parts()
         for name, found in check(saved, parts).items():
             parts[name][...] = found
-        self._row = None
+        vars(self).update(vars(other) | {"_row": None})
 
     def in_raw_units(self) -> RawUnits:
         """What the mixture of a row that follows the last one is made of, where nothing is cut, bent or doubted."""

@@ -36,10 +36,11 @@ def in_raw_units(layer: SecondOrder) -> RawUnits:
     center, spread = (0.0, 1.0) if layer.logistic else unscaled[:, -1].tolist()
     at = int(layer.intercept)
     lanes = parts["coefficients"]
-    mixed, told = lanes @ c[1 : 1 + lanes.shape[1]], layer.lags + int(layer.compete)
+    mixed, told = lanes @ c[1 : 1 + lanes.shape[1]], layer.lags + layer.errors
     lags, error = mixed[at : at + layer.lags], 0.0
     if layer.compete:  # those without lags have no coefficients of them
         lags[0] += c[-1] * _stay_odds(layer, parts)
+    if layer.errors:
         error = float(mixed[at + layer.lags] * parts["recent"][layer.lags])  # of the last row: a constant for the next one
     scale = np.divide(spread, unscaled[1, :-1], out=np.zeros(layer.dim), where=unscaled[1, :-1] > 0)
     columns = mixed[at + told :] * scale

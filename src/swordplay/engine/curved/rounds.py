@@ -150,7 +150,7 @@ def remember(me: Setting, book: Book, target: float, before: float, without: flo
     for j in range(max(me.lags, 1) - 1, 0, -1):
         recent[j] = recent[j - 1]
     recent[0] = now
-    if me.compete:
+    if me.compete and len(recent) > me.lags:
         recent[me.lags] = target - (1.0 / (1.0 + power_of_e(-without)) if me.logistic else without)
     known[KNOWN.active] += 1.0
 

@@ -63,7 +63,7 @@ def put_row(me: Setting, book: Book, raw: Vector, middles: Vector, rows: Matrix)
         rows[place, 2] = rows[place, 3] = book.recent[j]
         rows[place, 0] = rows[place, 1] = 0.0 if me.compete else book.recent[j]
         place += 1
-    if me.compete:
+    if me.compete and len(book.recent) > me.lags:
         rows[place, 2] = rows[place, 3] = book.recent[me.lags]
         rows[place, 0] = rows[place, 1] = 0.0
         place += 1
