@@ -14,6 +14,8 @@ from engine.duels import LEARNERS, duel, state_gaps
 from swordplay.base.types import State
 from tolerances import DRIVEN
 
+pytestmark = pytest.mark.xdist_group("sparse")  # one process compiles, and the others need not
+
 GAME = duel(2, "squared", rounds=40)
 FEATURES, TARGETS = GAME.stream.features, GAME.stream.targets
 DIM = GAME.domain.dim

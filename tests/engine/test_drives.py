@@ -14,6 +14,8 @@ from engine.duels import LEARNERS, LOSSES, Duel, duel, gap, state_gaps
 from swordplay.engine.inputs import sparse_rows
 from tolerances import DRIVEN, SINGLE_PRECISION, TWIN
 
+pytestmark = pytest.mark.xdist_group("sparse")  # one process compiles, and the others need not
+
 LEARNER_NAMES = ("OGD", "OEGD", "Ader", "SwordBest", "SwordBest, doubling", "Sword")
 BALLS = (0, 1, 2)
 """Seeds of duels on a ball: plain, small, and away from the origin."""

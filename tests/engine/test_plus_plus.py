@@ -15,6 +15,8 @@ from engine.duels import LOSSES, Duel, duel, gap, gaps, state_gaps
 from swordplay.engine import driver
 from tolerances import DRIVEN, LAST_BIT, OWN_SPREAD, TWIN
 
+pytestmark = pytest.mark.xdist_group("sparse")  # one process compiles, and the others need not
+
 LEARNERS: dict[str, Callable[[Duel], Any]] = {
     "as it is": lambda game: sp.SwordPlusPlus(game.domain, **game.constants),
     "doubling": lambda game: sp.SwordPlusPlus(game.domain, **game.constants, learning_rate=sp.rates.Doubling()),

@@ -488,7 +488,7 @@ class TestCoefficients:
         X, y = table()
         labels = np.digitize(y, [82.0, 88.0])
         two = labels < 2
-        model = SwordClassifier(clip=50.0).partial_fit(X[two], labels[two], classes=[0, 1])
+        model = SwordClassifier(clip=50.0, curves=None).partial_fit(X[two], labels[two], classes=[0, 1])
         model.partial_fit(X, labels, classes=[0, 1, 2])
         scores, chances = model.decision_function(X), model.predict_proba(X)
         np.testing.assert_allclose(X @ model.coef_.T + model.intercept_, scores, atol=1e-9 * np.abs(scores).max())

@@ -526,7 +526,7 @@ MUTANTS = [
     *_in(
         "engine/curved/rounds.py",
         ("tests/estimators/test_second_order.py::test_late_answers_are_learned_with_the_last_targets_of_then",),
-        ("                    desk.top[i] = asked", "                    desk.top[i] = 0.0 * asked"),
+        ("                recall(desk.top, asked[t, 1 + len", "                recall(desk.top, asked[t, len"),
     ),
     *_in("parts/learners/late.py", (f"{FIELD_TWINS}::test_late_losses",), ("(1 + 2 * arguments", "(1 + arguments")),
     *_in(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from swordplay.base import arguments
-from swordplay.base.state import Range, require
+from swordplay.base.state import DAMAGED, Range, require
 from swordplay.base.types import Array, State, Vector
 
 MOST = 4096
@@ -65,7 +65,9 @@ class Given:
         """What was saved, checked."""
         predictions: Vector = np.array(saved["predictions"], dtype=np.float64)
         bounds: Array = np.array(saved["bounds"], dtype=np.float64)
-        if predictions.ndim != 1 or len(predictions) > MOST or bounds.shape != (len(predictions), levels, 2):
+        if predictions.ndim != 1 or len(predictions) > MOST:
+            raise ValueError(f"state['given.predictions'] must have shape (n,), n <= {MOST}, got {predictions.shape}. {DAMAGED}")
+        if bounds.shape != (len(predictions), levels, 2):
             raise ValueError(f"state['given.bounds'] must have shape ({len(predictions)}, {levels}, 2), got {bounds.shape}.")
         require("given.predictions", predictions, Range(-arguments.LARGEST, arguments.LARGEST))
         require("given.bounds", bounds, Range(-np.inf, np.inf))

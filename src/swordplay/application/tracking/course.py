@@ -229,7 +229,7 @@ class Recorder:
             if np.shape(saved[name]) != mine.shape:  # numpy would repeat a single row
                 raise ValueError(f"recorder.{name} has shape {np.shape(saved[name])} instead of {mine.shape}.")
             mine[:] = saved[name]
-        self.paths.load_state(saved, self.closed // EVERY)
+        self.paths.load_state(_looked(saved, self.closed), self.closed // EVERY)
         self.moments = [None if one is None else Moment(*one) for one in json.loads(saved["moments"])]
 
 
@@ -240,3 +240,17 @@ def room_for(width: int) -> int:
 
 def _later(earlier: Vector, later: Vector) -> Vector:
     return later
+
+
+def _looked(saved: Mapping[str, Any], closed: int) -> Mapping[str, Any]:
+    """A state with a look at the coefficients after EVERY stretches; earlier ones were taken half as often.
+
+    Such a look stands for the one before it, too, and the last one for what came after it.
+    """
+    given = np.asarray(saved["coefficients"])
+    if given.ndim != 3 or len(given) == closed // EVERY or len(given) != closed // (2 * EVERY):
+        return saved
+    looks = np.full((closed // EVERY, *given.shape[1:]), np.nan, dtype=given.dtype)
+    looks[: 2 * len(given)] = np.repeat(given, 2, axis=0)
+    looks[2 * len(given) :] = given[-1] if len(given) else np.nan
+    return {**saved, "coefficients": looks}
