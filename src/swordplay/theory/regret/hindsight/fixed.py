@@ -13,7 +13,7 @@ from swordplay.base.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.streams import LinearStream
 from swordplay.theory.regret import descent
 from swordplay.theory.regret.hindsight import single
-from swordplay.theory.regret.objectives import objectives, require_dim
+from swordplay.theory.regret.objectives import Objective, objectives, require_dim
 from swordplay.theory.regret.rows import Rows
 
 TOLERANCE = 1e-9
@@ -112,8 +112,22 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
     """
     domain, length = arguments.domain(domain), arguments.whole("length", length)
     losses = stream if isinstance(stream, LinearStream) else list(stream)
-    parts = [descent.minimize(some, domain, TOLERANCE, STEPS).points for some in objectives(losses, domain, length)]
-    return np.repeat(np.concatenate(parts), length, axis=0)[: len(losses)]
+    points: list[Vector] = []
+    for some in objectives(losses, domain, length):
+        minima = descent.minimize(some, domain, TOLERANCE, EASY_STEPS)
+        hard = minima.gaps > TOLERANCE * domain.diameter * some.steepness
+        for k, point in enumerate(minima.points):
+            begin = len(points) * length
+            points.append(_hard(some, k, losses[begin : begin + length], domain) if hard[k] and not minima.closed else point)
+    return np.repeat(points, length, axis=0)[: len(losses)]
+
+
+def _hard(objective: Objective, k: int, losses: Any, domain: Domain) -> Vector:
+    """The best decision of block k, where a few steps of descent did not lead to it."""
+    found = single.minimize(losses, domain, TOLERANCE)
+    if found is None:
+        found = descent.minimize(objective.take(np.array([k])), domain, TOLERANCE, STEPS).points[0]
+    return np.asarray(found)
 
 
 def minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
