@@ -23,7 +23,7 @@ demo: $(VENV)/.with-cli ## track and compare a real stream, replay the paper; th
 
 test: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the tests (minutes)
 	@$(VENV)/bin/swordplay warm --processes 2 # or every worker would compile the same kernels
-	$(RUN) pytest -n 2 --dist loadgroup -m "not deep"
+	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 2 --dist loadgroup -m "not deep" # each of many processes would compile our sources
 
 test-deep: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the long campaigns (much longer)
 	HYPOTHESIS_PROFILE=deep $(RUN) pytest -n 2 --dist loadgroup -m deep

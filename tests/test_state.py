@@ -33,7 +33,7 @@ def same(one, other):
 
 
 @every_learner
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(domains(3), st.integers(0, 30), st.integers(1, 30), st.integers(0, 80), seeds)
 def test_a_loaded_learner_goes_on_bit_by_bit(make, domain, before, after, elsewhere, seed):
     """Into a fresh learner, and into one that has a (longer or shorter) past of its own."""

@@ -259,7 +259,7 @@ def test_a_live_pipe_shows_rows_as_they_come(tmp_path):
     assert "nothing was kept" not in error
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.deep)])
 def test_a_signal_saves_and_the_same_command_goes_on(tmp_path, number):
     path, state = tmp_path / "table.csv", tmp_path / "state"
     batch = world("regression", 900, seed=3)

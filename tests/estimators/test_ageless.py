@@ -55,7 +55,7 @@ def usual_recovery(age, dim, noise):
     "age",
     [
         10_000,
-        100_000,
+        pytest.param(100_000, marks=pytest.mark.deep),
         pytest.param(1_000_000, marks=pytest.mark.deep),
         pytest.param(10_000_000, marks=pytest.mark.deep),
     ],

@@ -110,6 +110,7 @@ def test_a_checkpoint_of_before_is_taken_up_with_its_own_spread():
     assert changes(before, before) == changes(now, now) == []
 
 
+@pytest.mark.deep
 def test_windows_behind_a_stream_close_by_the_watermark_of_its_predictions(spark, tmp_path):
     """Windows are told once, when no row of theirs can come."""
     from pyspark.sql import functions

@@ -18,7 +18,7 @@ from swordplay.parts import pools, rates
 from swordplay.parts.learners.learner import StatefulLearner
 from tolerances import SPHERE_GRID, THEOREM
 
-QUICK, DEEP, CHUNK = 120, 10_000, 50
+QUICK, DEEP, CHUNK = 72, 10_000, 50
 """Games in every run (whole turns of 4 families and 6 dynamics), games of the campaign, and how many of those make one test."""
 SHARP = (31, 44, 46, 79)
 """Games that come close to the certificates: a walk in a ball, two adversaries, a walk on an interval."""

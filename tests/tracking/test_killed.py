@@ -81,7 +81,10 @@ def assert_survives(folder, format, kills, seed, *key, without=("when", "name"))
     return ends
 
 
-@pytest.mark.parametrize(("format", "key"), [("csv", ()), ("parquet", ("flag",)), ("ndjson", ())])
+OTHERS = [pytest.param(*one, marks=pytest.mark.deep) for one in (("csv", ()), ("ndjson", ()))]
+
+
+@pytest.mark.parametrize(("format", "key"), [("parquet", ("flag",)), *OTHERS])
 def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path, format, key):
     assert_survives(tmp_path, format, QUICK, 1, *key)
     if key:  # what survived has intervals

@@ -100,7 +100,7 @@ def test_baselines_of_a_classification():
 
 
 @pytest.mark.parametrize("task", TASKS)
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.data())
 def test_neither_batches_nor_saves_leave_a_trace(task, data):
     batch = world(task, 150, seed=data.draw(st.integers(0, 3)))
