@@ -66,9 +66,7 @@ class Given:
         predictions: Vector = np.array(saved["predictions"], dtype=np.float64)
         bounds: Array = np.array(saved["bounds"], dtype=np.float64)
         if predictions.ndim != 1 or len(predictions) > MOST:
-            raise ValueError(
-                f"state['given.predictions'] must have shape (n,), got {predictions.shape}. {DAMAGED}"
-            )
+            raise ValueError(f"state['given.predictions'] must have shape (n,), got {predictions.shape}. {DAMAGED}")
         if bounds.shape != (len(predictions), levels, 2):
             raise ValueError(f"state['given.bounds'] must have shape ({len(predictions)}, {levels}, 2), got {bounds.shape}.")
         require("given.predictions", predictions, Range(-arguments.LARGEST, arguments.LARGEST))
