@@ -10,8 +10,6 @@ from swordplay.parts.experts import AdaGradNorm
 WORLDS = {"jumps": sp.streams.drift.jumps, "random walk": sp.streams.drift.random_walk, "rotation": sp.streams.drift.rotation}
 SPOILED = 1.5
 """By how much at the most a radius that is up to a thousand times too large may raise the regret."""
-LEVEL = 1.01
-"""Sums of regrets that differ by less are called level."""
 
 
 def regret(make, streams, radius=None):
@@ -53,7 +51,7 @@ def test_no_radius_spoils_it_whatever_the_loss(world, rounds, loss):
 @pytest.mark.deep
 @pytest.mark.parametrize("dim", [100, 1000])
 def test_many_coordinates_are_not_behind_sword_best(dim):
-    """In sum over the worlds. With 1,000 columns, where the best is hardly to move at all, it is level: 2.34 beside 2.32."""
+    """In sum over the worlds. With 1,000 columns it still is, by a hundredth: 2.336 beside 2.321 (docs/decisions/0028)."""
     ours, theirs = [], []
     for make in WORLDS.values():
         for seed in range(1, 5):
@@ -61,7 +59,7 @@ def test_many_coordinates_are_not_behind_sword_best(dim):
             told = {"horizon": len(stream), "gradient_bound": stream.gradient_bound(stream.domain)}
             ours.append(regret(sp.Sword, [stream]))
             theirs.append(regret(lambda X, s=stream, t=told: sp.SwordBest(X, smoothness=s.smoothness, **t), [stream]))
-    assert sum(ours) <= (1.0 if dim == 100 else LEVEL) * sum(theirs)
+    assert sum(ours) <= sum(theirs)
 
 
 @pytest.mark.parametrize("factor", [2.0**-30, 2.0**30])
