@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
+from swordplay.base.state import UNKNOWN
 from swordplay.parts.experts import Move
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.certificate import CertificateState, Lengths, Moment, Surroundings
@@ -54,6 +55,12 @@ def test_before_the_first_round_nothing_is_owed():
 def test_steps_that_change_and_nobody_knows_where_they_led(path_length, expected):
     for base in (None, ENDS):
         assert certificate.value(as_before(played()), AROUND, path_length, False, base) == pytest.approx(expected, rel=ROUNDING)
+
+
+def test_who_does_not_know_how_far_he_has_been_does_not_sum_by_parts():
+    """Whatever the other sums say: 25 of the form that needs none of them, and not 11.9."""
+    state = played()._replace(farthest=np.full(2, UNKNOWN))
+    assert certificate.value(state, AROUND, 0.0, False, ENDS) == pytest.approx(25.0, rel=ROUNDING)
 
 
 def test_steps_that_change():
