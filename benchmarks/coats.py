@@ -186,8 +186,10 @@ import sys, time
 began = time.perf_counter()
 from swordplay.application import warming
 from swordplay.application.tracking import Job, Settings, run
+warming.beside(["curves"])
 warming.beside(["steps", "intervals"])
-run(Job(sys.argv[1], Settings("y")), watch=lambda report: print(time.perf_counter() - began) or sys.exit(0))
+usual = Settings("y", lags="auto", curves="auto", level=0.9)
+run(Job(sys.argv[1], usual), watch=lambda report: print(time.perf_counter() - began) or sys.exit(0))
 """
 
 
@@ -207,15 +209,20 @@ def cold(rows: int = 2_000) -> list[list[str]]:
             )
             found.append([f"first predictions of `track`, {what}", f"{time.perf_counter() - began:.1f}", goal])
             _tracked(path, Path(folder) / "predictions.parquet", NUMBA_CACHE_DIR=kernels)
-    imports = {what: min(_imported(what) for _ in range(3)) for what in ("sklearn.base", "swordplay.sklearn")}
+    with tempfile.TemporaryDirectory() as folder:
+        what = "swordplay.sklearn", "sklearn.base"
+        imports = {one: min(_imported(one, folder) for _ in range(5)) for one in what}
     more = imports["swordplay.sklearn"] - imports["sklearn.base"]
     found.append(["`import swordplay.sklearn`, beyond `import sklearn.base`", f"{more:.2f}", "at most 0.1 s"])
     return found
 
 
-def _imported(module: str) -> float:
+def _imported(module: str, folder: str) -> float:
+    """Processor time of an import, with bytecode in a folder, as an installation has it."""
     code = f"import time; began = time.process_time(); import {module}; print(time.process_time() - began)"
-    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env = {**own, "PYTHONPYCACHEPREFIX": folder}
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout)
 
 
 def tables(pairs: Sequence[Pair], tracked: Sequence[Sequence[str]], started: Sequence[Sequence[str]]) -> list[Table]:

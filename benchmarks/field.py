@@ -1,7 +1,8 @@
-"""Everybody on every world: the tables and the figure of docs/field.md. Run ``python -m benchmarks.field``.
+"""All tables and the figure of docs/field.md, and the table of decision 26. Run ``python -m benchmarks.field``.
 
-One sweep of :mod:`swordplay.theory.sweeps` plays all games in the readable loop, so that times can be compared; finished games
-are kept in ``out/field.jsonl``, and a run that was stopped goes on from there.
+It takes about six minutes of one core. Names of parts after the command (``regret``, ``ages``, ...) write those only. One sweep
+of :mod:`swordplay.theory.sweeps` plays everybody on every world in the readable loop, so that times can be compared; its games
+are kept in ``out/field.jsonl``, and a run that was stopped goes on from there with ``--go-on``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import swordplay as sp
+from benchmarks import ages, one_each
 from swordplay.application.comparison import field as table_field
 from swordplay.data import datasets
 from swordplay.theory.sweeps import sweep
@@ -24,9 +26,6 @@ ROUNDS, DIM, SEEDS = 1000, 3, (0,)
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "field.md"
 FIGURE = PAGE.parent / "figures" / "field.svg"
 NOTES = Path("out") / "field.jsonl"
-AGES = (1_000, 10_000, 100_000)
-PATIENCE = 2_000
-"""Rounds after a jump in which a learner may find the new target."""
 
 
 class Timed:
@@ -187,36 +186,7 @@ def grid(rows):
             text = shown(regrets[learner, world])
             cells.append(f"**{text}**" if regrets[learner, world] == least[world] else text)
         lines.append(f"| {learner} | {' | '.join(cells)} | {times[learner, 'jumps']:.0f} |")
-    return "\n".join(lines)
-
-
-def readapted(make, age, seed=0):
-    """Rounds after a jump at this age until the distance to the new target stays below a quarter of the jump, or None."""
-    rng = np.random.default_rng(seed)
-    features = rng.normal(size=(age + PATIENCE, DIM))
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    u = np.array([0.6, 0.0, 0.0])
-    targets = features @ u * np.where(np.arange(age + PATIENCE) < age, 1.0, -1.0) + 0.05 * rng.normal(size=age + PATIENCE)
-    stream = sp.PlantedStream(features, targets, domain=sp.Ball(DIM), comparators=np.zeros_like(features))
-    learner = make(stream)
-    sp.play(learner, stream[:age], keep=())
-    for t in range(PATIENCE):
-        if np.linalg.norm(learner.decision + u) < 0.3:
-            return t
-        learner.observe(sp.SquaredLoss(features[age + t], targets[age + t]))
-    return None
-
-
-def ages():
-    names = ("Sword", "SwordAgeless", "SwordBest, fixed share", "CBCE", "SACS", "SAOL")
-    lines = [
-        f"| rounds to find the new target | {' | '.join(f'age {age:,}' for age in AGES)} |",
-        f"| --- |{' ---: |' * len(AGES)}",
-    ]
-    for name in names:
-        found = [readapted(LEARNERS[name], age) for age in AGES]
-        lines.append(f"| {name} | {' | '.join(f'more than {PATIENCE:,}' if t is None else str(t) for t in found)} |")
-    return "\n".join(lines)
+    return lines
 
 
 def draw(rows):
@@ -246,18 +216,45 @@ def draw(rows):
     figure.savefig(FIGURE, metadata={"Date": None})
 
 
-def write(part, text):
-    """Put a table between its marks on the page."""
-    page = PAGE.read_text(encoding="utf-8")
+def regret_and_figure():
+    games = played()
+    draw(games)
+    return grid(games)
+
+
+PARTS = {
+    "regret": regret_and_figure,
+    "one gradient": lambda: [*one_each.regret_table(), "", one_each.gradient_line()],
+    "rounds": one_each.round_table,
+    "one projection": one_each.projection_table,
+    "ages": ages.table,
+    "metas": lambda: one_each.meta_table(WORLDS),
+}
+PAGES = {"metas": PAGE.parent / "decisions" / "0026-the-cap-costs-not-the-hedge.md"}
+
+
+def write(part, lines):
+    """Put a table between its marks."""
+    page = PAGES.get(part, PAGE)
     marks = rf"(<!-- {part}: made by python -m benchmarks.field -->\n).*?(<!-- end -->)"
-    page, found = re.subn(marks, lambda match: f"{match[1]}{text}\n{match[2]}", page, flags=re.DOTALL)
-    if not found:
-        sys.exit(f"{PAGE} has no place for {part}.")
-    PAGE.write_text(page, encoding="utf-8")
+    inside = "\n".join(lines)
+    text, found = re.subn(
+        marks, lambda match: f"{match[1]}{inside}\n{match[2]}", page.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    if found != 1:
+        sys.exit(f"{page} must have one place for {part}, and has {found}.")
+    page.write_text(text, encoding="utf-8")
+
+
+def main(arguments):
+    if "--go-on" not in arguments:
+        NOTES.unlink(missing_ok=True)
+    for part in [name for name in arguments if name != "--go-on"] or PARTS:
+        began = time.process_time()
+        lines = PARTS[part]()
+        print("\n".join(lines), f"({time.process_time() - began:.0f} s)", sep="\n", flush=True)
+        write(part, lines)
 
 
 if __name__ == "__main__":
-    games = played()
-    write("regret", grid(games))
-    draw(games)
-    write("ages", ages())
+    main(sys.argv[1:])

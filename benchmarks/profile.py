@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,27 +15,35 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import machine
+from benchmarks import machine, tracking
 from benchmarks.report import Table, number
 from benchmarks.timing import pinned
 from benchmarks.workloads import Workload, dense
 
-TURNS = 7
-"""Of which the fastest counts."""
+TURNS, FEW = 7, 3
+"""Of which the fastest counts; fewer of the command, each of which takes a second."""
 PAGE = """# Where a row's time goes
 
 Written by `python -m benchmarks.profile`; run it to have the figures of your machine. Microseconds of processor time a row, one
-core, best of {turns} turns; what stands under a line is a part of it. Columns are numbers, experts are of the first order.
+core, best of {turns} turns ({few} of the command); what stands under a line is a part of it. Columns are numbers, and experts
+are of the first order where nothing else is said. The command reads, learns and writes in threads of their own: on several
+cores its rows a second are those of its slowest part, not of the sum.
+
+What lies between the time of the kernels and that of the command is mostly the course of a run. It is kept in stretches, which
+are short at first and grow with the run (1,164 of them in 200,000 rows), and each costs some 0.3 ms in Python, however many
+rows it has: errors of all contestants, a look at experts and coefficients, the worst row. So rows of a short table cost
+more than those of a long one. The start of a process is fixed: where they are installed, numba imports scipy.linalg and
+pyarrow imports pandas, some 0.2 s each.
 
 {machine}
 """
 
 
-def best(call: Callable[[], Any], rows: int) -> float:
+def best(call: Callable[[], Any], rows: int, turns: int = TURNS) -> float:
     """Microseconds a row of the fastest of some turns."""
     call()
     found = []
-    for _ in range(TURNS):
+    for _ in range(turns):
         began = time.process_time()
         call()
         found.append(time.process_time() - began)
@@ -72,8 +85,15 @@ def blocks(world: Workload) -> list[tuple[str, float]]:
         from swordplay.sklearn import SwordRegressor
     except ImportError:
         return found
-    model = SwordRegressor(curves=None)
-    return [*found, ("`SwordRegressor.partial_fit`, checks and all", best(lambda: model.partial_fit(rows, targets), count))]
+    plain, usual = SwordRegressor(curves=None), SwordRegressor()
+    return [
+        *found,
+        ("`SwordRegressor.partial_fit`, checks and all", best(lambda: plain.partial_fit(rows, targets), count)),
+        (
+            "the same as it comes (second order and curves)",
+            best(lambda: usual.partial_fit(rows, targets), count),
+        ),
+    ]
 
 
 def single(world: Workload) -> list[tuple[str, float]]:
@@ -108,6 +128,83 @@ def single(world: Workload) -> list[tuple[str, float]]:
     ]
 
 
+def command(world: Workload) -> list[tuple[str, float]]:
+    """What `swordplay track` does with a CSV file, part by part, in this process."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    from swordplay.application.tracking.settings import Settings
+    from swordplay.application.tracking.tracker import Tracker
+    from swordplay.data.tables import open_table
+
+    names, count = [*(f"x{j}" for j in range(world.dim)), "y"], world.rounds
+    numbers = [*world.features.T.round(6).copy(), world.targets.round(6)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        csv.write_csv(pa.table(numbers, names), path)
+
+        def read() -> list[Any]:
+            with open_table(path) as opened:
+                return list(opened.batches())
+
+        batches = read()
+
+        def tracked(**more: Any) -> list[Any]:
+            tracker = Tracker.begin(Settings("y", **more), batches[0].rows)
+            return [tracker.track(one.rows, one.numbers).predictions for one in batches]
+
+        said = pa.Table.from_batches(tracked(lags="auto", curves="auto", level=0.9))
+        return [
+            ("reading CSV", best(read, count, FEW)),
+            (
+                "tracking, as it comes: second order, curves, intervals, baselines, the course of the run",
+                best(lambda: tracked(lags="auto", curves="auto", level=0.9), count, FEW),
+            ),
+            ("tracking, `--no-interval`", best(lambda: tracked(lags="auto", curves="auto"), count, FEW)),
+            ("tracking, `--curves none`", best(lambda: tracked(level=0.9), count, FEW)),
+            ("tracking, `--curves none --no-interval`", best(tracked, count, FEW)),
+            ("writing Parquet", best(lambda: parquet.write_table(said, Path(folder) / "said.parquet"), count, FEW)),
+        ]
+
+
+RUNS = (2_000, 40_000, 200_000, 2_000_000)
+"""Rows of the tables that processes of their own track."""
+SIMPLE = ("--curves", "none", "--no-interval")
+
+
+def runs() -> Table:
+    """`swordplay track` from CSV to Parquet in a process of its own, on all cores: what is fixed, and what grows with rows."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for count in RUNS:
+            path = Path(folder) / f"table-{count}.csv"
+            tracking.make(path, count)
+            for what, options in (("as it comes", ()), (f"`{' '.join(SIMPLE)}`", SIMPLE)):
+                found = min(_run(path, Path(folder), options) for _ in range(FEW if count < RUNS[-1] else 1))
+                speed, own = f"{count / found[0]:,.0f}", number(found[1] / count * 1e6)
+                rows.append([f"{count:,}, {what}", *(f"{one:.2f}" for one in found), speed, own])
+            path.unlink()
+    names = ["rows x 10 columns", "seconds", "own account", "of processors", "rows a second", "us a row, own account"]
+    return Table("`swordplay track` as a process", names, rows)
+
+
+def _run(path: Path, folder: Path, options: tuple[str, ...]) -> tuple[float, float, float]:
+    """Seconds of a process, those that it counts itself, and those of processors; with bytecode, as an installation has it."""
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-m", "swordplay", "track", str(path), "--target", "y", "--json", "--quiet", "--force", *options]
+    began, before = time.perf_counter(), os.times()
+    done = subprocess.run(
+        [*command, "-o", str(folder / "said.parquet")],
+        env={**own, "PYTHONPYCACHEPREFIX": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seconds, after = time.perf_counter() - began, os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return seconds, float(json.loads(done.stdout)["seconds"]), used
+
+
 def table(title: str, dims: tuple[int, ...], measure: Callable[[Workload], list[tuple[str, float]]], rounds: int) -> Table:
     """A column for each width."""
     found = [measure(dense(max(200, rounds * 10 // max(dim, 10)), dim)) for dim in dims]
@@ -125,9 +222,16 @@ def main() -> None:
         tables = [
             table("Whole arrays", (3, 10, 100), blocks, arguments.rounds),
             table("One row at a time", (3, 10, 100), single, arguments.rounds // 10),
+            table(
+                f"`swordplay track`, a CSV file of {5 * arguments.rounds:,} rows (wide: fewer)",
+                (3, 9, 50),
+                command,
+                5 * arguments.rounds,
+            ),
         ]
+    tables.append(runs())
     about = "; ".join(f"{name}: {value}" for name, value in machine.description().items())
-    text = "\n".join([PAGE.format(turns=TURNS, machine=about), *(one.markdown() for one in tables)])
+    text = "\n".join([PAGE.format(turns=TURNS, few=FEW, machine=about), *(one.markdown() for one in tables)])
     arguments.output.write_text(text, encoding="utf-8")
     print(text)
 

@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import selectors
 import shutil
 import signal
@@ -25,6 +26,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,22 +37,62 @@ CONNECTIONS = 24
 BATCH = 1_000
 EVENTS = 1_000_000
 """Rows asked and rows told, together, over which memory is watched."""
+PATIENCE = 60.0
+"""Seconds that a server has to end; those in which this process was stopped do not count."""
 GOALS = {"pairs a second": 1_500.0, "p99 of a request, ms": 20.0, "rows a second in batches": 100_000.0}
 
 
+class Server(NamedTuple):
+    """A server that was started."""
+
+    port: int
+    process: int
+    folder: Path
+    ended: list[float]
+    """Once it has: seconds that it took to end, and that it computed meanwhile."""
+
+    def on_disk(self) -> float:
+        """Megabytes."""
+        return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file()) / 2**20
+
+
 @contextmanager
-def server(*options: str) -> Iterator[tuple[int, int, Path]]:
-    """Port, process and folder of a server."""
+def server(*options: str) -> Iterator[Server]:
+    """A server for as long as it is needed."""
     folder = Path(tempfile.mkdtemp(prefix="swordplay-serving-"))
     command = [sys.executable, "-m", "swordplay", "serve", "--state", str(folder / "state"), "--port", "0", "--quiet", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    took: list[float] = []
     try:
         assert process.stdout is not None
-        yield int(re.search(r":(\d+) ", process.stdout.readline()).group(1)), process.pid, folder
+        yield Server(int(re.search(r":(\d+) ", process.stdout.readline()).group(1)), process.pid, folder, took)
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        took.extend(ended(process))
         shutil.rmtree(folder)
+
+
+def ended(process: subprocess.Popen) -> tuple[float, float]:
+    """Let a server end as an operator would; seconds that it took, and that it computed meanwhile."""
+    before, mine, waited = computed(process.pid), of_children(), 0.0
+    process.send_signal(signal.SIGTERM)
+    while process.poll() is None and waited < PATIENCE:
+        begun = time.monotonic()
+        time.sleep(0.01)
+        waited += min(time.monotonic() - begun, 0.1)  # whoever is stopped, or gets no processor, cannot look
+    if process.poll() is None:
+        process.kill()
+    code = process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+    if code:
+        raise RuntimeError(f"the server ended with {code}, {waited:.1f} s after SIGTERM")
+    return waited, of_children() - mine - before
+
+
+def of_children() -> float:
+    """Seconds of computing of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def request(path: str, value: object) -> bytes:
@@ -64,22 +106,36 @@ class Client:
     """A connection that has at most one request under way."""
 
     def __init__(self, port: int, requests: Iterator[bytes]) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.port, self.requests, self.seconds, self.buffer, self.lost = port, requests, [], b"", 0
+        self.connect()
+
+    def connect(self) -> None:
+        """Open the connection."""
+        self.socket = socket.create_connection(("127.0.0.1", self.port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.requests, self.seconds, self.buffer = requests, [], b""
 
     def send(self) -> bool:
         """Send the next request, if there is one."""
-        wanted = next(self.requests, None)
-        if wanted is None:
+        self.wanted = next(self.requests, None)
+        if self.wanted is None:
             return False
         self.begun = time.perf_counter()
-        self.socket.sendall(wanted)
+        self.socket.sendall(self.wanted)
         return True
+
+    def again(self) -> None:
+        """Send it once more over a new connection: the server closes one that it hears nothing of, as when we were stopped."""
+        self.socket.close()
+        self.lost, self.buffer = self.lost + 1, b""
+        self.connect()
+        self.socket.sendall(self.wanted)
 
     def receive(self) -> bool:
         """Take what has come; whether that was all of an answer."""
-        self.buffer += self.socket.recv(1 << 20)
+        data = self.socket.recv(1 << 20)
+        if not data:
+            raise ConnectionError("the server closed the connection")
+        self.buffer += data
         head = self.buffer.find(b"\r\n\r\n")
         if head < 0:
             return False
@@ -103,7 +159,14 @@ def drive(clients: list[Client], seconds: float) -> float:
     while waiting.get_map():
         for key, _ in waiting.select():
             client = key.data
-            if client.receive() and (time.perf_counter() - begun > seconds or not client.send()):
+            try:
+                over = client.receive() and (time.perf_counter() - begun > seconds or not client.send())
+            except ConnectionError:
+                waiting.unregister(client.socket)
+                client.again()
+                waiting.register(client.socket, selectors.EVENT_READ, client)
+                continue
+            if over:
                 waiting.unregister(client.socket)
                 client.socket.close()
     return time.perf_counter() - begun
@@ -153,7 +216,7 @@ def computed(process: int) -> float:
 def pairs(seconds: float) -> dict[str, float]:
     """Ask and tell one by one over connections that stay open."""
     table = rows()
-    with server() as (port, process, _):
+    with server() as (port, process, *_):
         drive([Client(port, one_by_one(table, k, CONNECTIONS)) for k in range(CONNECTIONS)], 1.0)
         clients = [Client(port, one_by_one(table, k + 1000, CONNECTIONS)) for k in range(CONNECTIONS)]
         before, mine = computed(process), time.process_time()
@@ -173,7 +236,7 @@ def pairs(seconds: float) -> dict[str, float]:
 def in_batches(seconds: float) -> dict[str, float]:
     """Asks and tells of 1,000 rows each, over two connections."""
     table = rows()
-    with server() as (port, process, _):
+    with server() as (port, process, *_):
         drive([Client(port, iter(batches(table, 9, 2)))], 5.0)
         clients = [Client(port, iter(batches(table, who, int(40 * seconds)))) for who in range(2)]
         before, mine = computed(process), time.process_time()
@@ -192,30 +255,37 @@ def in_batches(seconds: float) -> dict[str, float]:
 def memory(events: int) -> dict[str, float]:
     """What the server holds in memory and on the disk, a tenth of the events after the start and at the end."""
     table, sizes = rows(), []
-    with server() as (port, process, folder):
+    with server() as found:
         for part in range(10):
             made = batches(table, part, events // 20 // BATCH)
-            drive([Client(port, iter(made))], 1e9)
-            sizes.append(resident(process))
-        disk = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
-    return {"MB after a tenth": sizes[0], "MB half-way": sizes[4], "MB at the end": sizes[-1], "MB on the disk": disk}
+            drive([Client(found.port, iter(made))], 1e9)
+            sizes.append(resident(found.process))
+        disk = found.on_disk()
+    return {f"MB after {k} tenths": size for k, size in enumerate(sizes, start=1)} | {"MB on the disk": disk}
 
 
 def soak(seconds: float) -> dict[str, float]:
-    """One by one for a long time: memory, disk and the slowest requests by tenths."""
-    table, figures = rows(), {}
-    with server() as (port, process, folder):
+    """One by one for a long time: memory, disk and the slowest requests by tenths; then how long the server takes to end.
+
+    In every tenth somebody opens the live page and soon takes in no more of it.
+    """
+    table, figures, watching = rows(), {}, []
+    with server() as found:
         for part in range(10):
-            clients = [Client(port, one_by_one(table, 1000 * (part + 1) + k, CONNECTIONS)) for k in range(CONNECTIONS)]
+            watching.append(socket.create_connection(("127.0.0.1", found.port)))
+            watching[-1].sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            clients = [Client(found.port, one_by_one(table, 1000 * (part + 1) + k, CONNECTIONS)) for k in range(CONNECTIONS)]
             took = drive(clients, seconds / 10)
             each = np.concatenate([client.seconds for client in clients])
             figures[f"tenth {part + 1}: pairs a second"] = len(each) / 2 / took
             figures[f"tenth {part + 1}: p99, ms"] = 1e3 * float(np.quantile(each, 0.99))
-            figures[f"tenth {part + 1}: MB"] = resident(process)
-            figures[f"tenth {part + 1}: MB on the disk"] = (
-                sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
-            )
-    return figures
+            figures[f"tenth {part + 1}: MB"] = resident(found.process)
+            figures[f"tenth {part + 1}: MB on the disk"] = found.on_disk()
+            figures[f"tenth {part + 1}: connections opened again"] = float(sum(client.lost for client in clients))
+            print(f"tenth {part + 1} of the soak: {len(each) // 2:,} pairs in {took:.0f} s", flush=True)
+    for one in watching:
+        one.close()
+    return figures | {"seconds to end": found.ended[0], "computing to end, seconds": found.ended[1]}
 
 
 def main() -> None:

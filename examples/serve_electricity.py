@@ -122,13 +122,15 @@ def main():
             for client in clients:
                 client.terminate()
                 client.join()
-            if server.poll() is None and clients:
-                told = once(port, "GET", "/summary")
-                right = 1.0 - told["ever"]["error"] if told["tells"] else 0.0
-                print(f"{told['tells']:,} rows answered, {told['pending']} pending, {100 * right:.1f} % right.")
-            server.send_signal(signal.SIGTERM)
-            server.wait()
-            server.stdout.close()
+            try:
+                if server.poll() is None and clients:
+                    told = once(port, "GET", "/summary")
+                    right = 1.0 - told["ever"]["error"] if told["tells"] else 0.0
+                    print(f"{told['tells']:,} rows answered, {told['pending']} pending, {100 * right:.1f} % right.")
+            finally:  # also if nobody reads what is printed
+                server.send_signal(signal.SIGTERM)
+                server.wait()
+                server.stdout.close()
     print("Everything has stopped.")
 
 

@@ -89,8 +89,14 @@ class Game:
     def adaptive(self) -> bool:
         return self.dynamics == "adaptive"
 
-    def play(self, learner: Learner) -> Match:
-        """The protocol: decide, be told the loss, pay. An adversary sees the decision before it picks."""
+    def play(self, learner: Learner, *, compiled: bool = False) -> Match:
+        """The protocol: decide, be told the loss, pay. An adversary sees the decision before it picks.
+
+        With ``compiled`` the engine plays where it can, some thirty times faster: losses of a linear prediction; adversaries,
+        who see every decision, on a ball only.
+        """
+        if compiled and isinstance(self.table, LinearTable) and (isinstance(self.domain, sp.Ball) or not self.adaptive):
+            return self._play_compiled(learner, self.table.stream)
         pick = self._adversary() if self.adaptive else lambda t, decision: t
         which, total = [], 0.0
         for t in range(self.horizon):
@@ -98,6 +104,19 @@ class Game:
             k = pick(t, decision)
             total += float(self.losses[k].value(decision))
             learner.observe(self.losses[k])
+            which.append(k)
+        return Match(self, np.array(which), total)
+
+    def _play_compiled(self, learner: Learner, stream: sp.LinearStream) -> Match:
+        if not self.adaptive:
+            return Match(self, np.arange(len(stream)), float(sp.play(learner, stream, keep=("losses",)).losses.sum()))
+        engine = sp.engine.online(learner, stream.loss, threshold=stream.threshold)
+        pick, which, total = self._adversary(), [], 0.0
+        for t in range(self.horizon):
+            decision = engine.decision
+            k = pick(t, decision)
+            total += float(self.losses[k].value(decision))
+            engine.learn(stream.features[k], stream.targets[k])
             which.append(k)
         return Match(self, np.array(which), total)
 

@@ -45,8 +45,9 @@ def certificate(pasts, domain, P, steady=True):
     """min_k { sum lost + sum eta/2 surprise - sum lead/(2 eta) + distance }, from whole histories.
 
     Where steps are ``steady``, 1/a for ever, the distance is sigma(a w) - a |w|^2 / 2 + P a rho, with w where the expert ended,
-    seen from the centre, and rho the farthest that it has been from there. Else what the changes of a add to this, wherever
-    they point, or D^2/2 Lambda + D P max_t a_t, if that is smaller.
+    seen from the centre, and rho the farthest that it has been from there. Else it is sigma(S) - a |w|^2 / 2 + P max |S| and
+    what the squares leave, S = sum a_t (w_{t+1} - w_t); or with more than eight coordinates what the changes of a add to the
+    steady one, wherever they point; or D^2/2 Lambda + D P max_t a_t, if that is smaller.
     """
     D, center, values = domain.diameter, domain.center.tolist(), []
     r = domain.radius if isinstance(domain, sp.Ball) else min(D, math.sqrt(sum(far(domain, j) ** 2 for j in range(domain.dim))))
@@ -68,6 +69,13 @@ def certificate(pasts, domain, P, steady=True):
             pulls = [a * far + sum(turns[: t + 1]) for t, (a, far) in enumerate(zip(inverses[1:], lengths[1:], strict=True))]
             swing = sum(change * length**2 / 2 for change, length in zip(changes, lengths[:-1], strict=True))
             by_parts = left + swing + r * turned + P * max(pulls)
+            if domain.dim <= 8:
+                S, longest = [0.0] * domain.dim, 0.0
+                for a, w, now in zip(inverses[1:], [[0.0] * domain.dim, *ways], ways, strict=False):
+                    S = [s + a * (after - before) for s, before, after in zip(S, w, now, strict=True)]
+                    longest = max(longest, math.sqrt(dot(S, S)))
+                support = float(domain.support(np.array(S))) - dot(S, center)
+                by_parts = support - dot(pull, ways[-1]) / 2 + swing + P * longest
             distance = min(D * D * growth / 2 + D * P * max(inverses), by_parts)
         values.append(sum(played.lost for played in past) + distance + price - won)
     return min(values)

@@ -10,13 +10,14 @@ from naive import Round, Run, dot, exponential, half_range, minus, mix, step
 class Pool:
     """How long steps are: a capped expert first, the others by how far it has been (``capped=False``: none, and by D)."""
 
-    def __init__(self, D, capped):
+    def __init__(self, D, capped, d):
         self.D, self.capped = D, capped
+        self.caution = math.sqrt(max(1, d / 64))
         self.L = self.span = 0.0
 
     def known(self):
         """What steps are made of now: L and the width."""
-        return self.L, min(self.D, self.span) if self.capped else self.D
+        return self.L, min(self.D, self.span / self.caution**2) if self.capped else self.D
 
     def see(self, smoothness, gradient, farthest):
         self.L = max(self.L, smoothness)
@@ -48,7 +49,7 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
 
     The rate is sqrt(lam / (2 (A + (floor D)^2 max |g - M|^2))): the design's, blurred so that ties are not told apart.
     """
-    d, pool = len(center), Pool(D, capped)
+    d, pool = len(center), Pool(D, capped, len(center))
     # One list per kind: each expert is a dictionary of its own.
     extra = [{"x": list(center), "hat": list(center), "M": [0.0] * d, "q": 0.0, "total": 0.0, "past": []}]
     plain = [{"x": list(center), "q": 0.0, "total": 0.0, "past": []}]
@@ -79,12 +80,13 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
             missed = minus(gi, expert["M"])
             energy, expert["q"] = expert["q"], expert["q"] + dot(missed, missed)
             ahead = minus(expert["x"], expert["hat"])
-            a = pool.inverse(i, energy, before) if energy > 0 else pool.inverse(i, expert["q"], now)
+            m = pool.caution
+            a = pool.inverse(i, energy, before, m) if energy > 0 else pool.inverse(i, expert["q"], now, m)
             lost = gradient.value(x) - gradient.value(expert["x"])
             expert["hat"] = project(step(expert["hat"], eta(a), gi))
             expert["past"] = [*expert["past"], Round(lost, a, dot(missed, missed), dot(ahead, ahead), expert["hat"])]
             expert["M"] = gradient(expert["hat"])
-            expert["x"] = project(step(expert["hat"], eta(pool.inverse(i, expert["q"], now)), expert["M"]))
+            expert["x"] = project(step(expert["hat"], eta(pool.inverse(i, expert["q"], now, m)), expert["M"]))
         for i, expert in enumerate(plain):
             gi = gradient(expert["x"])
             expert["q"] += dot(gi, gi)

@@ -1,6 +1,7 @@
 """Every example runs as a stranger would run it, and its answer is the one that its first lines promise."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -121,6 +122,23 @@ def test_intervals_around_any_forecaster_says_so(tmp_path):
     assert shares == pytest.approx([90.0] * 3, abs=2.0)  # however unsure the world is
     assert widths[1] > 3.0 * max(widths[0], widths[2])
     assert numbers(worst)[1] <= 0.04
+
+
+@pytest.mark.deep
+def test_serve_electricity_leaves_no_server_behind_if_nobody_reads(tmp_path):
+    script = [sys.executable, str(EXAMPLES / "serve_electricity.py"), "--port", "0", "--tick", "0.01"]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        script, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        address = process.stdout.readline().split("http://")[1].split()[0]
+        assert "price-up predicts yes-no" in process.stdout.readline()
+        process.stdout.close()
+        process.send_signal(signal.SIGTERM)
+        assert "BrokenPipeError" in process.stderr.read()
+        assert process.wait(LONGEST) != 0
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(f"http://{address}/health")
 
 
 def test_serve_electricity_says_so(tmp_path):

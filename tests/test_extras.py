@@ -62,12 +62,12 @@ def test_what_else_is_missing_is_an_error_of_its_own():
         import no_such_module  # noqa: F401
 
 
-def test_the_estimators_are_imported_without_tables_and_pyarrow():
+def test_the_estimators_are_imported_without_tables_pyarrow_and_the_engine():
     code = """
 import sys
 sys.modules["pyarrow"] = None
 import swordplay.sklearn
-rooms = ("swordplay.data.tables", "swordplay.data.encoding", "swordplay.application.frames")
+rooms = ("swordplay.data.tables", "swordplay.data.encoding", "swordplay.application.frames", "swordplay.engine", "numba")
 print([name for name in rooms if name in sys.modules])
 """
     assert python(code) == "[]\n"

@@ -9,6 +9,8 @@ import statistics
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "swordplay"
 FILES = sorted(SOURCE.rglob("*.py"))
 MOST_LINES, MEDIAN_LINES = 300, 120
@@ -96,3 +98,9 @@ def test_no_six_lines_stand_in_two_rooms():
         for lines, number in windows(path):
             places[lines].setdefault(room(path), f"{name(path)}:{number}")
     assert [sorted(found.values()) for found in places.values() if len(found) > 1] == []
+
+
+@pytest.mark.xdist_group("house")
+def test_tests_of_a_group_stay_in_one_process(request):
+    """xdist marks the names of grouped tests; where pytest does not let it, groups are silently shared out."""
+    assert not getattr(request.config.option, "loadgroup", False) or request.node.nodeid.endswith("@house")

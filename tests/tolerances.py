@@ -30,6 +30,12 @@ SPEC_FIGURES = 5e-4
 THEOREM = 1e-9
 """Relative rounding of regrets and certificates: differences of sums of some hundred losses, each exact to about 1e-15."""
 
+SUMMED = 1e-14
+"""Rounding of a regret beside its certificate, relative to 1 plus the losses: both are differences of sums of up to fifty terms
+of size 1, and a sum rounds by some units in the last place of its largest part, however small the difference is. An allowance
+that is relative to the certificate is none where that is 1e-8 and attained, as in a window of one round: 5.5e-17 above it was
+met."""
+
 UNIT_OF_LOSS = 1e-7
 """Decisions after a thousand rounds of losses in another unit: the square root of the unit rounds each row afresh."""
 

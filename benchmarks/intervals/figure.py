@@ -29,6 +29,9 @@ def main(path: Path) -> None:
     axes.fill_between(row[here], *bounds[here].T, color="#0a6ebd", alpha=0.22, lw=0, label="90 % interval")
     axes.plot(row[here], forecasts[here], color="#0a6ebd", lw=1.4, label="forecast")
     axes.plot(row[here], truths[here], ".", color="#1b2733", ms=2.6, label="truth")
+    for where, words in ((TURN, "four times as unsure"), (CALM, "calm again")):
+        axes.axvline(where, color="#1b2733", lw=0.8, ls=":")
+        axes.annotate(words, (where + 6, 0.03), xycoords=("data", "axes fraction"), color="#1b2733", fontsize=9)
     axes.set_xlabel("row")
     axes.margins(x=0.0)
     axes.spines[["top", "right"]].set_visible(False)

@@ -26,6 +26,8 @@ class Figures(NamedTuple):
     """Share of intervals without an end."""
     microseconds: float
     """A row."""
+    scores: Any
+    """The Winkler score of every row."""
 
 
 def measure(bounds: Any, forecasts: Any, truths: Any, alpha: float, seconds: float = 0.0) -> Figures:
@@ -41,18 +43,32 @@ def measure(bounds: Any, forecasts: Any, truths: Any, alpha: float, seconds: flo
     y = truths[BURN_IN:]
     width = upper - lower
     outside = np.maximum(lower - y, 0.0) + np.maximum(y - upper, 0.0)
+    scores = width + 2.0 / alpha * outside
     balance = np.concatenate([[0.0], np.cumsum(missed - alpha)])
     return Figures(
         coverage=float(1.0 - missed.mean()),
         width=float(width.mean()),
         median_width=float(np.median(width)),
-        winkler=float(np.mean(width + 2.0 / alpha * outside)),
+        winkler=float(np.mean(scores)),
         worst_100=_worst(balance, 100),
         worst_500=_worst(balance, 500),
         longest=_longest(missed),
         infinite=float(np.mean(~np.isfinite(bounds[BURN_IN:]).all(axis=1))),
         microseconds=seconds / len(truths) * 1e6,
+        scores=scores,
     )
+
+
+BLOCK = 25
+"""Rows that are taken together where the chance in a ratio is told: scores of neighbouring rows go together."""
+
+
+def chance(ours: Any, theirs: Any) -> float:
+    """The standard error of the ratio of two mean scores of the same rows, from how it differs between blocks of them."""
+    count = len(ours) // BLOCK
+    a, b = (scores[: count * BLOCK].reshape(count, BLOCK).sum(axis=1) for scores in (ours, theirs))
+    off = a - a.sum() / b.sum() * b
+    return float(np.sqrt(np.sum(off**2)) / b.sum())
 
 
 def _worst(balance: Any, rows: int) -> float:

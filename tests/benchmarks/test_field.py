@@ -50,7 +50,24 @@ def test_a_game_of_the_page(field):
 
 
 def test_how_long_it_takes_to_find_a_new_target(field):
-    quick = field.readapted(lambda stream: sp.OGD(stream.domain, 0.5), age=100)
-    slow = field.readapted(lambda stream: sp.OGD(stream.domain, 1e-4), age=100)
-    assert 0 < quick < 50
-    assert slow is None
+    quick = field.ages.readable(lambda T: sp.OGD(field.ages.BALL, 0.5))
+    slow = field.ages.readable(lambda T: sp.OGD(field.ages.BALL, 1e-4))
+    assert 0 < field.ages.rounds_to_find(quick, 100) < 50
+    assert field.ages.rounds_to_find(slow, 100) is None
+
+
+@pytest.mark.deep  # numba takes seconds over them, and whoever makes the page checks the same
+@pytest.mark.parametrize("kind", ["CBCE", "SACS", "SAOL"])
+def test_the_covers_of_the_page_are_those_of_the_library(field, kind):
+    """Decision by decision, over a jump."""
+    rows, targets = field.ages.drawn(np.random.default_rng(0), 70, field.ages.HERE)
+    targets[40:] *= -1
+    assert field.ages.differs(kind, rows, targets, 2.5) <= field.ages.AGREEMENT
+
+
+def test_every_part_has_its_place(field):
+    """Each is between its marks on one page; the covers play to the oldest age."""
+    for part in field.PARTS:
+        page = field.PAGES.get(part, field.PAGE).read_text(encoding="utf-8")
+        assert page.count(f"<!-- {part}: made by python -m benchmarks.field -->") == 1
+    assert 2 ** (field.ages.differs.__globals__["LEVELS"] - 1) > max(field.ages.AGES)

@@ -2,20 +2,21 @@
 
 import numpy as np
 import pytest
-from benchmarks.intervals.__main__ import LEVELS, without_free_hits
-from benchmarks.intervals.figures import measure
+from benchmarks.intervals.coverage import LEVELS, lowest, without_free_hits
+from benchmarks.intervals.figures import chance, measure
 from benchmarks.intervals.peers import BURN_IN, GAMMAS, PEERS, aci, quantile_tracking
-from benchmarks.intervals.windows import Window
+from benchmarks.intervals.windows import add, fresh, quantile, share_at_least
 
 from swordplay.intervals import SwordIntervals
 
 
 def test_a_window_has_the_quantiles_of_split_conformal_prediction():
-    window = Window(4)
-    assert window.quantile(0.5) == np.inf
-    for score in (9.0, 3.0, 1.0, 2.0, 4.0):  # the 9 is gone again
-        window.add(score)
-    assert [window.quantile(alpha) for alpha in (1.0, 0.5, 0.3, 0.2, 0.19, 0.0, -1.0)] == [
+    newest, by_size = fresh(4)
+    assert quantile(by_size, 0, 0.5) == np.inf
+    for seen, score in enumerate((9.0, 3.0, 1.0, 2.0, 4.0)):  # the 9 is gone again
+        add(newest, by_size, seen, score)
+    assert by_size.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert [quantile(by_size, 5, alpha) for alpha in (1.0, 0.5, 0.3, 0.2, 0.19, 0.0, -1.0)] == [
         0.0,
         3.0,
         4.0,
@@ -24,7 +25,7 @@ def test_a_window_has_the_quantiles_of_split_conformal_prediction():
         np.inf,
         np.inf,
     ]
-    assert [window.share_at_least(score) for score in (0.0, 2.0, 2.5, 5.0)] == [1.0, 0.75, 0.5, 0.0]
+    assert [share_at_least(by_size, 5, score) for score in (0.0, 2.0, 2.5, 5.0)] == [1.0, 0.75, 0.5, 0.0]
 
 
 def test_two_of_them_by_hand():
@@ -52,7 +53,7 @@ def test_free_hits_are_left_out_of_coverage():
     bounds = intervals.interval_then_learn(np.zeros(2000), truths)
     covered = ((bounds[:, :, 0] <= truths[:, None]) & (truths[:, None] <= bounds[:, :, 1])).mean(axis=0)
     assert covered[2] > 0.94
-    assert np.abs(without_free_hits(covered, intervals.balances, 2000) - LEVELS).max() < 0.01
+    assert np.abs(without_free_hits(covered, intervals.balances, 2000, 1.0 - np.array(LEVELS)) - LEVELS).max() < 0.01
 
 
 def test_figures_by_hand():
@@ -67,3 +68,37 @@ def test_figures_by_hand():
     assert found.winkler == pytest.approx((2 + (2 + 4) + (2 + 8) + 6) / 4)
     assert np.isnan(found.worst_100)
     assert found.microseconds == pytest.approx(1.0)
+
+
+def test_the_lowest_coverage_that_there_can_be_by_hand():
+    exact = np.zeros(1500, dtype=bool)
+    assert lowest(exact, 0.9) == pytest.approx(1.0 - 170 / 1500)  # a tenth, and 20 more
+    exact[:500] = True  # none of these can be missed
+    assert lowest(exact, 0.9) == pytest.approx(1.0 - 120 / 1500)
+    exact[:500], exact[500:1000] = False, True  # behind these there may be 20 too many once more
+    assert lowest(exact, 0.9) == pytest.approx(1.0 - 140 / 1500)
+
+
+def test_nobody_who_keeps_to_the_windows_has_a_lower_coverage():
+    """Of 14 rows, every choice of misses that leaves no window with more than 20 (here: 1) too many is looked at."""
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        exact, fewest = rng.random(14) < 0.4, 14
+        for choice in range(2**14):
+            missed = np.array([choice >> k & 1 for k in range(14)])
+            steps, worst, now = missed - 0.3, 0.0, 0.0
+            if (missed & exact).any() or 14 - missed.sum() >= fewest:
+                continue
+            for step in steps:
+                now = max(0.0, now + step)
+                worst = max(worst, now)
+            fewest = 14 - missed.sum() if worst <= 1.0 else fewest
+        assert lowest(exact, 0.7, most=1.0) == pytest.approx(fewest / 14)
+
+
+def test_the_chance_in_a_ratio_is_that_of_many_ratios():
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.exponential(size=(300, 2000)), 2.0 + rng.normal(size=(300, 2000))
+    found = np.mean([chance(a, b) for a, b in zip(ours, theirs, strict=True)])
+    assert found == pytest.approx(np.std(ours.mean(axis=1) / theirs.mean(axis=1)), rel=0.15)
+    assert chance(theirs[0], theirs[0]) == 0.0

@@ -1,5 +1,6 @@
 """Changed states with valid checksums: refused in words, or used without a crash, NaN or blow-up."""
 
+import json
 import tracemalloc
 
 import numpy as np
@@ -7,11 +8,11 @@ import pytest
 
 import swordplay as sp
 from checkpoint.campaign import KINDS, isolated, shares
-from checkpoint.kinds import saved
+from checkpoint.kinds import Refused, saved
 from swordplay import sklearn
 from swordplay.base import checkpoint
 from swordplay.base.checkpoint import CheckpointError
-from swordplay.base.state import Range, require
+from swordplay.base.state import COUNT, Range, require
 from swordplay.engine.layout import LIVE
 
 QUICK, DEEP, CHUNK = 10_000, 1_000_000, 5_000
@@ -148,6 +149,7 @@ def resumed_with(**changes):
         ("recorder.began", lambda _: 1e16, "recorder.began"),
         ("recorder.coefficients", lambda found: found[None], "coefficients have shape"),
         ("kind", lambda _: "double", "classes"),
+        ("contestants.places", lambda text: json.dumps(["\ud800", *json.loads(text)[1:]]), "some of another type"),
     ],
 )
 def test_parts_of_a_tracker_refuse_what_no_table_leads_to(name, change, told):
@@ -184,7 +186,7 @@ def test_a_label_that_is_there_twice(tmp_path):
 def test_rounds_that_can_hardly_be_counted_can_be_saved_again(tmp_path):
     """The norms are measured again some rounds later: that number lies beyond."""
     state = saved(fitted())
-    state["model.engine.round"][LIVE.rounds] = 2.0**53
+    state["model.engine.round"][LIVE.rounds] = COUNT.most - 50
     checkpoint.save(tmp_path / "x", state, kind="SwordRegressor")
     model = sklearn.SwordRegressor.load(tmp_path / "x")
     model.partial_fit(np.ones((50, 3)), np.ones(50))
@@ -195,6 +197,39 @@ def test_rows_of_a_class_that_can_hardly_be_counted(tmp_path):
     """Several rows at once would lead beyond what can be saved."""
     told = refused(fitted("SwordClassifier"), tmp_path / "x", **{"model.counts": (1, 2.0**53)})
     assert "counts" in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "place", "value", "told"),
+    [
+        ("sklearn classifier, sets", "model.tempered.layer.0.bending_factors", 1, 1e150, "bending_factors"),
+        ("intervals, levels and columns", "counts", 3, 31.0, "first"),  # less than a column that is marked as settled has seen
+        ("late, classes", "pending.notes", 5, 64.0, "last labels"),  # a place in memory
+        ("late, curves", "band.0.radii", 4, 1e300, "radii"),
+    ],
+)
+def test_what_campaigns_found_is_refused(kind, entry, place, value, told, tmp_path):
+    found = KINDS[kind]()
+    state = dict(found.state)
+    state[entry] = np.array(state[entry])
+    state[entry].flat[place] = value
+    with pytest.raises(Refused) as caught:
+        found.use(state, str(tmp_path / "x"))
+    assert told in str(caught.value.__cause__)
+
+
+def test_a_key_of_a_folder_without_any_state_is_refused(tmp_path):
+    found = KINDS["folder of keys, classes"]()
+    with pytest.raises(Refused, match="has 0 bytes"):
+        found.use(dict(found.state) | {"rows.0": np.array([], dtype=np.uint8)}, str(tmp_path / "x"))
+
+
+def test_a_table_without_a_decimal_sign_is_refused(tmp_path):
+    found = KINDS["file of track"]()
+    layout = json.loads(found.state["position.layout"]) | {"decimal": ""}
+    with pytest.raises(Refused) as caught:
+        found.use(dict(found.state) | {"position.layout": json.dumps(layout)}, str(tmp_path / "x"))
+    assert "the layout of the input" in str(caught.value.__cause__)
 
 
 def test_changed_states_are_refused_or_used():

@@ -15,7 +15,7 @@ from rich.console import Console
 from swordplay.application.cli import compare as command
 from swordplay.application.cli import comparison as printed
 from swordplay.application.cli import run
-from swordplay.application.comparison import Benchmark, Comparison, Result, compare, field
+from swordplay.application.comparison import Benchmark, Comparison, Result, compare, field, rivals
 from tolerances import ROUNDING
 from tracking.files import write
 
@@ -200,7 +200,8 @@ def test_examples_of_the_help_run(capsys):
     capsys.readouterr()
 
 
-def test_the_demo_shows_everything_in_one_report(tmp_path, capsys):
+def test_the_demo_shows_everything_in_one_report(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(rivals, "MOST_CALLS", 200)  # scikit-learn is asked for larger blocks, which is quicker
     report = tmp_path / "report.html"
     assert run(["demo", "--report", str(report), "--rounds", "100", "--quiet"]) == 0
     captured = capsys.readouterr()

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import swordplay
+from intervals.before_bins import before_bins
 from swordplay.application.cli import run
 from swordplay.application.tracking import TrackingError
-from swordplay.intervals import SwordIntervals
 from tracking.files import write
 
 
@@ -63,7 +63,7 @@ def test_each_key_has_intervals_of_its_own(prices, capsys):
     assert list(found[0]) == ["row", "shop", "prediction", "lower", "upper", "truth", "loss", "running_error"]
     own = [line for line in found if line["shop"] == "b" and line["prediction"]]
     said_of, truths = ([float(line[name]) for line in own] for name in ("prediction", "truth"))
-    alone = SwordIntervals(0.8).interval_then_learn(said_of, truths)  # they look at predictions and truths, not at columns
+    alone = before_bins(0.8).interval_then_learn(said_of, truths)  # they look at predictions and truths, not at columns
     assert [(line["lower"], line["upper"]) for line in own[5:]] == [(repr(a), repr(b)) for a, b in alone[5:].tolist()]
     ends = [(float(line["lower"]), float(line["upper"]), float(line["truth"])) for line in found if line["lower"]]
     held = sum(lower <= truth <= upper for lower, upper, truth in ends) + 2 * 5  # those of the first five rows have no ends

@@ -6,7 +6,7 @@ Every number is measured in its own unit: what one round can change it by, or th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ import scipy.sparse
 
 import swordplay as sp
 from swordplay.base.types import Domain, State
+from tolerances import LAST_BIT, OWN_SPREAD, TWIN
 
 LOSSES = ("squared", "logistic", "huber")
 DOMAINS = ("ball", "small ball", "ball elsewhere", "sparse", "simplex", "box")
@@ -70,6 +71,7 @@ class Duel:
             "swing": G * D,
             "turning": G,
             "pull": G,
+            "heading": G,
             "farthest": D**2,
             "cumulative": G * D,
             "guesses": G * reach,
@@ -219,3 +221,50 @@ def gaps(duel: Duel, make: Callable[[Duel], Any]) -> dict[str, float]:
     for path in (0.0, duel.domain.diameter * duel.horizon):
         found[f"certificate({path:g})"] = gap(compiled.certificate(path), readable.certificate(path), unit)
     return found | state_gaps(duel, compiled.state(), readable.state())
+
+
+def strays(duel: Duel, make: Callable[[Duel], Any]) -> float:
+    """How far the readable learner strays from itself when features change in their last bit.
+
+    Steps far beyond 1/L make experts bounce between walls, and some games multiply every rounding error by bouncing; there
+    no two ways of adding can agree, the readable learner's own included.
+    """
+    first, stream = make(duel), duel.stream
+    theirs = sp.play(first, stream, engine="python", keep=("losses", "decisions"))
+    largest = 0.0
+    for seed in range(5):
+        nudge = 1.0 + LAST_BIT * np.random.default_rng(seed).choice([-1.0, 1.0], size=stream.features.shape)
+        rows = scipy.sparse.csr_matrix(stream.features.multiply(nudge)) if stream.sparse else stream.features * nudge
+        other = make(duel)
+        nudged = sp.LinearStream(rows, stream.targets, stream.loss, threshold=stream.threshold)
+        ours = sp.play(other, nudged, engine="python", keep=("losses", "decisions"))
+        largest = max(
+            largest,
+            gap(ours.losses, theirs.losses),
+            gap(ours.decisions, theirs.decisions, duel.units["points"]),
+            *state_gaps(duel, other.state(), first.state()).values(),
+        )
+    return largest
+
+
+def rounding(duel: Duel, learner: Any) -> float:
+    """What a certificate owes to points that are kept to the last bit, in units of what a round can change it by.
+
+    Its support term is that of w / eta, w seen from the centre: a bit of a point far from the origin counts 1 / eta times. It
+    is the readable learner that has these bits; the engine keeps points as seen from the centre.
+    """
+    shortest = float(np.min(getattr(getattr(learner, "inner", learner), "step_sizes", np.inf)))
+    return 8 * LAST_BIT * duel.units["points"] / shortest / duel.gradient_bound
+
+
+def bouncing(make: Callable[[Duel], Any], duels: Iterable[Duel]) -> list[str]:
+    """Play duels, whose two learners must agree; the names of those in which the readable one hardly agrees with itself."""
+    names = []
+    for one in duels:
+        found, owed = gaps(one, make), rounding(one, make(one))
+        found = {name: max(by - owed, 0.0) if name.startswith("certificate") else by for name, by in found.items()}
+        worst = max(found, key=found.__getitem__)
+        if found[worst] > TWIN:
+            assert found[worst] <= OWN_SPREAD * strays(one, make), f"{one.name}: {worst} differs by {found[worst]:.1e}"
+            names.append(one.name)
+    return names

@@ -159,13 +159,14 @@ def test_what_is_saved_and_what_is_not():
         "lead advantage drift inverse growth largest swing farthest turning pull charge turned step"
     )
     assert " ".join(kept_names(LIVE)) == (
-        "rounds last_norm candidate difference magnitude trust total level rate smallest refresh_at weight smoothness span"
+        "rounds last_norm candidate difference magnitude trust total level rate smallest refresh_at weight smoothness span "
+        "patience caution"
     )
     assert kept_names(VECTOR) == ("last",)
     assert kept_names(CONFIG) == ("threshold", "size", "diameter", "refresh")
-    assert set(engine_of("Sword").compact_state()) == {
-        *("expert_names", "experts", "round_names", "round", "setting_names", "settings", "last", "points", "frame")
-    }
+    everybody = {"expert_names", "experts", "round_names", "round", "setting_names", "settings", "last", "points", "frame"}
+    assert set(engine_of("SwordBest").compact_state()) == everybody
+    assert set(engine_of("Sword").compact_state()) == {*everybody, "heading"}
 
 
 def test_records_have_the_order_that_they_always_had():
@@ -184,7 +185,7 @@ def changed(state, **entries):
     [
         ({"expert_names": "weight"}, "must name the 24 numbers"),
         ({"expert_names": 3}, "must name the 24 numbers"),
-        ({"round_names": " ".join(["rounds"] * 14)}, "must name the 14 numbers"),
+        ({"round_names": " ".join(["rounds"] * 16)}, "must name the 16 numbers"),
         ({"round": np.zeros(0), "round_names": ""}, "lacks rounds, last_norm"),
         ({"experts": np.zeros((24, 0))}, "must name the 24 numbers"),
         ({"experts": np.full((24, 2), np.nan)}, r"state\['experts'\] is damaged"),

@@ -52,3 +52,18 @@ def test_a_ball_may_grow_and_points_keep_their_place():
     assert (norms <= radii * (1 + 1e-12)).all()
     assert norms[99] > 0.9  # held back by the small ball
     assert np.linalg.norm(decisions[-1] - truth) < 0.01 * np.linalg.norm(truth)  # and not by the large one
+
+
+@pytest.mark.parametrize("d", [3, 10], ids=["S kept", "not kept"])
+def test_what_a_round_leaves_for_the_next_is_not_of_a_smaller_ball(d):
+    """Steps that adapt are made ahead; where the ball has grown since, they are what one makes who was just loaded."""
+    rng = np.random.default_rng(9)
+    rows = rng.normal(size=(200, d))
+    targets = rows @ np.linspace(-3.0, 5.0, d)
+    schedule = np.column_stack([np.ones((200, 2)), np.where(np.arange(200) < 120, 1.0, 20.0)])
+    first, again = (sp.engine.online(sp.Sword(sp.Ball(d, radius=1.0))) for _ in range(2))
+    first.play(rows[:120], targets[:120], schedule=schedule[:120])
+    again.load_compact_state(first.compact_state())
+    ours, theirs = (engine.play(rows[120:], targets[120:], schedule=schedule[120:]) for engine in (first, again))
+    np.testing.assert_array_equal(ours.losses, theirs.losses)
+    np.testing.assert_array_equal(first.compact_state()["experts"], again.compact_state()["experts"])

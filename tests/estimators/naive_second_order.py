@@ -80,7 +80,8 @@ class NaiveLayer:
 
     def __init__(self, dim, logistic, shapes):
         self.logistic, self.dim, self.shapes = logistic, dim, shapes
-        self.benders = [Expert(1 + len(shapes), 1 - 2.0**-power) for power in (8, 10, 12, 14)]
+        self.pace = 1 if logistic else 4
+        self.benders = [Expert(1 + len(shapes), 1 - self.pace * 2.0**-power) for power in (8, 10, 12, 14)]
         width = 1 + 3 + 1 + dim
         shortest = max(6, math.ceil(math.log2(2 * width)))
         self.experts = [Expert(width, 1 - 2.0 ** -(shortest + more)) for more in (0, 4, 0, 4)]
@@ -155,6 +156,8 @@ class NaiveLayer:
             unit = self.inner.best(6)
         for one, a, score in zip(self.experts, rows, scores, strict=True):
             self.teach(one, a, score, target, 1.0)
+        if awake and self.active >= 500 and self.active % self.pace:
+            return mixed  # whoever corrects rests
         for one, score in zip(self.correctors, more, strict=True):
             if self.logistic:
                 self.teach(one, z, score + plain, target, 1.0)

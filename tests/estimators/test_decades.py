@@ -26,13 +26,15 @@ def world(seed):
 
 
 @pytest.mark.parametrize("loss", ["squared", "huber"])
-@pytest.mark.parametrize("lags", [0, 2])
-def test_no_prediction_is_nan(loss, lags):
+@pytest.mark.parametrize(
+    "settings", [{}, {"lags": 2}, {"lags": "auto", "curves": "auto"}], ids=["plain", "lags", "as it comes"]
+)
+def test_no_prediction_is_nan(loss, settings):
     for seed in (*range(80), *ONCE_NAN):
         rows, targets = world(seed)
-        model = LinearModel(2, loss=loss, lags=lags)
+        model = LinearModel(2, loss=loss, **settings)
         assert np.isfinite(model.predict_then_learn(rows, targets)).all(), seed
         assert np.isfinite(model.predict(rows[:3])).all(), seed
-        again = LinearModel(2, loss=loss, lags=lags)
+        again = LinearModel(2, loss=loss, **settings)
         again.load_state(model.state())
         assert np.array_equal(again.predict(rows[:3]), model.predict(rows[:3])), seed

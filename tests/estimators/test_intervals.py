@@ -270,9 +270,9 @@ def test_intervals_that_were_given_count_when_truths_come_late():
         assert tuple(given[k]) == naive.interval(predictions[k], rows[k])
         if k % 50 == 49:  # fifty truths at once
             part = slice(k - 49, k + 1)
-            own.learn_given(0.8, predictions[part], targets[part], rows[part], given[part])
+            own.learn_given(0.8, predictions[part], targets[part], rows[part], given[part], np.arange(50.0))
             for j in range(k - 49, k + 1):
-                naive.learn(predictions[j], targets[j], rows[j], given=given[j])
+                naive.learn(predictions[j], targets[j], rows[j], given=given[j], late=j - (k - 49))
     assert own.by_level[0.8].rows == 300
     np.testing.assert_array_equal(own.by_level[0.8].balances, naive.balances)
     np.testing.assert_array_equal(own.intervals(0.8, predictions, rows), naive.intervals(predictions, rows))

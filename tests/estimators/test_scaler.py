@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay.engine.scaling import AT_REST, LONGEST_REST, PACE, TRUSTED, WARM_UP
+from swordplay.base.compiling import uncompiled
+from swordplay.engine.scaling import AT_REST, LONGEST_REST, PACE, SETTLED, TRUSTED, WARM_UP, middle_deviation
 from swordplay.estimators.scaler import Locator, Scaler
 from tolerances import ROUNDING
 
@@ -79,6 +80,35 @@ def test_scaler_does_what_it_says(seed):
             expected = np.clip((column[t] - center) / spread, -5.0, 5.0) if known else 0.0
             assert ours[t, j] == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert np.abs(norms - np.square(ours).sum(axis=1)).max() <= ROUNDING * norms.max()
+
+
+def test_the_middle_deviation_is_that_of_sorted_distances():
+    """From any centre, below and above all values too, and with values that are alike."""
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        values = np.sort(rng.normal(size=rng.integers(1, WARM_UP + 1)).round(int(rng.integers(0, 3))))
+        center, half = rng.normal() * 3.0, len(values) - len(values) // 2
+        expected = sorted(abs(values - center))[-half]
+        assert uncompiled(middle_deviation)(values, len(values), center) == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_settled_columns_go_together_and_mixed_ones_one_by_one_to_the_same_bits(seed):
+    """A column that never settles sends its row the long way; the others must not notice it. Some vanish."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(3000, 7)) * [1.0, 1e-8, 1e8, 1.0, 1.0, 1.0, 1.0]
+    rows[:, 3] = 1e3 * rng.standard_cauchy(3000)
+    rows[rng.random(3000) < 0.1, 4] = np.nan
+    rows[1500:, 5] *= 1e-305
+    rows[:60, 6] *= 1e-305  # too close together for a spread
+    together, mixed = Scaler(7, clip=3.0), Scaler(8, clip=3.0)
+    ours, _ = together.scale_and_follow(rows)
+    theirs, _ = mixed.scale_and_follow(np.column_stack([rows, np.full(3000, 2.0)]))
+    assert np.array_equal(ours[:, :7], theirs[:, :7])
+    for one, other in zip(together.arrays, mixed.arrays, strict=True):
+        assert np.array_equal(one, other[..., :7])
+    assert (together.arrays[3][WARM_UP // 2] == SETTLED).all()
+    assert (mixed.arrays[3][WARM_UP // 2] == SETTLED).sum() == 7
 
 
 def test_pieces_make_the_whole_bit_by_bit():

@@ -43,6 +43,40 @@ def test_beside_plain_python(logistic):
     )
 
 
+def bent(rows=700):
+    """A target along a kink, for which curves pay from the first rows on."""
+    X = np.random.default_rng(5).normal(size=(rows, 3))
+    return X, X[:, 1] + 2.0 * np.abs(X[:, 0]) + 0.01 * X[:, 2]
+
+
+@pytest.mark.parametrize("logistic", [False, True], ids=["numbers", "labels"])
+def test_while_curves_pay_beside_plain_python(logistic):
+    """Of numbers, whoever corrects learns in every fourth round from round 500 on."""
+    X, y = bent()
+    target, first = ((y > 1.5).astype(float), X[:, 1]) if logistic else (y, X[:, 1] + 0.3)
+    layer = SecondOrder(3, logistic=logistic, intercept=True, lags=None)
+    naive, seen = NaiveLayer(3, logistic, layer.state()["shapes"]), []
+    for row, one, goal in zip(X, first, target, strict=True):
+        before = layer.state()
+        said = layer.learn(row[None], np.array([goal]), None, np.array([one]), np.ones((1, 2)))[0]
+        assert said == pytest.approx(naive.row(row, one, goal), rel=1e-6, abs=1e-6)
+        after = layer.state()
+        same = [np.array_equal(before[name], after[name]) for name in ("bending_coefficients", "correcting_variances")]
+        seen.append((int(before["known"][1]), *same))
+    rested = [active for active, *same in seen if active > 0 and all(same)]
+    assert rested == ([] if logistic else [active for active in range(500, seen[-1][0] + 1) if active % 4])
+
+
+def test_batches_and_rows_leave_the_same_bits_while_curves_pay():
+    X, y = bent()
+    whole, rows = LinearModel(3, **AUTO), LinearModel(3, **AUTO)
+    whole.predict_then_learn(X, y)
+    for row, goal in zip(X, y.tolist(), strict=True):
+        rows.learn_row(row, goal)
+    one, other = whole.state(), rows.state()
+    assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one)
+
+
 @pytest.mark.parametrize("lags", ["auto", 0, 2])
 def test_whole_tables_and_single_rows_leave_the_same_bits(lags):
     X, y, labels = table()
@@ -125,6 +159,7 @@ def test_a_file_without_the_parameter_is_first_order_only(tmp_path):
         ("columns", lambda old: -old),
         ("sums", lambda old: old - 1e9),
         ("known", lambda old: old * np.inf),
+        ("known", lambda old: np.append(old[:-1], 0.0)),
         ("ends", lambda old: old * 1e64),
         ("ends", lambda old: old[::-1]),
     ],

@@ -3,25 +3,32 @@
 import math
 
 import numpy as np
+import pytest
 
 import swordplay as sp
+from swordplay.engine.layout import LIVE
 from swordplay.parts.experts import AdaGradNorm, Gauge, GaugedSteps
-from swordplay.parts.experts.gauge import PATIENCE
-from tolerances import ROUNDING
+from swordplay.parts.experts.gauge import PATIENCE, caution
+from tolerances import ROUNDING, TWIN
 
 
 def test_a_gauge_by_hand():
     gauge = Gauge().after(2.0, 0.0, 0.0)
-    assert gauge == (2.0, 0.0)  # no gradient: nobody knows how wide
+    assert gauge == (2.0, 0.0, (), ())  # no gradient: nobody knows how wide
     gauge = gauge.after(1.0, 3.0, 0.0)
-    assert gauge == (2.0, 3.0)  # 2 |g| / L = 2 * 3 / 2, L the largest so far
-    assert gauge.after(4.0, 90.0, 1.25) == (4.0, 3.0)  # only the first gradient starts it; 2 * 1.25 and 90 / (4 * 8) are less
-    assert gauge.after(2.0, 80.0, 1.25) == (2.0, 5.0)  # 80 / (2 * 8): two steps of the capped descent expert
-    assert gauge.after(0.5, 1.0, 1.75) == (2.0, 3.5)  # 2 * 1.75
+    assert gauge == (2.0, 3.0, (), ())  # 2 |g| / L = 2 * 3 / 2, L the largest so far
+    assert gauge.after(4.0, 90.0, 1.25) == (
+        4.0,
+        3.0,
+        (),
+        (),
+    )  # only the first gradient starts it; 2 * 1.25 and 90 / (4 * 8) are less
+    assert gauge.after(2.0, 80.0, 1.25) == (2.0, 5.0, (), ())  # 80 / (2 * 8): two steps of the capped descent expert
+    assert gauge.after(0.5, 1.0, 1.75) == (2.0, 3.5, (), ())  # 2 * 1.75
 
 
 def test_of_losses_without_a_smoothness_the_whole_domain_is_of_use():
-    assert Gauge().after(0.0, 1e-9, 0.0) == (0.0, math.inf)
+    assert Gauge().after(0.0, 1e-9, 0.0) == (0.0, math.inf, (), ())
 
 
 def test_steps_by_hand():
@@ -60,3 +67,52 @@ def test_the_patient_expert_waits_for_eight_rounds_and_no_longer():
         steps.append(1 / learner._state.certificate.inverse_step[len(learner.weights) // 2])
     np.testing.assert_allclose(steps, [0.5 / min(t, 8) for t in range(1, 13)], rtol=ROUNDING)
     assert PATIENCE == 8
+
+
+def states_of_before(dim):
+    """A fresh state, one of before that says a patience, and one that says neither."""
+    now = sp.Sword(sp.Ball(dim, 1e6)).state()
+    neither = {name: value for name, value in now.items() if name != "gauge.caution"}
+    return {"now": now, "patience": {**neither, "gauge.patience": 10.0}, "neither": neither}
+
+
+def test_many_coordinates_ask_for_caution():
+    """The root of 64ths of their number: capped extra-gradient steps are as much shorter, the others by its square."""
+    assert [caution(d) for d in (1, 64, 100, 256, 1024)] == [1.0, 1.0, 1.25, 2.0, 4.0]
+    energy = np.array([4.0, 4.0])
+    found = GaugedSteps(10.0, Gauge(0.25, 6.0, caution=2.0), 2.0).sizes(energy)
+    np.testing.assert_allclose(found, [1.0, 0.75], rtol=ROUNDING)  # 1 / (2 * 0.25 * 2) and 6 / 4 / 2
+    # f(x) = (2 x_1 - 4)^2 / 2 as above, with 256 coordinates: 1/16 ahead along -4, and steps of 4 / 4 / 8 for the others.
+    learner = sp.Sword(sp.Ball(256, 100.0))
+    learner.observe(sp.SquaredLoss(2.0 * np.eye(256)[0], 4.0))
+    state = learner.state()
+    np.testing.assert_allclose(state["experts.1.base"][:, 0], [1.0, 1.0], rtol=ROUNDING)
+    np.testing.assert_allclose(state["experts.0.base"][:, 0], [0.5, 1.0], rtol=ROUNDING)
+    np.testing.assert_allclose(state["experts.0.points"][:, 0], [0.5 + 6 / 16, 1.0 + 4 / 8], rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("of", ["now", "patience", "neither"])
+def test_states_of_before_go_on_as_they_were(of):
+    """With what they say of the patience (else eight rounds), and without caution; readable learner and engine alike."""
+    assert [Gauge(patience=10.0).average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 10.0, 10.0]
+    assert [Gauge().average(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
+    row, saved = np.eye(256)[0], states_of_before(256)[of]
+    learner, other = sp.Sword(sp.Ball(256, 1e6)), sp.Sword(sp.Ball(256, 1e6))
+    learner.load_state(saved)
+    other.load_state(saved)
+    compiled = sp.engine.twin(other, "squared")
+    targets = 5.0 + np.arange(12.0)
+    for target in targets:
+        learner.observe(sp.SquaredLoss(row, target))
+    compiled.play(np.tile(row, (12, 1)), targets)
+    for found in (learner.state(), compiled.state()):
+        assert {name for name in found if name.startswith("gauge.")} == {name for name in saved if name.startswith("gauge.")}
+        half = len(learner.weights) // 2
+        inverse = found["certificate.inverse_step"]
+        assert inverse[half] == pytest.approx(2 * (10 if of == "patience" else 8), rel=ROUNDING)
+        np.testing.assert_allclose(inverse, learner.state()["certificate.inverse_step"], rtol=TWIN)
+        assert inverse[0] >= 2 * (2.0 if of == "now" else 1.0) * (1 - ROUNDING)
+    again = sp.engine.twin(sp.Sword(sp.Ball(256, 1e6)), "squared")
+    again.load_compact_state(compiled.compact_state())
+    assert again.memory.live[LIVE.patience] == saved.get("gauge.patience", 0.0)
+    assert again.memory.live[LIVE.caution] == saved.get("gauge.caution", 0.0)

@@ -21,14 +21,24 @@ def scaled_columns(rows):
     return answer
 
 
+def in_bins(columns):
+    """For each scaled column a 1 in the one of its 24 bins between -2 and 2 that it lies in, and none if it is 0."""
+    answer = np.zeros((*columns.shape, 24))
+    for where in np.argwhere(columns != 0.0):
+        answer[*where, min(max(math.floor((columns[*where] + 2) * 6), 0), 23)] = 1.0
+    return answer.reshape(len(columns), -1)
+
+
 class Follower:
     """Experts that go a share of the way to what is seen, weighed by their squared errors."""
 
     def __init__(self, width):
         self.experts = [(step, np.zeros(columns)) for columns in (1, 7, width) for step in STEP_SIZES]
+        self.experts += [(0.0, np.zeros(1))] * 8  # those who expect nothing
         self.losses = [0.0] * len(self.experts)
 
-    def guess(self, row):
+    def guess(self, row, still):
+        self.experts[-8:] = [(0.0, np.array([still]))] * 8
         self.said = [float(w @ row[: len(w)]) for _, w in self.experts]
         shares = np.exp(-0.1 * (np.array(self.losses) - min(self.losses)))
         return float(shares @ self.said / shares.sum())
@@ -87,6 +97,7 @@ def begin(parts, spread, usual, newest):
 def bounds(levels, predictions, targets, features=None):
     """Intervals of every row and level, each said before its row is learned; shape ``(T, levels, 2)``."""
     columns = scaled_columns(np.empty((len(targets), 0)) if features is None else features)
+    columns = np.hstack([columns, in_bins(columns)])
     levels_of_forecasts = scaled_columns(predictions[:, None])
     width = 7 + columns.shape[1]
     location, spread = Follower(width), Follower(width)
@@ -99,7 +110,7 @@ def bounds(levels, predictions, targets, features=None):
             [clip(last / usual, 5), *(min(v / usual, 5) - 1 for v in late), gap, abs(gap) - 1] if usual > 1e-300 else [0.0] * 5
         )
         row = np.array([1.0, *own, *levels_of_forecasts[rows], *columns[rows]])
-        mu, sigma = location.guess(row), max(spread.guess(row), 0.2 * usual)
+        mu, sigma = location.guess(row, 0.0), max(spread.guess(row, usual), 0.2 * usual)
         # Say.
         widest, here = -1.0, {}
         for level, part in parts.items():
@@ -122,7 +133,7 @@ def bounds(levels, predictions, targets, features=None):
                 score_unit, largest_score = begin(parts, spread, usual, newest)
             continue
         largest = max(abs(residual), (1 - 1 / 500) * largest)
-        seen = clip(residual, max(20 * usual, 2 * middle)) if usual > 1e-300 else residual
+        seen = clip(residual, max(20 * usual, 2 * middle, newest[-2])) if usual > 1e-300 else residual
         score = min(abs(seen - mu) / sigma, 1e12) if sigma > 0 else 0.0
         score = score if score >= 1e-200 else 0.0
         if score_unit > 0:
@@ -133,8 +144,9 @@ def bounds(levels, predictions, targets, features=None):
                 score_unit += max(1 / (rows + 1), 1 / 500) * (score - score_unit)
                 largest_score = max(largest_score, score)
         if usual > 1e-300:
-            location.learn(row, seen, usual)
-            spread.learn(row, abs(seen - mu), usual)
+            unit = math.sqrt(usual * sigma)
+            location.learn(row, seen, unit)
+            spread.learn(row, abs(seen - mu), unit)
         last = seen
         if abs(seen) > 1e-300:
             if usual > 1e-300:

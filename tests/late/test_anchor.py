@@ -49,18 +49,80 @@ MIXED = HISTORY + DELAY + 2
 """The first row that is asked when there is an anchor: row HISTORY + 1, the first one that comes late, is told before it."""
 
 
+@pytest.fixture
+def of_before(monkeypatch):
+    """Models whose frozen selves are mixed as those in files of before."""
+    make = room.Anchor.of
+
+    def made(asks, told):
+        anchor = make(asks, told)
+        anchor.pull = None
+        return anchor
+
+    monkeypatch.setattr(room.Anchor, "of", made)
+
+
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_both_are_mixed_by_exponential_weights_for_late_losses(task):
+def test_the_share_of_who_goes_on_learning_is_learned_by_slopes(task, monkeypatch):
+    monkeypatch.setattr(room, "LET_GO", 1e9)  # it stays, however far behind
     xs, ys = rows(task)
-    model, tickets = played(LateModel(task), xs, ys)
-    assert model._anchors.now.told == HISTORY + 1
-    # The same by hand: one model that never has an anchor, and one that stops before the first answer that comes late.
+    _, tickets = played(LateModel(task), xs, ys)
+    own, frozen = apart(task, xs, ys)
+    pull = spread = 0.0
+    shares = []
+    for k in range(1, ROWS):  # before the first answer nobody says anything
+        if (told := k - 1 - DELAY) >= MIXED and ys[told] in (own[told].probabilities or {ys[told]: 1.0}):
+            labels = list(own[told].probabilities or [None])
+            truth = [float(label == ys[told]) for label in labels] if own[told].probabilities else [ys[told]]
+            one, other = values(own[told]), values(frozen[told]) if len(labels) == 1 else filled(frozen[told], own[told])
+            said = values(tickets[told])
+            slope = sum((y - p) * (o - f) for y, p, o, f in zip(truth, said, one, other, strict=True))
+            pull, spread = pull + slope, spread + (1 + 2 * DELAY) * slope**2
+        x = max(0.0, pull / math.sqrt(spread)) if spread else 0.0
+        shares.append(1.0 - min(1.0, 0.25 * x * math.exp(x * x / 2.0)))
+        wanted = mean(own[k], frozen[k], shares[-1]) if k >= MIXED else values(own[k])
+        assert values(tickets[k]) == pytest.approx(wanted, rel=TWIN, abs=TWIN), k
+    assert min(shares) < 1.0 == max(shares)
+
+
+def apart(task, xs, ys):
+    """What one model says that never has an anchor, and one that stops before the first answer that comes late."""
     alone, stopped = LateModel(task), LateModel(task)
     alone._anchors.taken = True
     own = played(alone, xs, ys)[1]
     for x, y in zip(xs[: HISTORY + 1], ys, strict=False):
         stopped.tell(stopped.ask(x), y)
-    frozen = stopped.ask_many(xs)
+    return own, stopped.ask_many(xs)
+
+
+def mean(own, frozen, share):
+    if own.probabilities is None:
+        return [(1.0 - share) * own.prediction + share * frozen.prediction]
+    both = [
+        (1.0 - share) * one + share * other for one, other in zip(own.probabilities.values(), filled(frozen, own), strict=True)
+    ]
+    return [one / sum(both) for one in both]
+
+
+def test_shares_by_hand():
+    one = LateModel("regression")._asks
+    for pull, spread, learner in ((0.0, 0.0, 0.0), (-3.0, 1.0, 0.0), (1.0, 1.0, 0.25 * math.exp(0.5)), (2.0, 1.0, 1.0)):
+        assert room.Anchor(one, 0, pull=pull, spread=spread).share == pytest.approx(1.0 - learner, abs=1e-15)
+    assert room.Anchor(one, 0, pull=1e9, spread=1.0).share == 0.0  # and nothing overflows
+    anchor = room.Anchor(one, 0)
+    # Two answers: errors of both, and slopes; 0 and 3 answers came between.
+    assert anchor.judge(np.array([[4.0, 1.0, 0.5], [1.0, 2.0, -2.0]]), np.array([0.0, 3.0]))
+    assert (anchor.lead, anchor.energy) == (3.0 - 1.0, 0.5 * 9.0 + 3.5 * 1.0)
+    assert (anchor.pull, anchor.spread) == (0.5 - 2.0, 0.25 + 7.0 * 4.0)
+
+
+@pytest.mark.usefixtures("of_before")
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_both_are_mixed_by_exponential_weights_for_late_losses(task):
+    xs, ys = rows(task)
+    model, tickets = played(LateModel(task), xs, ys)
+    assert model._anchors.now.told == HISTORY + 1
+    own, frozen = apart(task, xs, ys)
     lead = energy = 0.0
     for k in range(1, ROWS):  # before the first answer nobody says anything
         if (told := k - 1 - DELAY) >= MIXED:
@@ -148,15 +210,27 @@ def test_files_of_before_there_were_anchors_and_damaged_ones():
     assert "itself as of answer 26" in model.summary()
     earlier = {n: v for n, v in state.items() if not n.startswith(("anchor", "pending.side"))}
     assert LateModel.from_state(earlier).pending == model.pending
-    for name, value in {"anchor.energy": -1.0, "anchor.told": 0.5, "anchor.lead": math.nan, "pending.sided": [1, 1]}.items():
+    wrong = {"anchor.energy": -1.0, "anchor.told": 0.5, "anchor.lead": math.nan, "pending.sided": [1, 1]}
+    for name, value in (wrong | {"anchor.pull": math.inf, "anchor.spread": -1.0}).items():
         with pytest.raises(ValueError, match="not one of a LateModel"):
             LateModel.from_state(state | {name: value})
+
+
+@pytest.mark.usefixtures("of_before")
+def test_a_share_that_was_weighed_as_before_goes_on_so():
+    xs, ys = rows("regression")
+    one, many = played(LateModel("regression"), xs, ys, save=True), played(LateModel("regression"), xs, ys)
+    assert one[1] == many[1]
+    assert one[0]._anchors.now.pull is None
+    assert not any("pull" in name for name in one[0].state())
 
 
 def test_it_is_over_where_its_share_falls_below_a_thousandth():
     energy = 7.0
     edge = -math.log(0.9 * 999.0 / 0.1) * math.sqrt(energy / (2.0 * math.log(10.0)))  # share = 0.001, by hand
     one = LateModel("regression")._asks
-    assert room.Anchor(one, 0, edge, energy).share == pytest.approx(0.001)
-    assert [room.Anchor(one, 0, edge * factor, energy).is_over for factor in (0.999, 1.001, -1.001)] == [False, True, False]
-    assert room.Anchor(one, 0).share == 0.9
+    assert room.Anchor(one, 0, edge, energy, None).share == pytest.approx(0.001)
+    nothing, now = np.zeros((1, 3)), np.zeros(1)
+    stays = [room.Anchor(one, 0, edge * factor, energy).judge(nothing, now) for factor in (0.999, 1.001, -1.001)]
+    assert stays == [True, False, True]
+    assert room.Anchor(one, 0, pull=None).share == 0.9

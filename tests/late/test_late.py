@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -67,7 +68,9 @@ class NaiveNumbers:
         self.told.append(y)
         if ticket.prediction is None:
             return None
-        self.bands.learn(ticket.prediction, y, row[0, self.lags :], given=(ticket.lower, ticket.upper))
+        self.bands.learn(
+            ticket.prediction, y, row[0, self.lags :], given=(ticket.lower, ticket.upper), late=len(self.told) - 1 - before
+        )
         return (ticket.prediction - y) ** 2
 
 
@@ -410,3 +413,30 @@ def test_inspect_tells_of_tickets(tmp_path, capsys):
     assert "13 asked, 12 told, 0 dropped, 1 pending" in said
     assert "pending order-7" in said
     assert f"RMSE {math.sqrt(model.score.error / 11):.6g} over 11 answers" in said
+
+
+def test_many_ids_answers_and_scores_are_those_of_each_alone():
+    from swordplay.late import kinds
+    from swordplay.late.score import Score
+    from swordplay.late.ticket import checked_id, checked_ids
+
+    for ids in (["a", "b" * 200], ["a", ""], ["a", "b\n"], ["a", 3], ["a"], [], ["a", "b" * 201], [Ticket("t", 1.0), "a"]):
+        try:
+            wanted = [checked_id(one) for one in ids]
+        except (TypeError, ValueError) as error:
+            with pytest.raises(type(error), match=re.escape(str(error))):
+                checked_ids(ids)
+        else:
+            assert checked_ids(ids) == wanted
+    asks = LateModel("regression")._asks
+    assert kinds.truths(asks, [1.0, -1e60]) == [1.0, -1e60]
+    assert [type(one) for one in kinds.truths(asks, [1, 2.0, True])] == [float] * 3
+    for wrong in ([1.0, math.nan], [1.0, math.inf], [1.0, -1.1e60], [1.0, 1.1e60]):
+        with pytest.raises(ValueError, match="y must be finite"):
+            kinds.truths(asks, wrong)
+    rng = np.random.default_rng(7)
+    given, truths = np.sort(rng.normal(size=(40, 3)), axis=1)[:, [1, 0, 2]], rng.normal(size=40).tolist()
+    given[:3, 1:] = -math.inf, math.inf
+    tickets = [Ticket(f"{k}", *row) for k, row in enumerate(given.tolist())]
+    before = Score(asked=50, loss=0.1, error=0.3)
+    assert before.judge(tickets, truths, given) == before.judge(tickets, truths)

@@ -37,7 +37,7 @@ def as_before(state):
     saved = {f"certificate.{name}": value for name, value in state._asdict().items()}
     for name in ("swing", "farthest", "turning", "pull"):
         del saved[f"certificate.{name}"]
-    return CertificateState(*(certificate.renewed(saved)[f"certificate.{name}"] for name in CertificateState._fields))
+    return CertificateState(*(certificate.renewed(saved)[f"certificate.{name}"] for name in certificate.SCALARS))
 
 
 def test_before_the_first_round_nothing_is_owed():
@@ -78,6 +78,110 @@ def test_steps_that_change():
     # The second: 41 + 1.5 - 0.5 + 0.34375 + 1.5 * 0.875 + P 1.875, below 46.625 + 3 P.
     second = 41 + 1.0 + 0.34375 + 1.5 * 0.875 + 30 * 1.875
     assert certificate.value(state, AROUND, 30.0, False, ENDS) == pytest.approx(second, rel=ROUNDING)
+
+
+PLACES = [[[0.0, 0.0], [0.0, 0.0]], [[0.4, 0.0], [0.0, 0.5]], [[0.0, 0.6], [0.0, 1.0]], [[0.3, 0.4], [0.0, 1.0]]]
+"""w before each round, and after the last, of the lengths above."""
+
+
+def headed(rounds=3):
+    state = certificate.start(2, 2)
+    for t in range(rounds):
+        move = Move(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
+        lengths = Lengths.of(np.array(PLACES[t]) + 7.0, np.array(PLACES[t + 1]) + 7.0, np.full(2, 7.0))
+        state = certificate.step(state, np.array(ADVANTAGES[t]), move, lengths)
+    return state
+
+
+def test_steps_that_change_and_the_vector_of_their_sums():
+    """S: 2 (0.4, 0), then + 4 (-0.4, 0.6), then + 1 (0.3, -0.2); of the second 0.5 * 0.5, + 0.25 * 0.5, + 0."""
+    state = headed()
+    np.testing.assert_allclose(state.heading, [[-0.5, 2.2], [0.0, 0.375]], rtol=0, atol=ROUNDING)
+    longest = math.hypot(-0.8, 2.4)  # after the second round; 0.8 and hypot(-0.5, 2.2) at the others
+    np.testing.assert_allclose(state.pull, [longest, 0.375], rtol=0, atol=ROUNDING)
+    np.testing.assert_array_equal(state.turning, [0.0, 0.0])
+    first = 7 + 1.5 * math.hypot(0.5, 2.2) - 0.125 - 0.38
+    assert certificate.value(state, AROUND, 0.0, False, ENDS) == pytest.approx(first, rel=ROUNDING)
+    assert certificate.value(state, AROUND, 1.0, False, ENDS) == pytest.approx(first + longest, rel=ROUNDING)
+    assert certificate.value(state, AROUND, 1.0, False) == pytest.approx(first + 0.125 + longest, rel=ROUNDING)  # w unknown
+    assert certificate.value(state, AROUND, 1.0, False, ENDS) < certificate.value(played(), AROUND, 1.0, False, ENDS)
+    second = 41 + 1.5 * 0.375 - 0.5 + 0.34375 + 30 * 0.375
+    assert certificate.value(state, AROUND, 30.0, False, ENDS) == pytest.approx(second, rel=ROUNDING)
+
+
+def test_a_window_of_steps_that_change_and_the_vector_of_their_sums():
+    """The last of three rounds: S moves by (0.3, -0.2), and no S is farther from (-0.8, 2.4) than both are from 0."""
+    then = Moment(2, headed(2), np.array([[0.0, 0.6], [0.0, 1.0]]))
+    found = [certificate.value_since(headed(), AROUND, path, False, ENDS, then, np.arange(2)) for path in (0.0, 1.0)]
+    still = 4 + 1.5 * math.hypot(0.3, 0.2) + (4 * 0.36 - 0.25) / 2 - 0.54
+    assert found[0] == pytest.approx(still, rel=ROUNDING)
+    assert found[1] == pytest.approx(still + 2 * math.hypot(0.8, 2.4), rel=ROUNDING)
+
+
+def test_a_copy_has_the_heading_of_its_parent():
+    forked = certificate.fork(headed(), np.array([0, 1, 1]))
+    np.testing.assert_array_equal(forked.heading, np.asarray(headed().heading)[[0, 1, 1]])
+    assert certificate.fork(played(), np.array([0, 1, 1])).heading == ()
+
+
+@pytest.mark.parametrize(
+    "domain", [sp.Ball(3, 0.7), sp.Simplex(3), sp.Box([0.0] * 3, [1.0] * 3)], ids=["ball", "simplex", "box"]
+)
+def test_what_sword_keeps_is_the_sum_of_its_steps(domain):
+    """Over the life of every expert and its ancestors, from its base points alone; and the engine's is the same."""
+    stream, learner, compiled = sp.streams.drift.jumps(60, 3, every=15, noise=0.3, seed=2), sp.Sword(domain), sp.Sword(domain)
+    S, longest = np.zeros((4, 3)), np.zeros(4)
+    for loss in stream:
+        before = learner._base
+        learner.observe(loss)
+        now, was = len(learner.weights), len(before)
+        parents = learner._parents(was, now)
+        S, longest = S[parents], longest[parents]
+        S = S + learner._state.certificate.inverse_step[:, None] * (learner._base - before[parents])
+        longest = np.maximum(longest, np.linalg.norm(S, axis=1))
+    sp.play(compiled, stream, engine="compiled")
+    for state in (learner.state(), compiled.state()):
+        np.testing.assert_allclose(state["certificate.heading"], S, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(state["certificate.pull"], longest, rtol=1e-10)
+
+
+def test_up_to_eight_coordinates_are_kept_whole():
+    assert certificate.WIDEST == 8
+    for dim in (8, 9):
+        learner = sp.Sword(sp.Ball(dim))
+        engine = sp.engine.twin(learner, "squared")
+        assert ("certificate.heading" in learner.state()) is engine.memory.headed is (dim == 8)
+
+
+def test_a_sword_of_before_goes_on_with_the_bound():
+    """Its state holds no S, in the readable learner and in the engine; so do the states that it saves."""
+    stream = sp.streams.drift.jumps(40, 2, seed=3)
+    learner, same = sp.Sword(stream.domain), sp.Sword(stream.domain)
+    saved = {name: value for name, value in learner.state().items() if name != "certificate.heading"}
+    learner.load_state(saved)
+    same.load_state(saved)
+    engine, other = sp.engine.twin(same, "squared"), sp.engine.twin(sp.Sword(stream.domain), "squared")
+    assert other.memory.make != engine.memory.make
+    engine.play(stream.features, stream.targets)
+    for loss in stream:
+        learner.observe(loss)
+    for found in (learner.state(), engine.state()):
+        assert "certificate.heading" not in found
+        assert (found["certificate.turning"][1:] > 0).all()  # the step of the first is at its cap for ever
+    other.load_compact_state(engine.compact_state())
+    assert not other.memory.headed
+    assert other.memory.make == engine.memory.make
+    fresh = sp.engine.twin(sp.Sword(stream.domain), "squared")
+    fresh.play(stream.features, stream.targets)
+    other.load_compact_state(fresh.compact_state())
+    np.testing.assert_array_equal(other.state()["certificate.heading"], fresh.state()["certificate.heading"])
+    assert other.certificate_sums()["pull"] == pytest.approx(fresh.state()["certificate.pull"])
+    damaged = fresh.compact_state() | {"heading": np.zeros((3, 2))}
+    with pytest.raises(ValueError, match=r"state\['heading'\] must have shape"):
+        other.load_compact_state(damaged)
+    constant = sp.engine.twin(sp.OGD(sp.Ball(2), 0.1), "squared")
+    with pytest.raises(ValueError, match=r"state\['heading'\] must have shape \(0, 1\)"):
+        constant.load_compact_state(constant.compact_state() | {"heading": np.zeros((2, 1))})
 
 
 def test_a_state_that_knows_only_the_farthest_point():
@@ -177,7 +281,7 @@ def test_a_step_that_never_met_a_gradient_costs_nothing():
 
 def test_a_copy_has_the_past_of_its_parent():
     forked = certificate.fork(played(), np.array([0, 1, 1]))
-    for sums, before in zip(forked, played(), strict=True):
+    for sums, before in zip(forked[:-1], played()[:-1], strict=True):
         np.testing.assert_array_equal(sums, before[[0, 1, 1]])
 
 
@@ -302,3 +406,10 @@ def test_the_engine_knows_how_far_the_base_points_are_from_the_centre():
         for path in (0.0, 2.0):
             found = certificate.value(sums, around, path, steady=True, base=engine.base_lengths()[:, None])
             assert found == pytest.approx(learner.certificate(path), rel=1e-9)
+
+
+def test_the_form_for_steps_that_change_by_hand():
+    """D^2 (last 1/eta) / 2 + D P (largest 1/eta): whoever moves pays by the smallest step, whoever stays by the last one."""
+    around = Surroundings.of_ball(1.5)
+    owed = certificate._changing(around, np.array([2.0, 0.5]), np.array([4.0, 0.25]), 2.0)
+    assert owed.tolist() == [9.0 + 24.0, 2.25 + 1.5]

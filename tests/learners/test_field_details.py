@@ -278,7 +278,7 @@ def test_damaged_bins_and_late_rounds_are_refused():
     with pytest.raises(ValueError, match=r"state\['members'\] must not exceed the rounds"):
         arrows.load_state({**arrows.state(), "members": np.array([7.0])})
     curved = taught(sp.MetaGrad(BALL, **GIVEN))
-    with pytest.raises(ValueError, match=r"state\['curvature'\] must be symmetric"):
+    with pytest.raises(ValueError, match=r"state\['curvature'\] must hold symmetric matrices"):
         curved.load_state({**curved.state(), "curvature": np.array([[1.0, 2.0], [0.0, 1.0]])})
     mild = sp.MildOGD(BALL, **GIVEN)
     mild.wait()

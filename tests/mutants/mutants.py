@@ -14,14 +14,28 @@ CERTIFICATE = "tests/learners/test_certificate.py"
 TWINS = "tests/learners/test_twins.py"
 GAUGE = "tests/experts/test_gauge.py"
 LOADING = "tests/learners/test_save_and_load.py"
+FOUND = "tests/checkpoint/test_found.py"
 OPTIMISM = "tests/metas/test_optimism.py"
 HEDGE = "tests/metas/test_hedge.py"
 RATES = "tests/test_rates.py"
 SYNCED = "tests/test_synced.py"
 METAS = "tests/metas/test_other_metas.py"
+BACK_AT_THE_CENTRE = "tests/engine/test_projected.py::test_they_agree_where_an_expert_steps_back_to_the_centre"
 FIELD_TWINS = "tests/learners/test_field_twins.py"
 FIELD_NUMBERS = "tests/regret/test_field_bounds_in_numbers.py"
 SECOND_ORDER = "tests/estimators/test_second_order.py"
+BIN_PLACES = "tests/intervals/test_bins.py::test_where_a_column_lies_by_hand"
+HALVES = "tests/intervals/test_bins.py::test_halves_and_the_middle_of_five"
+INTERVAL_TWIN = "tests/intervals/test_twin.py::test_the_kernel_is_the_formulas"
+BEFORE_BINS = "tests/intervals/test_bins.py::test_a_state_of_before_bins_goes_on_as_it_began"
+ALL_LEARN = "tests/intervals/test_nothing_to_learn.py::test_a_state_in_which_all_learn_goes_on_as_it_began"
+IN_PAIRS = "tests/intervals/test_nothing_to_learn.py::test_one_is_an_outlier_and_two_in_a_row_are_none"
+LATE_BY_HAND = "tests/intervals/test_late_truths.py::test_lateness_sizes_and_balances_by_hand"
+LATE_BOUNDS = "tests/intervals/test_late_truths.py::test_a_higher_level_holds_the_lower_ones_and_few_rows_are_everything"
+LATE_ENOUGH = "tests/intervals/test_late_truths.py::test_too_few_truths_tell_nothing"
+LATE_FORGED = "tests/intervals/test_late_truths.py::test_forged_states_are_refused"
+BULK = "tests/tracking/test_bulk.py"
+PROVEN = "tests/tracking/test_proven.py"
 
 
 class Mutant(NamedTuple):
@@ -45,6 +59,61 @@ def _in(file: str, tests: tuple[str, ...], *changes: tuple[str, str]) -> list[Mu
 
 MUTANTS = [
     *_in(
+        "base/kept_code.py",
+        ("tests/test_release.py::test_machine_code_is_made_for_what_is_looked_for",),
+        ('PORTABLE = ("x86-64-v3", "")', 'PORTABLE = ("x86-64-v2", "")'),
+        ('        "fma",\n', ""),
+    ),
+    *_in(
+        "application/tracking/proven.py",
+        (PROVEN,),
+        ("way = reach * window.moved + (then.length**2", "way = window.moved + (then.length**2"),
+        ("(then.length**2 - window.length**2) / 2", "(window.length**2 - then.length**2) / 2"),
+        ("min(then.radius, float(max(", "min(window.radius, float(max("),
+        ("np.minimum(one.moved + two.moved, joined[-1].length + two.length)", "np.minimum(one.moved, two.moved)"),
+        ("rows - self.windows[-1].edge < self.width", "rows - self.windows[-1].edge <= self.width"),
+        ("if len(self.windows) > MOST_WINDOWS:", "if len(self.windows) > 2 * MOST_WINDOWS:"),
+        ("np.full(more, base.shape[1] - 1)", "np.full(more, base.shape[1])"),
+        ("thresholds * (off - thresholds / 2)", "thresholds * off"),
+        ("now.owed - self.last.owed", "now.owed"),
+    ),
+    *_in("application/tracking/story.py", (PROVEN,), ("self.bound < self.lost", "self.bound <= self.lost")),
+    *_in("estimators/head.py", (PROVEN,), ("engine.owed() + (gain or 0.0)", "engine.owed()")),
+    *_in("engine/gauge.py", (GAUGE,), ("/ (rho * rho)", "/ rho"), ("= rho * bend, slow", "= bend, slow")),
+    *_in(
+        "intervals/bins.py",
+        (BIN_PLACES,),
+        ("count / (2.0 * EDGE)", "count / EDGE"),
+        ("if count and row[j] != 0.0:", "if count:"),
+        ("min(max(below, 0), count - 1)", "min(max(below, 0), count)"),
+    ),
+    *_in("intervals/layout.py", (BIN_PLACES,), ("EDGE = 2.0", "EDGE = 2.5")),
+    *_in("intervals/layout.py", (INTERVAL_TWIN,), ("BINS = 24", "BINS = 16")),
+    *_in("intervals/hedge.py", (HALVES,), ("(1023 - times)", "(1022 - times)")),
+    *_in("intervals/shape.py", (HALVES,), ("min(max(low, high), e)", "min(high, e)")),
+    *_in(
+        "intervals/rounds.py",
+        (INTERVAL_TWIN,),
+        ("unit = math.sqrt(unit * spread)", "unit = spread"),
+        ("shape.squares(row, OWN, len(row)) + inside", "shape.squares(row, OWN, len(row))"),
+    ),
+    *_in("intervals/rounds.py", (BEFORE_BINS,), ("if steps.shape[2]:", "if True:")),
+    *_in("intervals/rounds.py", (INTERVAL_TWIN,), ("losses[1], live[TYPICAL], row", "losses[1], 0.0, row")),
+    *_in("intervals/rounds.py", (ALL_LEARN,), ("shape.expects_nothing(losses[0])", "True")),
+    *_in(
+        "intervals/late.py",
+        (LATE_BY_HAND,),
+        ("PACE = 0.01", "PACE = 0.02"),
+        ("NONE = 0.001", "NONE = 0.0"),
+        ("counted <= -self.limit", "counted <= -LIMIT"),
+        ("rows > 0.0 or lateness >= LATE", "rows > 0.0"),
+    ),
+    *_in("intervals/late.py", (LATE_BOUNDS,), ("ROOM = 2.0", "ROOM = 1.0"), ("balance -= alpha", "balance -= 1.0")),
+    *_in("intervals/late.py", (LATE_ENOUGH,), ("LATE = 0.5", "LATE = 0.3"), ("(count + 1))", "count)")),
+    *_in("intervals/late.py", (LATE_FORGED,), ("MOST_SIZES = 1000", "MOST_SIZES = 2000")),
+    *_in("intervals/shape.py", (IN_PAIRS,), ("(int(live[ROWS]) - 1) % FEW", "int(live[ROWS]) % FEW")),
+    *_in("intervals/shape.py", (INTERVAL_TWIN,), ("pay(losses[SETS], answers[SETS], seen, unit)", "pass")),
+    *_in(
         "parts/experts/gauge.py",
         (GAUGE,),
         ("PATIENCE = 8", "PATIENCE = 9"),
@@ -53,15 +122,18 @@ MUTANTS = [
         ("max(span, 2.0 * farthest, 2.0 * step)", "max(span, 2.0 * farthest)"),
         ("max(self.smoothness, smoothness), self.span", "smoothness, self.span"),
         ("bend = 2.0 * gauge.smoothness * average", "bend = gauge.smoothness * average"),
-        ("self._used = AdaGradNorm(min(diameter, gauge.span) or diameter)", "self._used = AdaGradNorm(diameter)"),
+        ("AdaGradNorm(min(diameter, gauge.span / gauge.rho**2) or diameter)", "AdaGradNorm(diameter)"),
+        ("gauge.span / gauge.rho**2", "gauge.span / gauge.rho"),
+        ("MANY = 64", "MANY = 100"),
+        ("math.sqrt(max(1.0, dim / MANY))", "max(1.0, dim / MANY)"),
         ("min(self._whole.sizes(energy[:1])[0], self._ceiling)", "self._whole.sizes(energy[:1])[0]"),
         ("min(self._whole.sizes(energy[:1])[0], self._ceiling)", "self._ceiling"),
     ),
     *_in(
         "parts/learners/sword.py",
         (GAUGE, f"{TWINS}::test_sword"),
-        ("min(state_.rounds + 1, PATIENCE)", "PATIENCE"),
-        ("OEGDExperts(X, GaugedSteps(D, before), GaugedSteps(D, gauge))", "OEGDExperts(X, GaugedSteps(D, gauge))"),
+        ("GaugedSteps(D, before, before.rho), GaugedSteps(D, gauge, gauge.rho)", "GaugedSteps(D, gauge, gauge.rho)"),
+        ("GaugedSteps(D, gauge, gauge.rho)", "GaugedSteps(D, gauge)"),
         ("state_.experts[1].base[0] - self.domain.center", "state_.experts[0].base[0] - self.domain.center"),
     ),
     *_in(
@@ -196,22 +268,29 @@ MUTANTS = [
         ("around, state.inverse_growth, state", "around, state.inverse_step, state"),
         ("around.diameter**2 * growth / 2", "around.diameter**2 * growth / 4"),
         ("(around.reach * far - far**2 / 2)", "(around.reach * far - far**2)"),
-        ("a * _squares(base) / 2\n    turned", "a * _squares(base)\n    turned"),
+        ("* base) - a * _squares(base) / 2", "* base) - a * _squares(base)"),
         ("np.where(steady, a * far, state.pull)", "np.where(steady, a * far, a * far)"),
         ("np.abs(inverse - state.inverse_step) * np.sqrt(lengths.before)", "np.abs(inverse - state.inverse_step)"),
-        ("np.maximum(state.pull, inverse * np.sqrt(lengths.after) + turning)", "inverse * np.sqrt(lengths.after) + turning"),
-        ("inverse * np.sqrt(lengths.after) + turning)", "inverse * np.sqrt(lengths.after))"),
+        ("np.maximum(state.pull, pulled)", "pulled"),
+        ("inverse * np.sqrt(lengths.after) + turning\n", "inverse * np.sqrt(lengths.after)\n"),
+        ("WIDEST = 8", "WIDEST = 9"),
+        ("heading + inverse[:, None] * lengths.moved", "heading + lengths.moved"),
+        ("heading + inverse[:, None] * lengths.moved", "inverse[:, None] * lengths.moved"),
+        ("(0.0 if base is None else a * _squares(base) / 2)", "(0.0 if base is None else a * _squares(base))"),
+        ("around.support(state.heading - then.heading)", "around.support(state.heading)"),
+        ("state.pull + np.sqrt(_squares(then.heading))", "state.pull"),
+        ('start(experts, dim if "certificate.heading" in saved else None)', "start(experts, dim)"),
         ('2 * known["inverse_growth"] - known', 'known["inverse_growth"] - known'),
         ('known["inverse_largest"] * far + turning}', 'known["inverse_largest"] * far}'),
-        ("left + state.swing + around.reach * turned", "left + state.swing"),
+        ("left = left + around.reach * np.where(steady, 0.0, state.turning)", "left = left + 0.0"),
         ("left + state.swing +", "left +"),
         ("* lengths.before / 2", "* lengths.after / 2"),
         ("state.farthest, around.reach**2)", "state.farthest, state.farthest)"),
         ("np.maximum(state.farthest, lengths.after)", "lengths.after"),
         ("* move.lead / 2 - curved", "* move.lead / 2"),
         ("0.0, state.turning - then.turning)", "0.0, state.turning)"),
-        ("state.pull - then.turning + b * length)", "state.pull - then.turning)"),
-        ("state.pull - then.turning + b * length)", "b * length)"),
+        ("state.pull - then.turning + b * length\n", "state.pull - then.turning\n"),
+        ("state.pull - then.turning + b * length\n", "b * length\n"),
         ("np.where(known, np.minimum(staying, changing), changing)", "np.minimum(staying, changing)"),
         ("* move.surprise, 0.0) / 2", "* move.surprise, 0.0) / 4"),
         ("inverse * move.lead / 2", "inverse * move.lead"),
@@ -219,12 +298,13 @@ MUTANTS = [
         ("staying, changing, steady)).min()", "staying, changing, steady)).max()"),
         ("around.diameter, far + length)", "around.diameter, far)"),
         ("growth = b + state.inverse_growth", "growth = state.inverse_growth"),
-        ("sums[parents] for sums", "0 * sums[parents] for sums"),
+        ("sums[parents] if len", "0 * sums[parents] if len"),
     ),
     *_in(
         "parts/learners/certificate.py",
-        (f"{TWINS}::test_sword",),
+        ("tests/learners/test_certificate.py::test_the_form_for_steps_that_change_by_hand",),
         ("around.diameter * path_length * largest", "around.diameter * path_length * growth"),
+        ("around.diameter**2 * growth / 2", "around.diameter**2 * growth"),
     ),
     *_in(
         "parts/learners/assumptions.py",
@@ -261,6 +341,23 @@ MUTANTS = [
         (LOADING,),
         ('"rounds": COUNT', '"rounds": SIGNED'),
         ('"energy": POSITIVE', '"energy": SIGNED'),
+    ),
+    *_in(
+        "parts/learners/sanity.py",
+        (f"{FOUND}::test_sums_that_no_game_leads_to", f"{FOUND}::test_rounds_leave_room_for_what_use_adds"),
+        ('"faded": POSITIVE', '"faded": SIGNED'),
+        ('"rates": Range(1e-20, 0.5)', '"rates": SHARE'),
+        ("(bent > slack).any() or ", ""),
+        (" or (np.linalg.eigvalsh(matrices / unit) < -SLACK).any()", ""),
+        ("MOST_ROUNDS / 2.0", "MOST_ROUNDS"),
+    ),
+    *_in(
+        "parts/metas/sleeping.py",
+        (f"{FOUND}::test_memories_of_experts_that_sleep",),
+        (" & (memory[:, 1] == 0.0)", ""),
+        ("<= life.age - 1.0", "<= life.age"),
+        ("np.abs(memory[:, 0]) <= memory[:, 1]", "memory[:, 0] <= memory[:, 1]"),
+        (" & (memory[:, 1] <= life.length)", ""),
     ),
     *_in(
         "parts/learners/ensemble.py",
@@ -456,6 +553,28 @@ MUTANTS = [
         ("_replace(charge=2 * self.smoothness)", "_replace(charge=self.smoothness)"),
     ),
     *_in(
+        "engine/adapting.py",
+        (BACK_AT_THE_CENTRE,),
+        ("known = extra[i] * energy[i] > 0.0", "known = energy[i] > 0.0"),
+        ("turning[i] += abs(change) * away[i]", "turning[i] += change * away[i]"),
+        ("NOTHING = 4e-15", "NOTHING = 0.0"),
+    ),
+    *_in(
+        "engine/gauge.py",
+        (BACK_AT_THE_CENTRE,),
+        ("numbers[EXPERT.narrowness, 1] = 2.0 / diameter", "numbers[EXPERT.narrowness, 1] = 1.0 / diameter"),
+    ),
+    *_in(
+        "engine/gauge.py",
+        ("tests/engine/test_twins.py::test_they_agree_where_a_row_of_nothing_comes_before_a_flat_loss",),
+        ("span = max(span, 2.0 * math.sqrt(reached))", "span = max(span, math.sqrt(reached))"),
+    ),
+    *_in(
+        "engine/succession.py",
+        ("tests/engine/test_schedule.py::test_what_a_round_leaves_for_the_next_is_not_of_a_smaller_ball",),
+        ("if config[CONFIG.size] != schedule[t, 2]:", "if False:"),
+    ),
+    *_in(
         "engine/scalar.py",
         ("tests/engine/test_pinball.py::test_value_and_slope_are_those_of_the_loss",),
         (
@@ -513,15 +632,53 @@ MUTANTS = [
         "late/anchor.py",
         ("tests/late/test_anchor.py::test_both_are_mixed_by_exponential_weights_for_late_losses",),
         ("RATE = 2.0 * math.log(1.0 / PRIOR)", "RATE = math.log(1.0 / PRIOR)"),
-        ("(0.5 + late)", "(1.0 + late)"),
+        ("(0.5 + rounds)", "(1.0 + rounds)"),
         ("PRIOR = 0.1", "PRIOR = 0.12"),
         ("            return 1.0 - PRIOR\n", "            return 0.5\n"),
     ),
     *_in(
         "late/anchor.py",
+        (
+            "tests/late/test_anchor.py::test_the_share_of_who_goes_on_learning_is_learned_by_slopes",
+            "tests/late/test_anchor.py::test_shares_by_hand",
+        ),
+        ("STAKE = 0.25", "STAKE = 0.26"),
+        ("(1.0 + 2.0 * rounds)", "(1.0 + rounds)"),
+        ("min(0.5 * ahead * ahead, MOST_SQUARE)", "min(ahead * ahead, MOST_SQUARE)"),
+        ("if self.pull <= 0.0 or", "if self.pull < -1e9 or"),
+        ("(ys - said) * (both[:, 0] - both[:, 1])", "(ys - both[:, 1]) * (both[:, 0] - both[:, 1])"),
+        ("both / both.sum(axis=1, keepdims=True)", "both"),
+    ),
+    *_in(
+        "serving/recognition.py",
+        ("tests/serving/test_models.py::test_rows_are_recognised_as_they_were_written",),
+        ("        mixed ^= mixed >> HALF\n", ""),
+        ("        return known == fingerprint(row)\n", "        return True\n"),
+        ("0x9E3779B97F4A7C15", "0x9E3779B97F4A7C17"),
+    ),
+    *_in(
+        "serving/replies.py",
+        ("tests/serving/test_models.py::test_replies_by_hand",),
+        ('msgspec.Raw(b"1e999")', 'msgspec.Raw(b"1e99")'),
+        ("    except OverflowError:", "    except MemoryError:"),
+    ),
+    *_in(
+        "serving/scribe.py",
+        ("tests/serving/test_folder.py::test_memory_that_is_free_goes_back_now_and_then",),
+        ("            memory.give_back()\n", ""),
+        ("            self._litter = 0\n            gc", "            gc"),
+    ),
+    *_in(
+        "serving/plain.py",
+        ("tests/serving/test_requests.py",),
+        ("not SMALL < len(rows) <= limits.rows", "not SMALL < len(rows)"),
+        ("[list(x) for x in tables].count(names) != len(tables)", "[len(x) for x in tables].count(len(names)) != len(tables)"),
+    ),
+    *_in(
+        "late/anchor.py",
         ("tests/late/test_anchor.py::test_it_is_over_where_its_share_falls_below_a_thousandth",),
         ("LEAST = 0.001", "LEAST = 0.0012"),
-        ("self.lead < 0.0 and ", ""),
+        ("lead < 0.0 and ", ""),
     ),
     *_in(
         "engine/curved/rounds.py",
@@ -570,6 +727,20 @@ MUTANTS = [
         ("SELDOM = 8.0", "SELDOM = 4.0"),
     ),
     *_in(
+        "engine/curved/bends.py",
+        (f"{SECOND_ORDER}::test_while_curves_pay_beside_plain_python",),
+        ("PACE, PACE_OF_LABELS = 4, 1", "PACE, PACE_OF_LABELS = 2, 1"),
+        ("PACE, PACE_OF_LABELS = 4, 1", "PACE, PACE_OF_LABELS = 4, 2"),
+        ("active >= EARLY and active %", "active %"),
+    ),
+    *_in(
+        "engine/curved/newton.py",
+        (f"{SECOND_ORDER}::test_while_curves_pay_beside_plain_python",),
+        ("put(group, place, u - f * q)", "put(group, place, u + f * q)"),
+        ("for j in range(i + 1, width):", "for j in range(i + 2, width):"),
+        ("f2 = f2 + take(group, d + j) * r0 + take(group, d + j + 1) * r1", "f2 = f2 + take(group, d + j) * r0"),
+    ),
+    *_in(
         "engine/curved/many.py",
         ("tests/estimators/test_tempered.py::test_beside_plain_python",),
         ("MEMORY = 2000.0", "MEMORY = 1000.0"),
@@ -587,5 +758,27 @@ MUTANTS = [
         (f"{SECOND_ORDER}::test_beside_plain_python",),
         ("DOUBT = math.pi / 8.0", "DOUBT = math.pi / 4.0"),
         ("SUREST = 8.0", "SUREST = 4.0"),
+    ),
+    *_in(
+        "engine/scaling.py",
+        ("tests/estimators/test_scaler.py::test_the_middle_deviation_is_that_of_sorted_distances",),
+        ("low += (step + 1) * more", "low += step * more"),
+        ("left = (left - step - 1) * more", "left = (left - step - 2) * more"),
+        ("else below if low == half else min(below, above))", "else min(below, above))"),
+        ("return float(above if low == 0 else", "return float("),
+    ),
+    *_in(
+        "engine/scaling.py",
+        ("tests/estimators/test_scaler.py::test_settled_columns_go_together_and_mixed_ones_one_by_one_to_the_same_bits",),
+        ("grown = grown if abs(off) > AT_REST else spread", "grown = grown if abs(off) > 2.0 * AT_REST else spread"),
+        ("grown = grown if wide else abs(value - center)", "grown = grown if wide else spread"),
+        ("counts[j] = counts[j] + 1.0 if known else counts[j]", "counts[j] = counts[j] + 1.0"),
+    ),
+    *_in(
+        "application/tracking/bulk_kernel.py",
+        (BULK,),
+        ("if low <= targets[t] <= high:", "if low < targets[t] <= high:"),
+        ("if -math.inf < low and high < math.inf:", "if high < math.inf:"),
+        ("range(len(numbers) - 1, -1, -1)", "range(len(numbers))"),
     ),
 ]

@@ -18,7 +18,7 @@ from mutants.mutants import MUTANTS
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "swordplay"
 PRELOADED = ["pytest", "numpy", "hypothesis.extra.numpy"]
-OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not deep"]
+OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-m", "not deep"]
 PRELOADED_IS_FINE = ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
 FAILED, PASSED, ACCIDENT = 1, 0, 99
 """What pytest exits with if a test failed, and if none did; anything else is an accident that proves nothing."""
@@ -60,8 +60,8 @@ def outcome(folder: Path, tests: tuple[str, ...]) -> tuple[int | None, str]:
 
 
 def copied(folder: Path) -> Path:
-    """The package somewhere else, with its bytecode and without its machine code."""
-    return shutil.copytree(SOURCE, folder / "swordplay", ignore=shutil.ignore_patterns("*.nbi", "*.nbc"))
+    """The package somewhere else, with its bytecode and machine code: kernels that a mutant reaches have another digest."""
+    return shutil.copytree(SOURCE, folder / "swordplay")
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

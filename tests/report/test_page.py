@@ -59,7 +59,7 @@ def test_headline_tables_and_still_pictures_need_no_script(page):
     reader = Reader(page)
     assert re.match(r"Better than .*: swordplay was wrong on [\d.]+\u202f% of rows, ", reader.texts("p", "lead")[0])
     assert len(reader.all("svg")) == len(reader.all("figure", "chart")) == len(reader.charts()) == 8
-    assert len(reader.all("table")) == 6
+    assert len(reader.all("table")) == 7
     order = ["In short", "Actual and predicted", "What drives it", "What changed, and when", "How wrong it was"]
     assert reader.texts("h2")[:5] == order
     assert reader.texts("h3")[:3] == ["Is it good?", "Can I trust it?", "What changed, and when?"]

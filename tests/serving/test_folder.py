@@ -1,10 +1,13 @@
 """What is on the disk: one log, two checkpoints, one lock; and every way in which they may be damaged, full or taken."""
 
+import asyncio
 import json
 import os
+import platform
 import shutil
 import sqlite3
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,9 +15,12 @@ import pytest
 from swordplay.application.cli.inspection import describe
 from swordplay.base import checkpoint
 from swordplay.serving import keeper as keeping
+from swordplay.serving import memory
+from swordplay.serving import scribe as scribes
 from swordplay.serving.keeper import FolderError, Keeper
 from swordplay.serving.limits import Bounds, Limits
 from swordplay.serving.log import Event, Log, LogError
+from swordplay.serving.metrics import Counts
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import read
 
@@ -255,3 +261,25 @@ def test_nothing_here_asks_what_time_it_is():
         assert "time.time(" not in text
         assert "datetime" not in text
         assert "pickle" not in text
+
+
+def test_memory_that_is_free_goes_back_now_and_then(keeper, monkeypatch):
+    given_back = []
+    monkeypatch.setattr(scribes.memory, "give_back", lambda: given_back.append(keeper.number))
+    monkeypatch.setattr(scribes, "LITTER", 1000)
+
+    async def work():
+        scribe = scribes.Scribe(keeper, Counts())
+        for k in range(6):
+            event = ask(f"{'i' * 180}{k}")
+            await scribe.submit(event, read(event, keeper.limits))
+
+    asyncio.run(work())
+    assert given_back == [6]  # the limits of these tests are the first event; a request has 212 bytes
+
+
+def test_the_c_library_can_be_told():
+    if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
+        pytest.skip("another C library")
+    assert memory.give_back()
+    assert memory.return_large()

@@ -29,7 +29,7 @@ def client(server):
 def test_ask_and_tell(client):
     asked = client.post("/models/one/ask", {"x": {"a": 1.5, "b": "word", "c": None, "d": True}, "id": "q"})
     assert asked == (200, {"id": "q", "prediction": None, "lower": None, "upper": None})
-    told = (200, {"id": "q", "prediction": None, "y": 2.0, "error": 2.0})
+    told = (200, {"id": "q", "prediction": None, "y": 2.0, "error": None})
     assert client.post("/models/one/tell", {"id": "q", "y": 2}) == told
     assert client.post("/models/one/tell", {"id": "q", "y": 2.0}) == told  # again: the same answer, nothing more
     assert client.post("/models/one/ask", {"x": {"a": 1.5, "b": "word", "c": None, "d": True}, "id": "q"}) == asked
@@ -131,6 +131,17 @@ def test_what_is_wrong_is_refused_in_words_and_changes_nothing(client, path, bod
     assert (found, words in answer["error"]) == (status, True), answer
     client.close()
     assert client.get("/models/default")[1] == before
+
+
+def test_whoever_sends_far_too_much_is_told_so(server):
+    """And not cut off in the middle of it, as then he would never read why."""
+    for body in (b"[" + b" " * 4_000_000 + b"]", iter([b" " * 1_000_000] * 4)):  # with a length, and in parts without one
+        client = server.client()
+        client.connection.request("POST", "/ask", body, client.headers, encode_chunked=True)
+        answer = client.connection.getresponse()
+        assert (answer.status, answer.headers["connection"]) == (413, "close")
+        assert "a request has at most 20,000 bytes" in json.loads(answer.read())["error"]
+        client.close()
 
 
 def test_what_contradicts_is_refused(client):
@@ -246,3 +257,30 @@ def test_slow_clients_are_let_go(launcher, tmp_path):
     said = server.stop()
     assert "stopped; everything is saved." in said
     assert "localhost" not in said
+
+
+def test_whoever_stays_does_not_keep_the_server_from_ending(launcher, tmp_path):
+    """Neither idle connections, nor half requests, nor live pages that nobody reads: it ends, and everything is saved."""
+    server = launcher.start("--state", tmp_path / "state", "--timeout", 1)
+    client = server.client()
+    assert client.post("/ask", {**ROW, "id": "kept"})[0] == 200  # and its connection stays open
+    staying = [socket.create_connection(("127.0.0.1", server.port), timeout=20) for _ in range(5)]
+    staying[1].sendall(b"POST /ask HTTP/1.1\r\nHost: loc")
+    staying[2].sendall(b"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+    for page in staying[3:]:
+        page.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert page.recv(10) == b"HTTP/1.1 2"
+    staying[4].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    assert client.get("/health")[0] == 200
+    said = server.stop()
+    assert "stopped; everything is saved." in said
+    assert "exit 0" in said
+    client.close()
+    for one in staying:
+        one.close()
+    again = launcher.start("--state", tmp_path / "state")
+    assert "done again" not in again.said()  # all of it was in the checkpoint
+    client = again.client()
+    assert client.get("/models/default")[1]["pending"] == 1
+    client.close()
+    again.stop()

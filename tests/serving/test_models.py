@@ -1,21 +1,25 @@
 """The models of a server without the wire: sums that are watched, tokens, limits, and what refusals leave behind (nothing)."""
 
+import hashlib
 import json
 import math
+import struct
 
 import numpy as np
 import pytest
 
 from swordplay.base import checkpoint
+from swordplay.estimators.plain_rows import PlainRows
 from swordplay.late import Ticket
 from swordplay.serving import learning, live, replies
 from swordplay.serving.limits import Bounds, Limits
 from swordplay.serving.log import Event
 from swordplay.serving.metrics import BUCKETS, Durations
 from swordplay.serving.models import Models, failed
+from swordplay.serving.recognition import fingerprint, fingerprints, is_same
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import read
-from swordplay.serving.series import Told, fingerprint
+from swordplay.serving.series import Told
 from swordplay.serving.tokens import Gate, is_local
 from swordplay.serving.watch import LAST, MOST_POINTS, NOW, Point, Watch
 
@@ -121,25 +125,52 @@ def test_answers_of_another_kind_are_refused(kind, raw):
 
 def test_errors_by_hand():
     assert learning.error(Ticket("i", 2.0), 5.0) == 3.0
-    assert learning.error(Ticket("i", None), 5.0) == 5.0  # nothing was predicted
+    assert learning.error(Ticket("i", None), 5.0) is None  # nothing was predicted
     assert learning.error(Ticket("i", "a", probabilities={"a": 1.0}), "a") == 0.0
-    assert learning.error(Ticket("i", None), "a") == 1.0
+    assert learning.error(Ticket("i", None), "a") is None
+    several = [Ticket("i", 2.0), Ticket("j", 7.5)]
+    assert learning.errors(several, [5.0, 7.0]) == [3.0, 0.5]
+    assert learning.errors([*several, Ticket("k", None)], [5.0, 7.0, 1.0]) == [3.0, 0.5, None]
+    assert learning.errors([Ticket("i", "a", probabilities={"a": 1.0})], ["b"]) == [1.0]
 
 
 def test_replies_by_hand():
-    assert replies.ticket(Ticket('"', 1.5, -math.inf, 2.0)) == '{"id":"\\"","prediction":1.5,"lower":null,"upper":2.0}'
-    assert replies.ticket(Ticket("i", True, probabilities={True: 0.75, 3: 0.25})) == (
-        '{"id":"i","prediction":true,"probabilities":{"true":0.75,"3":0.25}}'
-    )
-    assert replies.told(Ticket("i", None), "ü", 1.0) == '{"id":"i","prediction":null,"y":"\\u00fc","error":1.0}'
-    told = Told("row", Ticket("i", 3, None, None, {3: 0.5, "a": 0.5}), "a", 1.0)
-    assert Told.of_saved("i", *json.loads(json.dumps(told.saved()))) == told
+    def said(reply):
+        return replies.listed([reply], many=False).decode()
+
+    one, other = Ticket('"', 1.5, -math.inf, 2.0), Ticket("i", True, probabilities={True: 0.75, 3: 0.25})
+    assert said(replies.ticket(one)) == '{"id":"\\"","prediction":1.5,"lower":null,"upper":2.0}'
+    assert said(replies.ticket(other)) == '{"id":"i","prediction":true,"probabilities":{"true":0.75,"3":0.25}}'
+    assert [replies.tickets([two]) for two in (one, other)] == [[replies.ticket(one)], [replies.ticket(other)]]
+    assert said(replies.Told("i", None, "ü", None)) == '{"id":"i","prediction":null,"y":"ü","error":null}'
+    assert replies.listed([replies.Dropped("i")] * 2, many=True) == b'[{"id":"i","dropped":true},{"id":"i","dropped":true}]'
+    for told in (
+        Told("row", Ticket("i", 3, None, None, {3: 0.5, "a": 0.5}), "a", 1.0),
+        Told(2**64 - 1, Ticket("i", 5e-324, -math.inf, math.inf), 1.7e308, None),
+        Told("ü", Ticket("i", 0.1, -math.inf, 0.3), 2**70, 0.0),  # beyond what msgspec writes
+    ):
+        assert repr(Told.of_saved(*json.loads(replies.saved([("i", *told.saved())]))[0])) == repr(told)
 
 
 def test_rows_are_recognised_as_they_were_written():
     assert fingerprint({"a": 1.0, "b": "x"}) == fingerprint(json.loads('{"a": 1.0, "b": "x"}'))
     several = [{"a": 1.0}, {"a": 1.5}, {"b": 1.0}, {"a": "1.0"}, {"a": None}, {"a": True}, {}]
     assert len(set(map(fingerprint, several))) == len(several)
+    for row in several:
+        assert [is_same(fingerprint(row), other) for other in several] == [other is row for other in several]
+    table = PlainRows(["a", "b"], np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.5], [0.0, 0.0]]))
+    prints = fingerprints(table)
+    assert len(set(prints)) == 4 == sum(0 <= one < 2**64 for one in prints)
+    # By hand: the names, then for each column: xor its bits, times the odd number modulo 2^64, and fold.
+    names, mixed = hashlib.blake2b(b"a\0b", digest_size=8).digest(), 0
+    mixed = int.from_bytes(names, "little")
+    for value in (1.0, 2.5):
+        mixed = (mixed ^ struct.unpack("<Q", struct.pack("<d", value))[0]) * 0x9E3779B97F4A7C15 % 2**64
+        mixed ^= mixed >> 32
+    assert prints[2] == mixed
+    assert is_same(prints[0], {"a": 1, "b": 2.0})  # whole numbers are numbers
+    for other in ({"b": 2.0, "a": 1.0}, {"a": 1.0}, {"a": True, "b": 2.0}, {"a": 1.0, "b": "2"}, {"a": 1.0, "b": 10**400}, {}):
+        assert not is_same(prints[0], other)
 
 
 def test_the_watch_by_hand():
@@ -222,9 +253,11 @@ def test_checkpoints_that_no_events_lead_to():
     refused("about", lambda about: about | {"kinds": {"m": "classes"}}, "what a series predicts")
     refused("about", lambda about: about | {"kinds": {"m": "colour"}}, "the kind of a model")
     refused("about", lambda about: about | {"kinds": {"m": "number", "../m": "number"}}, "the name of a model")
-    refused("rows.0", lambda rows: {"j": 3}, "what rows are recognised by")
+    refused("rows.0", lambda rows: {"j": -3}, "what rows are recognised by")
+    refused("rows.0", lambda rows: {"j": 2**64}, "what rows are recognised by")
+    refused("rows.0", lambda rows: {"j": 3.0}, "what rows are recognised by")
     refused("rows.0", lambda rows: [["j", "x"]], "what rows are recognised by")
-    for place, value in ((2, 3), (3, []), (4, "low"), (6, [["a", 2.0]]), (7, {}), (8, -1.0)):
+    for place, value in ((2, -3), (3, []), (4, "low"), (6, [["a", 2.0]]), (7, {}), (8, -1.0)):
         refused(
             "memory", lambda memory, p=place, v=value: [[*memory[0][:p], v, *memory[0][p + 1 :]]], "ticket that was answered"
         )
@@ -291,7 +324,111 @@ def test_failures_are_logged_without_data(caplog):
 def test_the_picture_of_a_series():
     do = Events()
     do("ask", {"x": {"a": 1.0}, "id": "i"})
-    do("tell", {"id": "i", "y": 4.0})
+    assert do("tell", {"id": "i", "y": 4.0}) == {"id": "i", "prediction": None, "y": 4.0, "error": None}
     told = live.told(do.models.series["m", ""])
-    assert (told["asks"], told["tells"], told["pending"], told["recent"]["error"]) == (1, 1, 0, 4.0)
+    assert (told["asks"], told["tells"], told["pending"], told["recent"]["error"], told["ever"]["error"]) == (
+        1,
+        1,
+        0,
+        None,
+        None,
+    )
+    said = do("ask", {"x": {"a": 1.0}, "id": "j"})["prediction"]
+    assert do("tell", {"id": "j", "y": 5.0})["error"] == 5.0 - said
+    told = live.told(do.models.series["m", ""])
+    assert (told["tells"], told["recent"]["rows"], told["recent"]["error"], told["ever"]["error"]) == (
+        2,
+        1,
+        5.0 - said,
+        5.0 - said,
+    )
+    assert [one["error"] for one in told["last"]] == [5.0 - said, None]
     assert told["step_size"] == pytest.approx(do.models.series["m", ""].late.model.effective_step_size_)
+
+
+def batch(rng, first, count, whole=False):
+    """Rows of one table, and their answers."""
+    rows = [{"a": int(rng.integers(5)) if whole else float(rng.normal()), "b": float(rng.normal())} for _ in range(count)]
+    return [{"x": row, "id": f"{first + k}"} for k, row in enumerate(rows)], [float(rng.normal()) for _ in rows]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_batch_is_its_rows_one_by_one(whole):
+    one, many, rng = Events(remembered=150), Events(remembered=150), np.random.default_rng(5)
+    asks, late = [], []
+    for k in range(6):
+        asked, ys = batch(rng, 100 * k, 70 + k, whole)
+        tells = [{"id": row["id"], "y": y} for row, y in zip(asked, ys, strict=True)]
+        asks.append(asked)
+        said = many("ask", asked)
+        assert said == [one("ask", row) for row in asked]
+        assert many("ask", asked) == said  # again
+        late.append(tells)
+        if k > 1:  # two batches late
+            done = late.pop(0)
+            told = many("tell", done)
+            assert told == [one("tell", row) for row in done]
+            assert many("tell", done) == told
+    assert many("tell", late[0][::-1]) == [one("tell", row) for row in late[0][::-1]]
+    states = [dict(do.models.state()) for do in (one, many)]
+    # What rows are recognised by depends on how they came, and step sizes are noted at the ends of events only.
+    own = {"rows.0", "memory", "watch.0"}
+    differ = {name for name in states[0] if np.asarray(states[0][name]).tobytes() != np.asarray(states[1][name]).tobytes()}
+    assert differ <= own
+    assert states[0].keys() == states[1].keys()
+    watches = [do.models.series["m", ""].watch for do in (one, many)]
+    assert watches[0].ever() == watches[1].ever()
+    assert [point[:3] for point in watches[0].points] == [point[:3] for point in watches[1].points]
+    assert many.models.series["m", ""].rows.keys() == one.models.series["m", ""].rows.keys()
+    assert [told[1:] for told in many.models.memory.values()] == [told[1:] for told in one.models.memory.values()]
+    again = Events()
+    again.models, again.number = Models.of_state(many.models.state()), many.number
+    assert snapshot(again.models) == snapshot(many.models)
+    for do in (many, again):  # by itself, as part of a batch, or changed
+        waiting = asks[-1]
+        assert do("ask", waiting[3])["id"] == waiting[3]["id"]
+        with pytest.raises(Refusal, match="was asked before, with another row") as refusal:
+            do("ask", [*waiting[:9], waiting[9] | {"x": {"a": 1.0, "b": 7.0}}, *waiting[10:]])
+        assert refusal.value.where == {"row": 9}
+        with pytest.raises(Refusal, match="is there twice in one request"):
+            do("ask", [{"x": {"a": 1.0, "b": 1.0}, "id": "new"}] * 70)
+        with pytest.raises(Refusal, match=r"must be finite and not pass 1e\+60"):
+            do("ask", [{"x": {"a": 1e61, "b": 1.0}, "id": f"new{k}"} for k in range(70)])
+        with pytest.raises(Refusal, match="y must be a number, got 'x'"):
+            do("tell", [{"id": row["id"], "y": "x" if k == 5 else 1.0} for k, row in enumerate(waiting)])
+    assert snapshot(again.models) == snapshot(many.models)
+
+
+def test_batches_without_ids_with_a_key_or_of_new_columns():
+    do, rng = Events(), np.random.default_rng(6)
+    rows, _ = batch(rng, 0, 66)
+    said = do("ask", [{"x": row["x"]} for row in rows])
+    assert [one["id"] for one in said] == [f"#1.{k}" for k in range(66)]
+    assert not do.models.series["m", ""].rows
+    do("tell", [{"id": one["id"], "y": 1} for one in said])
+    assert len(do("ask", [row | {"key": "k"} for row in rows])) == 66
+    assert set(do.models.series) == {("m", ""), ("m", "k")}
+    wider = do("ask", [{"x": {"c": 1.0} | row["x"], "id": row["id"]} for row in rows])
+    assert [one["id"] for one in wider] == [row["id"] for row in rows]
+    assert do("tell", [{"id": row["id"], "y": 2.0} for row in rows])[0]["y"] == 2.0
+
+
+def test_rows_that_came_one_by_one_are_recognised_in_a_batch():
+    do, rows = Events(), batch(np.random.default_rng(8), 0, 80, whole=True)[0]
+    first = [do("ask", row) for row in rows[:3]]
+    said = do("ask", rows)
+    assert said[:3] == first
+    assert do("ask", rows) == said
+    assert len(do.models.series["m", ""].pending) == 80
+    with pytest.raises(Refusal, match="was asked before, with another row"):
+        do("ask", [rows[0] | {"x": rows[0]["x"] | {"a": 99}}, *rows[1:]])
+
+
+def test_sums_of_a_watch_of_before():
+    watch = Watch()
+    watch.told([Ticket("a", 1.0), Ticket("b", None), Ticket("c", 2.0)], [2.0, 3.0, 4.0], [1.0, None, 2.0], lambda: 0.5)
+    assert (watch.tells, watch.judged, watch.ever()["error"], watch.now()["rows"]) == (3, 2, 1.5, 2)
+    saved = json.loads(watch.dumps())
+    assert saved[0][7] == 2
+    saved[0] = saved[0][:7]
+    assert Watch.loads(json.dumps(saved)).judged == 3

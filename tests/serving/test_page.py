@@ -55,23 +55,32 @@ def test_the_page_follows_the_rows(launcher, browser, tmp_path, screenshots):
     client = server.client()
     open_page(browser, server.port)
     browser.wait(f"{TEXT}.includes('No row has come yet')")
+    feed(client, -1, 1, waiting=0)
+    browser.wait(at_event(client))
+    assert "1 asked, no prediction answered yet" in browser.evaluate(TEXT)  # nothing was known when it was asked
     feed(client, 0, 60)
     browser.wait(at_event(client))
     figures = client.get("/models/default/summary")[1]
     assert figures["pending"] == 7
     text = browser.evaluate(TEXT)
     assert "over the last 53 answers" in text
-    assert "60, 53, 0" in text
+    assert "61, 54, 0" in text
     assert "r52" in text
     rows = "document.querySelector('figure.chart').dataset.rows"
     assert int(browser.evaluate(rows)) == 53
     feed(client, 60, 200, waiting=0)
     browser.wait(at_event(client))
-    assert "260, 253, 0" in browser.evaluate(TEXT)
+    assert "261, 254, 0" in browser.evaluate(TEXT)
     assert 100 <= int(browser.evaluate(rows)) <= 200  # two and two have become one
     assert "r259" in browser.evaluate(TEXT)
     drawn = "document.querySelector('figure.chart .mark-line path').getAttribute('d').length"
     assert browser.evaluate(drawn) > 500
+    points, count, inside = client.get("/models/default/summary")[1]["points"], 0, 0.0
+    while count < 100:  # answers that the last share is taken of
+        (before, *_), (rows, _, share, _) = points[-2:]
+        count, inside, points = count + rows - before, inside + (rows - before) * share, points[:-1]
+    shares = "[...document.querySelectorAll('figure.chart')[1].chart.rows].map((row) => row.y0)"
+    assert browser.evaluate(f"{shares}.at(-1)") == pytest.approx(inside / count)
     assert browser.complaints() == []
     assert {url.partition("?")[0] for url in browser.requested()} <= {
         f"http://127.0.0.1:{server.port}{path}" for path in ("/", "/events")
@@ -93,6 +102,6 @@ def test_the_page_follows_the_rows(launcher, browser, tmp_path, screenshots):
     client = again.client()
     feed(client, 300, 10, waiting=0)
     browser.wait(at_event(client))
-    assert "270, 263, 0" in browser.evaluate(TEXT)
+    assert "271, 264, 0" in browser.evaluate(TEXT)
     client.close()
     again.stop()

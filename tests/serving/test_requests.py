@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swordplay.estimators.plain_rows import PlainRows
 from swordplay.serving.bodies import parsed
 from swordplay.serving.limits import Limits
 from swordplay.serving.log import Event
@@ -97,3 +98,81 @@ def test_names_of_models_are_no_paths(name):
 
 def test_names_of_models():
     assert [model_name(name) for name in ("a", "A-b_9", "n" * 64)] == ["a", "A-b_9", "n" * 64]
+
+
+def many(count, **more):
+    return [{"x": {"a": k, "b": 0.5}, "id": f"{k}", **more} for k in range(count)]
+
+
+WIDE = Limits(rows=100, columns=3)
+
+
+def test_a_batch_of_numbers_is_one_table():
+    for lines in (False, True):
+        rows = many(70, key="k")
+        body = "\n".join(map(json.dumps, rows)) + "\n" if lines else json.dumps(rows)
+        (part,) = read(Event("ask", "m", "number", body.encode(), lines), WIDE).parts
+        assert isinstance(part.rows, PlainRows)
+        assert (part.key, part.ids, list(part.places)) == ("k", [f"{k}" for k in range(70)], list(range(70)))
+        assert list(part.rows) == [{"a": float(k), "b": 0.5} for k in range(70)]
+        assert (part.rows[3], len(part.rows[:5])) == ({"a": 3.0, "b": 0.5}, 5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"x": {"a": 1.0, "b": "word"}},
+        {"x": {"a": True, "b": 1.0}},
+        {"x": {"b": 0.5, "a": 1.0}},
+        {"x": {"a": 1.0}},
+        {"key": "other"},
+        {"id": None},
+    ],
+)
+def test_whatever_is_no_plain_table_is_read_row_by_row(change):
+    rows = many(70)
+    rows[41] |= change
+    wanted = read(Event("ask", "m", "number", json.dumps(rows).encode()), WIDE)
+    read_ = {place: row for part in wanted.parts for place, row in zip(part.places, part.rows, strict=True)}
+    assert [read_[k] for k in range(70)] == [row["x"] for row in rows]
+    assert not any(isinstance(part.rows, PlainRows) for part in wanted.parts)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"x": {"a": [], "b": 1}}, "x\\['a'\\] must be a number"),
+        ({"x": {"a": 1, "b": 2, "c": 3, "d": 4}}, "at most 3 columns"),
+        ({"id": "#1"}, "are given by the server"),
+        ({"id": ""}, "id must be a text"),
+        ({"id": "a\n"}, "id must be a text"),
+        ({"key": ""} | {"z": 1}, "no field 'z'"),
+        ({"key": None}, "key must be a text"),
+    ],
+)
+def test_a_wrong_row_of_a_batch_is_refused_in_words(change, words):
+    rows = many(70)
+    rows[41] |= change
+    with pytest.raises(Refusal, match=words) as refusal:
+        read(Event("ask", "m", "number", json.dumps(rows).encode()), WIDE)
+    assert refusal.value.where["row"] == 41
+    with pytest.raises(Refusal, match="at most 100 rows"):
+        read(Event("ask", "m", "number", json.dumps(many(101)).encode()), WIDE)
+
+
+@given(value=VALUES, spaces=st.booleans())
+def test_values_are_what_python_reads(value, spaces):
+    body = json.dumps(value, indent=1 if spaces else None, ensure_ascii=spaces)
+    try:
+        body.encode()
+    except UnicodeEncodeError:
+        return
+    found = parsed(body.encode(), False)
+    assert repr(found) == repr(json.loads(body))
+
+
+@pytest.mark.parametrize(
+    "text", ["123456789012345678901234567890", "-0", "-0.0", "5e-324", "1E5", '{"a":1,"b":2,"a":3}', '"\\ud800"']
+)
+def test_odd_values_are_what_python_reads(text):
+    assert repr(parsed(text.encode(), False)) == repr(json.loads(text))

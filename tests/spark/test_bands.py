@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from intervals.before_bins import before_bins
 from spark.test_rows import tracked
 from spark.worlds import FEATURES, world
-from swordplay.intervals import SwordIntervals
 from swordplay.keyed.bands import NUMBERS_OF_BANDS, BandForm
 from swordplay.keyed.group import FORMAT
 from swordplay.spark.bucket import WITH_BANDS
@@ -35,7 +35,7 @@ def around(answers, level=0.9):
     """The intervals that each key alone would have, in the order of the answers."""
     found = np.full((len(answers), 2), np.nan)
     for _, mine in answers.sort_values("order", kind="stable").groupby("key"):
-        bounds = SwordIntervals(level).interval_then_learn(mine["prediction"].to_numpy(), mine["target"].to_numpy())
+        bounds = before_bins(level).interval_then_learn(mine["prediction"].to_numpy(), mine["target"].to_numpy())
         found[mine.index] = np.where(np.isfinite(bounds), bounds, np.nan)
     return found
 

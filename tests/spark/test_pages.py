@@ -1,6 +1,7 @@
 """States in pages: only those of keys that have learned are written; rows that wait, keys that are forgotten, states opened."""
 
 import datetime
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -160,12 +161,29 @@ def test_idle_keys_are_forgotten(layout):
     assert kept["prediction"].tolist()[-1] != 0.0
 
 
+@pytest.mark.parametrize("layout", ["paged", "packed", "map"])
+def test_a_bucket_names_the_setting_that_has_changed(layout):
+    """Data may be read before the settings are, and in another task: whoever refuses first says what has changed."""
+    rows, first = world(5, 2, seed=8, most=9), plan(layout, frozen=(("classes", "null"), ("target", '"y"')))
+    handle, _ = run(rows, first)
+    before = dict(handle.map.all), handle.packed.value
+    for changed in ({"frozen": (("classes", "null"), ("target", '"z"'))}, {"frozen": first.frozen[:1], "loss": "huber"}):
+        with pytest.raises(ValueError, match=r'saved with other settings: target was "y" and is ("z"|None)\. Start the query'):
+            run(rows, replace(first, **changed), handle)
+        assert (handle.map.all, handle.packed.value) == before
+    del handle.map.all[stages.TOLD,]  # as in a checkpoint of an earlier version, which goes on and is told its settings then
+    with pytest.raises(ValueError, match=r"saved with other settings\. Start the query with the key, features"):
+        run(rows, plan(layout, frozen=(("target", '"z"'),)), handle)
+    run(rows.assign(at=rows["at"] + 10**6), first, handle)
+    assert handle.map.all[stages.TOLD,] == (4, b'{"classes": "null", "target": "\\"y\\""}')
+
+
 def test_a_state_opened_is_an_ordinary_estimator():
     rows = world(5, 6, seed=8, most=9)
     handle, _ = run(rows, plan())
     learned = {}
     for (name,), (fmt, blob) in handle.map.all.items():
-        assert ":" in name
+        assert ":" in name or (name, fmt) == (stages.TOLD, 4)  # which holds no learner
         learned |= open_state(fmt, blob, features=FEATURES)
     for key, mine in rows.sort_values("at").groupby("key"):
         model = LinearModel(len(FEATURES))

@@ -50,15 +50,15 @@ def test_no_radius_spoils_it_whatever_the_loss(world, rounds, loss):
 
 @pytest.mark.deep
 @pytest.mark.parametrize("dim", [100, 1000])
-def test_many_coordinates_are_not_behind_sword_best(dim):
-    """In sum over the worlds. With 1,000 columns it still is, by a hundredth: 2.336 beside 2.321 (docs/decisions/0028)."""
+@pytest.mark.parametrize("world", WORLDS)
+def test_many_coordinates_are_not_behind_sword_best(world, dim):
+    """In no world: mean regret of twenty seeds (docs/decisions/0028)."""
     ours, theirs = [], []
-    for make in WORLDS.values():
-        for seed in range(1, 5):
-            stream = make(2000, dim, seed=seed)
-            told = {"horizon": len(stream), "gradient_bound": stream.gradient_bound(stream.domain)}
-            ours.append(regret(sp.Sword, [stream]))
-            theirs.append(regret(lambda X, s=stream, t=told: sp.SwordBest(X, smoothness=s.smoothness, **t), [stream]))
+    for seed in range(201, 221):
+        stream = WORLDS[world](2000, dim, seed=seed)
+        told = {"horizon": len(stream), "gradient_bound": stream.gradient_bound(stream.domain)}
+        ours.append(regret(sp.Sword, [stream]))
+        theirs.append(regret(lambda X, s=stream, t=told: sp.SwordBest(X, smoothness=s.smoothness, **t), [stream]))
     assert sum(ours) <= sum(theirs)
 
 

@@ -7,12 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.application.tracking import bulk, steps, trackers
+from intervals.before_bins import before_bins
+from swordplay.application.tracking import bulk, bulk_kernel, steps, trackers
+from swordplay.application.tracking.band import judged
 from swordplay.application.tracking.bulk import BulkTracker, fits
 from swordplay.application.tracking.keyed import KeyedTracker
 from swordplay.application.tracking.known_keys import KnownKeys
 from swordplay.application.tracking.settings import Settings
-from swordplay.intervals import SwordIntervals
 from swordplay.keyed import playing
 from swordplay.keyed.group import Group
 from swordplay.keyed.record import Form
@@ -93,7 +94,7 @@ def around(answers, key, level):
     frame = answers.to_pandas()
     found = np.full((len(frame), 2), np.nan)
     for _, mine in frame[frame["prediction"].notna()].groupby(list(key), dropna=False):
-        one = SwordIntervals(level)
+        one = before_bins(level)
         for place, row in mine.iterrows():
             truth = row["truth"]
             bounds = (
@@ -229,3 +230,32 @@ def test_keys_have_numbers_in_the_order_in_which_they_appear(kind):
             seen.setdefault(key, len(seen))
         assert known.numbers([keys]).tolist() == [seen[key] for key in keys.to_pylist()]
     assert group.places == seen
+
+
+@pytest.mark.parametrize("keys", [1, 7, 300])
+def test_rows_are_sorted_by_key_as_a_stable_sort_does_it(keys):
+    whose = np.random.default_rng(keys).integers(0, keys, 1000)
+    places = np.empty(1000, dtype=np.int64)
+    bulk_kernel.sort_by_key(whose, np.zeros(keys, dtype=np.int64), places)
+    assert places.tolist() == np.argsort(whose, kind="stable").tolist()
+
+
+def test_intervals_are_judged_in_the_kernel_as_those_of_one_series():
+    rng = np.random.default_rng(0)
+    whose, targets, found = rng.integers(0, 5, 400), rng.normal(size=400).round(1), np.sort(rng.normal(size=(400, 2)).round(1))
+    found[::7, 0], found[::5, 1], found[3::9, 1] = -np.inf, np.inf, found[3::9, 0]
+    figures, expected = np.zeros((5, 3)), np.zeros((5, 3))
+    bulk_kernel.hold(whose, targets, found, figures)
+    np.add.at(expected, whose, judged(found, targets))
+    assert figures.tolist() == expected.tolist()
+
+
+def test_rows_are_encoded_in_slices_and_room_is_used_again(monkeypatch):
+    batch, settings = table(4, 200, gaps=0.2, dated=True), Settings("y", key=("shop",))
+    found = []
+    for slice_ in (1 << 13, 7):
+        monkeypatch.setattr(bulk, "SLICE", slice_)
+        tracker, said = tracked(trackers.begin(settings, batch), batch, [120, 150])
+        found.append((said, tracker.encoder.state()))
+        assert len(tracker._room) == 120
+    assert found[0] == found[1]

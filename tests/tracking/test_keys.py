@@ -248,10 +248,13 @@ def test_best_worst_and_largest_keys():
 
 def test_how_errors_are_distributed_over_the_keys_and_any_key_on_request(tmp_path):
     lines = [KeyLine((f"k{k:02}",), 10, {"swordplay": k / 10.0, "no change": 1.0}) for k in range(1, 21)]
-    (tenth, quarter, half, three, nine) = keyed_story._spread(lines)
+    every = keyed_story.Lines.of(lines)
+    assert list(every) == lines
+    (tenth, quarter, half, three, nine) = keyed_story._spread(every.errors("swordplay"), every.ratios())
     assert (tenth.share, quarter.share, half.share, three.share, nine.share) == keyed_story.SHARES
     assert [one.ratio for one in (tenth, quarter, half, three, nine)] == [0.2, 0.5, 1.0, 1.5, 1.8]  # of the 2nd, 5th, ... key
-    assert keyed_story._spread([]) == ()
+    assert keyed_story._spread([], []) == ()
+    assert len(keyed_story.Lines.of([])) == len(keyed_story.Lines.of([]).ratios()) == 0
     batch, _ = keyed_world("regression")
     tracker, _ = tracked(batch, SETTINGS, [len(batch)])
     story = tracker.story("here")
@@ -318,8 +321,8 @@ def test_keys_that_lose_are_said_to(tmp_path):
 
 
 def test_the_ratio_of_keys_without_errors():
-    assert KeyLine(("a",), 1, {"swordplay": 0.0, "no change": 0.0}).ratio == 1.0
-    assert KeyLine(("a",), 1, {"swordplay": 1.0, "no change": 0.0}).ratio == math.inf
+    both = [KeyLine(("a",), 1, {"swordplay": ours, "no change": theirs}) for ours, theirs in ((0, 0), (1, 0), (1, 4), (5, 4))]
+    assert [line.ratio for line in both] == keyed_story.Lines.of(both).ratios().tolist() == [1.0, math.inf, 0.25, 1.25]
     assert (keyed_story.LITTLE, keyed_story.FEWEST_ROWS, keyed_story.NAMED) == (50, 10, 5)
 
 

@@ -86,6 +86,18 @@ def _keys(features: Matrix, targets: Vector) -> None:
     judge(numbers, targets, targets, np.zeros(1), np.zeros(1), numbers[:1].copy(), sums, seen)
 
 
+def _late(features: Matrix, targets: Vector) -> None:
+    from swordplay.late import LateModel
+
+    rows, labels = [dict(zip("ab", row, strict=True)) for row in features.tolist()], ["a", "b", "c"] * (len(targets) // 3)
+    for task, truths in (("regression", targets.tolist()), ("classification", labels)):
+        model = LateModel(task)
+        for _ in range(2):  # models come into being with the first answers: only then rows can be late
+            tickets = model.ask_many(rows)
+            model.tell(tickets[0], truths[0])
+            model.tell_many(tickets[1:], truths[1:])
+
+
 def _games(features: Matrix, targets: Vector) -> None:
     import swordplay as sp
 
@@ -101,6 +113,7 @@ RECIPES: Mapping[str, Recipe] = {
     "learn": Recipe("learning rows, one step size beside the other", _learn),
     "intervals": Recipe("intervals", _intervals, "intervals/rounds.py"),
     "steps": Recipe("single step sizes, to compare with", _steps, "engine/ladder.py"),
+    "late": Recipe("answers that come late, and servers", _late),
     "curves": Recipe("second-order experts", _curves, "engine/curved/rounds.py"),
     "keys": Recipe("a model per key", _keys),
     "games": Recipe("the learners of the game", _games),

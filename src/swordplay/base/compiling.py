@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
 from numba.core import config, types
 from numba.extending import intrinsic
 
@@ -153,7 +154,8 @@ def fixed(call: functools.partial[Any]) -> Callable[[], Any]:
 def is_kept(source: str) -> bool:
     """Whether machine code of some kernel of a file, named as it lies below the package, is on disk."""
     file = PACKAGE / source
-    return any(any(folder.glob(f"{file.stem}.*-{_digest(file)}.*.nbi")) for folder in kept_code.folders(file))
+    places = [*kept_code.folders(file), kept_code.shipped()]
+    return any(any(place.glob(f"{file.stem}.*-{_digest(file)}.*.nbi")) for place in places if place is not None)
 
 
 def can_be_kept() -> bool:
@@ -174,9 +176,33 @@ def _number_of(bits: int) -> float:
     return float(struct.unpack("<d", struct.pack("<Q", bits & 0xFFFFFFFFFFFFFFFF))[0])
 
 
+def _larger(a: float, b: float) -> float:
+    return max(a, b)
+
+
+def _smaller(a: float, b: float) -> float:
+    return min(a, b)
+
+
 if DISABLED:
-    bits_of, number_of = _bits_of, _number_of
+    bits_of, number_of, larger, smaller = _bits_of, _number_of, _larger, _smaller
 else:
+
+    def _extreme(name: str) -> Any:
+        """One of LLVM's own extremes; Python's are a comparison and a choice, of which longer loops make no vectors."""
+
+        @intrinsic
+        def extreme(typing_context: Any, a: Any, b: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+                double = context.get_value_type(types.float64)
+                kind = values[0].type, ir.FunctionType(double, (double, double))
+                return builder.call(builder.module.declare_intrinsic(name, kind[:1], kind[1]), values)
+
+            return types.float64(types.float64, types.float64), generate
+
+        return extreme
+
+    larger, smaller = _extreme("llvm.maxnum"), _extreme("llvm.minnum")
 
     @intrinsic
     def bits_of(typing_context: Any, number: Any) -> Any:

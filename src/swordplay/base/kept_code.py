@@ -5,6 +5,9 @@ A kernel is looked for in three folders, one after the other: ``swordplay`` in N
 Names of files hold a digest of all sources that a kernel is made of, and neither dates nor paths: a folder that was filled
 elsewhere, by ``swordplay warm``, does wherever the same versions of Python, numba and swordplay run on the same kind of
 processor, also where nothing can be written.
+
+A wheel may bring machine code for many processors (``PORTABLE``), in a folder of the package that is looked at last. It is used
+where the version of numba is the same and the processor has all that it needs (docs/decisions/0027).
 """
 
 # mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
@@ -12,6 +15,7 @@ processor, also where nothing can be written.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import time
@@ -19,11 +23,47 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm  # type: ignore[import-untyped]  # it has no types
+import numba
 from numba.core import config
 from numba.core.caching import IndexDataCacheFile, _Cache
 from numba.core.compiler import CompileResult
 from numba.core.event import Listener, register
 from numba.misc.appdirs import AppDirs
+
+PORTABLE = ("x86-64-v3", "")
+"""What a wheel's machine code is compiled for, as NUMBA_CPU_NAME and NUMBA_CPU_FEATURES: processors since 2015,"""
+NEEDS = frozenset(
+    [
+        "avx",
+        "avx2",
+        "bmi",
+        "bmi2",
+        "cx16",
+        "f16c",
+        "fma",
+        "lzcnt",
+        "movbe",
+        "popcnt",
+        "sahf",
+        "sse3",
+        "sse4.1",
+        "sse4.2",
+        "ssse3",
+    ]
+)
+"""and what that is, one by one."""
+SHIPPED = Path(__file__).parents[1] / "kernels" / numba.__version__
+"""Where a wheel brings it, if it does."""
+
+
+@functools.cache
+def shipped() -> Path | None:
+    """The folder of the machine code that came with the package; None where there is none, or none that would run here."""
+    if config.CPU_NAME is not None or config.CPU_FEATURES is not None or not SHIPPED.is_dir():
+        return None
+    has = llvm.get_host_cpu_features()
+    return SHIPPED if all(has.get(name) for name in NEEDS) else None
 
 
 def folders(source: Path) -> list[Path]:
@@ -42,7 +82,7 @@ def given() -> Path | None:
 def kept() -> set[Path]:
     """All files with machine code of the package that can be seen from here."""
     package = Path(__file__).parents[1]
-    places = [given()] if given() else [*package.rglob("__pycache__"), folders(package)[-1]]
+    places = [given()] if given() else [*package.rglob("__pycache__"), folders(package)[-1], shipped()]
     return {file for place in places if place is not None for file in place.glob("*.nbc")}
 
 
@@ -111,9 +151,13 @@ class KeptCode(_Cache):
         return found
 
     def _found(self, signature: Any, target: Any) -> Any:
-        for file in self._files():
+        here = target.codegen().magic_tuple()
+        places = [(file, here) for file in self._files()]
+        if (folder := shipped()) is not None:
+            places.append((IndexDataCacheFile(str(folder), self.name, self.digest), (here[0], *PORTABLE)))
+        for file, processor in places:
             with contextlib.suppress(OSError):
-                if (found := file.load((signature, target.codegen().magic_tuple()))) is not None:
+                if (found := file.load((signature, processor))) is not None:
                     return CompileResult._rebuild(target, *found)
         return None
 

@@ -50,7 +50,9 @@ def require(name: str, values: Any, allowed: Range) -> None:
     """
     if isinstance(values, float) and allowed.least <= values <= allowed.most and not (allowed.whole and values % 1.0):
         return  # a number alone, which numpy would make an array of first: states have thousands of them
-    if np.asarray(values).dtype.kind in "US":  # numpy would read numbers in quotes
+    if type(values) is int and not -(2**63) <= values < 2**63:  # beyond numpy's whole numbers
+        values = float(min(max(values, -(10**308)), 10**308))
+    if np.asarray(values).dtype.kind not in "fiu":  # numpy would read numbers in quotes, and truths, as numbers
         raise ValueError(f"state[{name!r}] must hold numbers, got {shown(values)}. {DAMAGED}")
     numbers = np.asarray(values, dtype=np.float64)
     with np.errstate(invalid="ignore"):
@@ -67,6 +69,19 @@ def require(name: str, values: Any, allowed: Range) -> None:
             f"state[{name!r}] must hold {kind} from {allowed.least:g} to {allowed.most:g}, "
             f"got {numbers[where]:g}{place}. {DAMAGED}"
         )
+
+
+def require_one(name: str, value: Any, allowed: Range) -> None:
+    """The same of a single number: a list of numbers, even an empty one, is none.
+
+    Raises
+    ------
+    ValueError
+        Names the entry and what it holds.
+    """
+    if np.ndim(value):
+        raise ValueError(f"state[{name!r}] must be one number, got {shown(value)}. {DAMAGED}")
+    require(name, value, allowed)
 
 
 def length(name: str, saved: Mapping[str, Any], axis: int = 0) -> int:
@@ -120,7 +135,7 @@ def _like(name: str, value: Any, leaf: Any) -> Any:
     """``value`` as the same kind of leaf: an array of that shape, a whole number or a float."""
     try:
         clean = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"state[{name!r}] must hold numbers, got {shown(value)}.") from None
     if clean.shape != np.shape(leaf):
         raise ValueError(

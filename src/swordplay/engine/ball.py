@@ -14,6 +14,7 @@ from swordplay.base.compiling import expert_loop, part
 from swordplay.base.types import Vector
 from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
+from swordplay.engine.weights import normalised, settle_weights, taken_share
 
 
 @part
@@ -105,6 +106,7 @@ def mix_all(me: Arrays, of: Products) -> float:
         mix(
             columns_of(numbers),
             of.cross,
+            taken_share(me.live),
             numbers[EXPERT.scale],
             numbers[EXPERT.alpha],
             numbers[EXPERT.gamma],
@@ -120,6 +122,7 @@ def mix_all(me: Arrays, of: Products) -> float:
 def mix(
     n: int,
     cross: float,
+    share: float,
     scale: Vector,
     alpha: Vector,
     gamma: Vector,
@@ -128,7 +131,10 @@ def mix(
     at_base: Vector,
     played: Vector,
 ) -> float:
-    """Products with base and played points from those with W, which the pass has brought up to date; returns their mean."""
+    """Products with base and played points from those with W, which the pass has brought up to date; returns their mean.
+
+    Weights are normalised on the way: what they are to be multiplied by need not be waited for until here.
+    """
     total = 0.0
     for i in range(n):
         base = scale[i] * at_base[i]
@@ -136,7 +142,9 @@ def mix(
         at_base[i] = base
         played[i] = point
         change[i] = 0.0
-        total += weight[i] * point
+        sure = normalised(weight[i], share)
+        weight[i] = sure
+        total += sure * point
     return total
 
 
@@ -172,11 +180,13 @@ def flush(me: Arrays) -> None:
     numbers[EXPERT.coefficient] = 0.0
     numbers[EXPERT.scale] = 1.0
     numbers[EXPERT.unscale] = 1.0
+    me.live[LIVE.stepped] = 0.0  # norms are others now, by rounding
 
 
 @part
 def decide(me: Arrays, decision: Vector) -> None:
     """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a')."""
+    settle_weights(me)
     coords, numbers, experts = me.coords, me.numbers, int(me.live[LIVE.experts])
     share = numbers[EXPERT.scratch]  # scratch between rounds
     pending = 0.0

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, part
+from swordplay.base.compiling import expert_loop, larger, part
 from swordplay.base.types import Vector
-from swordplay.engine.blocks import columns_of, largest, least
-from swordplay.engine.gauge import adaptive_step, capped_step, known
+from swordplay.engine.blocks import columns_of, least
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.scalar import slope
 
@@ -21,7 +20,7 @@ def move(me: Arrays, of: Products, features: Any, target: float) -> float:
     """Both projected steps of every expert, in numbers. Returns the smallest scale."""
     numbers, radius = me.numbers, me.config[CONFIG.size]
     n = columns_of(numbers)
-    step_base(
+    farthest = step_base(
         n,
         of.norm,
         numbers[EXPERT.eta],
@@ -32,8 +31,16 @@ def move(me: Arrays, of: Products, features: Any, target: float) -> float:
         numbers[EXPERT.norm],
     )
     smallest = math.inf
-    if largest(n, numbers[EXPERT.norm]) > radius * radius:
-        shrink_base(n, radius, numbers[EXPERT.scale], numbers[EXPERT.unscale], numbers[EXPERT.at_base], numbers[EXPERT.norm])
+    if farthest > radius * radius:
+        shrink_base(
+            n,
+            radius,
+            numbers[EXPERT.scale],
+            numbers[EXPERT.unscale],
+            numbers[EXPERT.at_base],
+            numbers[EXPERT.norm],
+            numbers[EXPERT.push],
+        )
         smallest = least(n, numbers[EXPERT.scale])
     look_ahead(me, of, target)
     return smallest
@@ -53,24 +60,32 @@ def fork(me: Arrays, of: Products, features: Any, target: float) -> None:
 @expert_loop
 def step_base(
     n: int, norm: float, eta: Vector, slope_: Vector, unscale: Vector, change: Vector, at_base: Vector, base_norm: Vector
-) -> None:
-    """xhat - eta k a, before it is projected."""
+) -> float:
+    """xhat - eta k a, before it is projected; returns the largest squared norm."""
+    farthest = 0.0
     for i in range(n):
         stride = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
-        base_norm[i] = max(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
+        square = larger(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
+        base_norm[i] = square
+        farthest = larger(farthest, square)
         change[i] = -stride * unscale[i]
         at_base[i] -= stride * norm
+    return farthest
 
 
 @expert_loop
-def shrink_base(n: int, radius: float, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector) -> None:
+def shrink_base(
+    n: int, radius: float, scale: Vector, unscale: Vector, at_base: Vector, base_norm: Vector, push: Vector
+) -> None:
     """Project on the ball whoever left it: a scaling."""
     limit = radius * radius
     for i in range(n):
         # Whoever is inside stays: where the radius is 0 or its square underflows, a quotient would be no number.
         shrink = radius / math.sqrt(base_norm[i]) if base_norm[i] > limit else 1.0
-        scale[i] *= shrink
+        before = scale[i]
+        scale[i] = before * shrink
         unscale[i] = 1.0 / scale[i]
+        push[i] = before * unscale[i] - 1.0 if shrink < 1.0 else 0.0
         at_base[i] *= shrink
         base_norm[i] = min(base_norm[i], limit)
 
@@ -91,18 +106,11 @@ def look_ahead(me: Arrays, of: Products, target: float) -> None:
         target,
         numbers[EXPERT.replay],
     )
-    if config[CONFIG.adaptive] == 1.0:
-        # The step of the coming round stands in the row of steps until judge() uses it: the same for both halves of a round.
-        now = known(me.live, config)
-        for i in range(n):
-            numbers[EXPERT.eta, i] = adaptive_step(numbers[EXPERT.step, i], now.width, numbers[EXPERT.energy, i])
-        if config[CONFIG.capped] == 1.0:
-            numbers[EXPERT.eta, 0] = capped_step(config[CONFIG.diameter], numbers[EXPERT.energy, 0], now.ceiling)
     radius = config[CONFIG.size]
-    step_ahead(
+    farthest = step_ahead(
         n,
         of.norm,
-        numbers[EXPERT.eta],
+        numbers[EXPERT.coming],
         numbers[EXPERT.replay],
         numbers[EXPERT.at_base],
         numbers[EXPERT.norm],
@@ -110,9 +118,9 @@ def look_ahead(me: Arrays, of: Products, target: float) -> None:
         numbers[EXPERT.gamma],
         numbers[EXPERT.ahead],
         numbers[EXPERT.lead],
-        numbers[EXPERT.scratch],
+        numbers[EXPERT.farthest],
     )
-    if largest(n, numbers[EXPERT.scratch]) > radius * radius:
+    if farthest > radius * radius:
         shrink_ahead(
             n,
             radius,
@@ -155,18 +163,25 @@ def step_ahead(
     gamma: Vector,
     ahead: Vector,
     lead: Vector,
-    reached: Vector,
-) -> None:
-    """alpha, gamma, <a, x>, norm(x - xhat)^2 and norm(x)^2 for x = xhat - eta m a, before it is projected."""
+    farthest_base: Vector,
+) -> float:
+    """alpha, gamma, <a, x> and norm(x - xhat)^2 for x = xhat - eta m a, before it is projected; returns the largest norm(x)^2.
+
+    How far xhat has been is noted on the way.
+    """
+    farthest = 0.0
     for i in range(n):
         stride = eta[i] * replay[i] if eta[i] < math.inf else 0.0
         moved = stride * stride * norm
         # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is to be projected.
-        reached[i] = base_norm[i] - 2.0 * stride * at_base[i] + moved if stride != 0.0 else 0.0
+        reached = base_norm[i] - 2.0 * stride * at_base[i] + moved if stride != 0.0 else 0.0
+        farthest = larger(farthest, reached)
         alpha[i] = 1.0
         gamma[i] = stride
         ahead[i] = at_base[i] - stride * norm
         lead[i] = moved
+        farthest_base[i] = larger(farthest_base[i], base_norm[i])
+    return farthest
 
 
 @expert_loop

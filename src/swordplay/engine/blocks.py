@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, part
+from swordplay.base.compiling import expert_loop, larger, part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import BLOCK
 
@@ -53,3 +53,10 @@ def add_scaled(columns: int, total: Any, more: Any, factor: float) -> None:
     """total += factor * more."""
     for i in range(columns):
         total[i] += factor * more[i]
+
+
+@expert_loop
+def keep_larger(n: int, values: Vector, largest_so_far: Vector) -> None:
+    """The larger of two numbers, one by one."""
+    for i in range(n):
+        largest_so_far[i] = larger(largest_so_far[i], values[i])

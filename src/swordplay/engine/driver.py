@@ -22,8 +22,6 @@ from swordplay.parts.metas import Parts
 
 CHUNK = 1 << 14
 """Rows per compiled call: a few milliseconds, so that Ctrl-C and progress are prompt."""
-WIDE = 256
-"""Coordinates from which on Sword++ does not write to all of them in every round."""
 CHUNK_NUMBERS = 1 << 21
 """Entries per chunk of wide rows, for the same reason."""
 
@@ -78,9 +76,9 @@ class Engine(Facts, Guarded):
         """The rounds of this kind of learner."""
         # numba is imported with the first round, not with the package
         if self.memory.config[CONFIG.charge]:
-            from swordplay.engine import plus_rounds, plus_wide
+            from swordplay.engine import plus_rounds
 
-            return plus_wide if self.dim >= WIDE else plus_rounds
+            return plus_rounds
         from swordplay.engine import rounds
 
         return rounds

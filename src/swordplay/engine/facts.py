@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.types import State, Vector
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.engine import readable, saved
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE
 from swordplay.engine.memory import Memory
@@ -21,6 +21,11 @@ class Facts:
     def rounds(self) -> int:
         """How many rounds were played."""
         return self.memory.rounds
+
+    @property
+    def size(self) -> float:
+        """Of the domain: the radius of a ball."""
+        return float(self.memory.config[CONFIG.size])
 
     @property
     def decision(self) -> Vector:
@@ -59,11 +64,20 @@ class Facts:
 
     def certificate_sums(self) -> dict[str, Vector]:
         """What the certificate is computed from, by the names of the readable state, in the readable learner's order."""
-        return {name: self.memory.of_experts(place) for name, place in readable.CERTIFICATE.items()}
+        sums = {name: self.memory.of_experts(place) for name, place in readable.CERTIFICATE.items()}
+        return sums | {"pull": np.sqrt(sums["pull"])} if self.memory.headed else sums
+
+    def owed(self) -> Vector:
+        """Advantage and drift of each expert together, in the readable learner's order."""
+        return self.memory.of_experts(EXPERT.advantage) + self.memory.of_experts(EXPERT.drift)
 
     def base_lengths(self) -> Vector:
         """How far the base point of each expert is from the centre of the ball, in the readable learner's order."""
         return np.sqrt(self.memory.of_experts(EXPERT.norm))
+
+    def base_points(self) -> Matrix:
+        """The base point of each expert, shape ``(N, d)``, in the readable learner's order."""
+        return np.asarray(self.memory.base_points()[self.memory.order])
 
     def state(self) -> State:
         """The readable learner's state."""

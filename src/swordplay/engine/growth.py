@@ -29,7 +29,10 @@ def fork_numbers(numbers: Matrix, live: Vector) -> None:
         for row in range(numbers.shape[0]):
             numbers[row, child] = numbers[row, parent]
         numbers[EXPERT.step, child] = 2.0 * numbers[EXPERT.step, parent]
-        numbers[EXPERT.eta, child] = 2.0 * numbers[EXPERT.eta, parent]
+        for steps in (EXPERT.eta, EXPERT.coming):
+            numbers[steps, child] = 2.0 * numbers[steps, parent]
+        for inverses in (EXPERT.coming_inverse, EXPERT.narrowness):
+            numbers[inverses, child] = 0.5 * numbers[inverses, parent]
         # The last prior 1/n splits into 1/(n (n + 1)) and 1/(n + 1), half of each for either kind.
         numbers[EXPERT.log_prior, parent] = -math.log(2.0 * count * (count + 1.0))
         numbers[EXPERT.log_prior, child] = -math.log(2.0 * (count + 1.0))

@@ -4,7 +4,7 @@
 array    shape            what
 ======== ================ ===================================================================================
 coords   ``(d, C)``       base points of the experts, a column each; on a ball relative to its centre and unscaled
-numbers  ``(EXPERT, C)``  numbers of each expert, a row per kind of number (``EXPERT``)
+numbers  ``(EXPERT, C)``  numbers of each expert, a row per kind of number (``EXPERT``); d more where S is kept (``heading``)
 vectors  ``(VECTOR, d)``  rows of d coordinates (``VECTOR``)
 live     ``(LIVE,)``      numbers that change each round (``LIVE``)
 config   ``(CONFIG,)``    settings, of which a schedule may change some (``CONFIG``)
@@ -88,7 +88,7 @@ class _Expert(NamedTuple):
     swing: Annotated[int, kept("certificate.swing", when=SHARPER)]
     farthest: Annotated[int, kept("certificate.farthest", when=SHARPER)]
     turning: Annotated[int, kept("certificate.turning", when=SHARPER)]
-    pull: Annotated[int, kept("certificate.pull", when=SHARPER)]
+    pull: Annotated[int, kept("certificate.pull", when=SHARPER)]  # its square where S is kept
     # What a meta charges for moving, and what that needs.
     charge: Annotated[int, kept(when=CHARGED)]  # 2L norm(x_t - x_{t-1})^2
     turned: Annotated[int, kept(when=CHARGED)]  # <a', xhat_t>
@@ -101,6 +101,14 @@ class _Expert(NamedTuple):
     slope: Annotated[int, SCRATCH]  # g_{t,i} = slope * a
     ahead: Annotated[int, SCRATCH]  # <a, x_{t+1}>
     asked: Annotated[int, SCRATCH]  # <a, x_s> of a row that was asked in round s and is learned now
+    surprise: Annotated[int, SCRATCH]  # norm(g_t - M_t)^2
+    # What adaptive steps are made of, and what a round leaves for those of the next one (``adapting``): if ``LIVE.stepped``.
+    narrowness: Annotated[int, SCRATCH]  # 1 / (c W)
+    floor: Annotated[int, SCRATCH]  # what 1 / eta is at least, where experts are capped
+    coming: Annotated[int, MADE]  # step of the coming round; a constant step is always here
+    coming_inverse: Annotated[int, SCRATCH]  # 1 / coming
+    away: Annotated[int, SCRATCH]  # norm(xhat), where the certificate needs it
+    push: Annotated[int, SCRATCH]  # 1/f - 1 where the base point was projected by the factor f in this round
     scratch: Annotated[int, SCRATCH]
 
 
@@ -130,6 +138,8 @@ class _Live(NamedTuple):
     weight: Annotated[int, kept(when=SCHEDULED)]  # of the round's loss
     smoothness: Annotated[int, kept("gauge.smoothness", when=GROWING)]  # the largest so far
     span: Annotated[int, kept("gauge.span", when=GROWING)]  # how wide the part of the domain is that has been of use
+    patience: Annotated[int, kept("gauge.patience", when=GROWING)]  # rounds that the capped descent expert averages over; 0: 8
+    caution: Annotated[int, kept("gauge.caution", when=GROWING)]  # how much shorter steps are for many coordinates; 0: not
     experts: Annotated[int, MADE]  # columns in use
     entropy: Annotated[int, MADE]  # ln(1 / smallest prior)
     prepared: Annotated[int, SCRATCH]  # 1 if a prediction has left the products of its row below and in the scratch rows
@@ -141,7 +151,15 @@ class _Live(NamedTuple):
     prediction: Annotated[int, SCRATCH]
     late: Annotated[int, SCRATCH]  # rounds since the coming row was asked: the meta is judged by what was said then
     asked: Annotated[int, SCRATCH]  # the decision's prediction then
-    pending: Annotated[int, SCRATCH]  # 1 if a change along a sum of gradients waits for the next pass (``plus_wide``)
+    pending: Annotated[int, SCRATCH]  # 1 if a change along a sum of gradients waits for the next pass (``plus_sum``)
+    first: Annotated[int, SCRATCH]  # columns that have coordinates beyond that sum: from here ...
+    beyond: Annotated[int, SCRATCH]  # ... to before here, whole blocks
+    share: Annotated[int, SCRATCH]  # what the weights are still to be multiplied by; 0 for nothing, as between two calls
+    stepped: Annotated[int, SCRATCH]  # 1 if the last round has left what adaptive steps of the next one need
+    width: Annotated[int, SCRATCH]  # W that they were made of
+    freely: Annotated[int, SCRATCH]  # 1 if nobody had to be projected in this round of Sword++ (``plus_once``)
+    least: Annotated[int, SCRATCH]  # the least of loss so far + guess
+    met: Annotated[int, SCRATCH]  # what joins the energy of all experts when a kernel of Sword++ ends
 
 
 class _Config(NamedTuple):

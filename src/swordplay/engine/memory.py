@@ -11,6 +11,7 @@ from swordplay.base.types import Matrix, Vector
 from swordplay.engine import layout
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays
 from swordplay.engine.recipe import Recipe
+from swordplay.parts.experts.gauge import caution
 
 FEWEST_COLUMNS = 16
 """Of a pool that grows. Sums over 8 columns and over more are added up in another order: from here on they are the same."""
@@ -49,7 +50,7 @@ class Memory:
         experts, dim = len(recipe.steps), recipe.frame.shape[1]
         self.live: Vector = np.zeros(len(LIVE))
         columns = max(padded(experts), FEWEST_COLUMNS if recipe.config[CONFIG.grows] else 0)
-        self.numbers: Matrix = zeros((len(EXPERT), columns))
+        self.numbers: Matrix = zeros((len(EXPERT) + (dim if recipe.headed else 0), columns))
         self.coords: Any = zeros(self._shape(columns, dim), dtype)
         self._room: Any = None
         """Where ``coords`` has room to be widened, if it was widened before."""
@@ -71,8 +72,8 @@ class Memory:
 
     @property
     def make(self) -> bytes:
-        """What learners of one make have in common, and no others; of growing pools, which experts they began with."""
-        return self._made + bytes([int(self.config[CONFIG.capped])])
+        """What learners of one make have in common, and no others; of growing pools, what they began with."""
+        return self._made + bytes([int(self.config[CONFIG.capped]), self.headed])
 
     @property
     def rounds(self) -> int:
@@ -94,6 +95,20 @@ class Memory:
         """One number of every expert, in the readable learner's order."""
         return np.asarray(self.numbers[place, self.order])
 
+    @property
+    def headed(self) -> bool:
+        """Whether S is kept (see ``heading``)."""
+        return len(self.numbers) > len(EXPERT)
+
+    def keep_heading(self, kept: bool) -> None:
+        """Make room for S of every expert, or do without."""
+        if kept != self.headed:
+            dim, columns = self.vectors.shape[1], self.numbers.shape[1]
+            numbers = zeros((len(EXPERT) + (dim if kept else 0), columns))
+            numbers[: len(EXPERT)] = self.numbers[: len(EXPERT)]
+            self.numbers = numbers
+            self.live[LIVE.stepped] = 0.0
+
     def make_again(self) -> None:
         """Everything that follows from the recipe and from the numbers that are saved, and the padding but for coordinates."""
         recipe, numbers, n = self.recipe, self.numbers, self.experts
@@ -103,10 +118,10 @@ class Memory:
         else:
             numbers[EXPERT.step, :n], numbers[EXPERT.extra, :n] = recipe.steps, recipe.extra
             numbers[EXPERT.log_prior, :n] = np.log(recipe.prior)
-        numbers[EXPERT.eta, :n] = numbers[EXPERT.step, :n]  # adaptive steps are written anew in each round
+        numbers[EXPERT.eta, :n] = numbers[EXPERT.coming, :n] = numbers[EXPERT.step, :n]  # adaptive ones are made anew
         numbers[EXPERT.unscale, :n] = 1.0 / numbers[EXPERT.scale, :n]
         self.live[LIVE.entropy] = -numbers[EXPERT.log_prior, :n].min()
-        self.live[LIVE.prepared] = 0.0
+        self.live[LIVE.prepared] = self.live[LIVE.stepped] = 0.0
         self._mirror_numbers()
 
     def mirror(self) -> None:
@@ -129,7 +144,7 @@ class Memory:
         old, new = self.numbers.shape[1], padded(experts)
         if new <= old:
             return
-        numbers = zeros((len(EXPERT), new))
+        numbers = zeros((len(self.numbers), new))
         numbers[:, :old] = self.numbers
         coords = zeros(self._shape(new, self.vectors.shape[1]), self.coords.dtype)
         if self.recipe.on_ball:
@@ -153,6 +168,7 @@ class Memory:
         The ``last`` coordinates stay behind the new ones. Room is made for twice as many, so that coordinates that join one
         by one cost no more than if they had joined together.
         """
+        self.keep_heading(False)
         now, columns = self.coords.shape
         room = self._room
         if room is None or len(room) < dim or room.ctypes.data != self.coords.ctypes.data:
@@ -193,6 +209,7 @@ class Memory:
         recipe, numbers, now = self.recipe, self.numbers, self.live
         now[LIVE.refresh_at], now[LIVE.weight] = self.config[CONFIG.refresh], 1.0
         now[LIVE.experts], now[LIVE.rate], now[LIVE.level], now[LIVE.trust] = experts, recipe.rate, recipe.level, recipe.trust
+        now[LIVE.caution] = caution(recipe.frame.shape[1]) if self.config[CONFIG.capped] else 0.0
         numbers[EXPERT.log_prior, :experts] = np.log(recipe.prior)
         numbers[EXPERT.weight, :experts] = recipe.prior
         numbers[EXPERT.scale, :experts] = 1.0

@@ -15,36 +15,70 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import expert_loop, part
+from swordplay.base.compiling import expert_loop, larger, part, smaller
 from swordplay.base.types import Vector
-from swordplay.engine.blocks import columns_of, largest, least
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
-from swordplay.engine.meta import distance, follow_steps
+from swordplay.engine.adapting import begin
+from swordplay.engine.blocks import columns_of
+from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, Arrays, Products
+from swordplay.engine.meta import distance
+from swordplay.engine.plus_strides import farthest, stride_after, stride_freely, stride_within
 from swordplay.engine.rates import retune
 from swordplay.engine.scalar import slope
-from swordplay.engine.weights import exponentials, normalise, score, score_leaders
 
 
 @part
 def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     """The gradient, the certificate's sums and the meta's losses. Returns h, which is the guess from here on."""
-    numbers, live, config = me.numbers, me.live, me.config
-    n = columns_of(numbers)
+    h, surprise, afresh = hear(me, of, prediction, target)
+    account_all(me, h, surprise, prediction)
+    turn(me, h, afresh)
+    return float(h)
+
+
+@part
+def hear(me: Arrays, of: Products, prediction: float, target: float) -> tuple[float, float, bool]:
+    """The slope h of the loss at the decision, norm(g_t - g_{t-1})^2, and whether the meta is to start afresh.
+
+    Its learning rate, from by how much losses and gradient were misjudged, is asked for before anything else: a quotient
+    and a root that nobody waits for until weights are made.
+    """
+    live, config, numbers = me.live, me.config, me.numbers
     h = live[LIVE.weight] * slope(int(config[CONFIG.loss]), config[CONFIG.threshold], prediction + of.offset, target)
     surprise = distance(h, live[LIVE.candidate], of)
+    live[LIVE.met] += surprise
     if live[LIVE.rounds] == 0.0:
-        follow_steps(
-            n,
-            numbers[EXPERT.eta],
-            numbers[EXPERT.norm],
-            numbers[EXPERT.inverse],
-            numbers[EXPERT.growth],
-            numbers[EXPERT.largest],
-            numbers[EXPERT.swing],
-            numbers[EXPERT.turning],
-        )
-    account(
-        n,
+        begin(me)
+    n = columns_of(numbers)
+    spread = misjudged(n, h, numbers[EXPERT.played], numbers[EXPERT.charge], numbers[EXPERT.guess])
+    return h, surprise, retune(live, config, 0.25 * spread * spread, surprise)
+
+
+@expert_loop
+def misjudged(n: int, h: float, played: Vector, charge: Vector, guess: Vector) -> float:
+    """How far apart l_i - m_i of the experts are, for losses l_i = <g_t, x_i> + 2L norm(x_{t,i} - x_{t-1,i})^2."""
+    high, low = -math.inf, math.inf
+    for i in range(n):
+        wrong = h * played[i] + charge[i] - guess[i]
+        high, low = larger(high, wrong), smaller(low, wrong)
+    return high - low
+
+
+@part
+def turn(me: Arrays, h: float, afresh: bool) -> None:
+    """The charges of the coming round are made of both: where the two gradients were, and how far the points went."""
+    me.live[LIVE.turn] = me.live[LIVE.candidate]
+    me.live[LIVE.candidate] = h
+    if afresh:
+        me.numbers[EXPERT.cumulative] = 0.0
+        me.live[LIVE.smallest] = 0.0
+
+
+@part
+def account_all(me: Arrays, h: float, surprise: float, prediction: float) -> None:
+    """The sums of a round."""
+    numbers, live, config = me.numbers, me.live, me.config
+    live[LIVE.smallest] = account(
+        columns_of(numbers),
         h,
         surprise,
         prediction,
@@ -55,22 +89,10 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
         numbers[EXPERT.eta],
         numbers[EXPERT.inverse],
         numbers[EXPERT.lead],
-        numbers[EXPERT.guess],
-        numbers[EXPERT.energy],
         numbers[EXPERT.advantage],
         numbers[EXPERT.drift],
         numbers[EXPERT.cumulative],
-        numbers[EXPERT.scratch],
     )
-    spread = largest(n, numbers[EXPERT.scratch]) - least(n, numbers[EXPERT.scratch])
-    live[LIVE.smallest] = least(n, numbers[EXPERT.cumulative])
-    if retune(live, config, 0.25 * spread * spread, surprise):
-        numbers[EXPERT.cumulative] = 0.0
-        live[LIVE.smallest] = 0.0
-    # The charges of the coming round are made of both: where the two gradients were, and how far the points went.
-    live[LIVE.turn] = live[LIVE.candidate]
-    live[LIVE.candidate] = h
-    return float(h)
 
 
 @expert_loop
@@ -86,158 +108,151 @@ def account(
     eta: Vector,
     inverse: Vector,
     lead: Vector,
-    guess: Vector,
-    energy: Vector,
     advantage: Vector,
     drift: Vector,
     cumulative: Vector,
-    wrong: Vector,
-) -> None:
-    """As ``meta.account``, with one surprise for all; losses are l_i = <g_t, x_i> + 2L norm(x_{t,i} - x_{t-1,i})^2."""
+) -> float:
+    """As ``meta.account``, with one surprise for all, and what was misjudged apart; returns the smallest loss."""
+    smallest = math.inf
     for i in range(n):
-        energy[i] += surprise
         advantage[i] += h * (prediction - played[i])
         drift[i] += 0.5 * (eta[i] * surprise - inverse[i] * lead[i])
         loss = h * played[i] + charge[i]
-        wrong[i] = loss - guess[i]
-        cumulative[i] = retention * (cumulative[i] - off) + loss
+        so_far = retention * (cumulative[i] - off) + loss
+        cumulative[i] = so_far
+        smallest = smaller(smallest, so_far)
+    return smallest
 
 
 @part
 def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
     """Both steps of every expert along h a, and what the meta charges for them. Returns the smallest scale."""
-    numbers, live, config = me.numbers, me.live, me.config
-    n, radius, h, charge = columns_of(numbers), config[CONFIG.size], live[LIVE.candidate], config[CONFIG.charge]
-    numbers[EXPERT.replay] = h
-    farthest(n, h, of.norm, numbers[EXPERT.eta], numbers[EXPERT.at_base], numbers[EXPERT.norm], numbers[EXPERT.scratch])
-    if largest(n, numbers[EXPERT.scratch]) <= radius * radius and least(n, numbers[EXPERT.alpha]) == 1.0:
-        before = live[LIVE.turn]  # h' of the last round: gamma is eta h' where nothing was projected
-        apart = max(4.0 * h * h * of.norm - 4.0 * h * before * of.cross + before * before * of.last_norm, 0.0)
-        stride_freely(
-            n,
-            h,
-            of.norm,
-            charge * apart,
-            numbers[EXPERT.eta],
-            numbers[EXPERT.unscale],
-            numbers[EXPERT.at_base],
-            numbers[EXPERT.norm],
-            numbers[EXPERT.coefficient],
-            numbers[EXPERT.gamma],
-            numbers[EXPERT.ahead],
-            numbers[EXPERT.lead],
-            numbers[EXPERT.turned],
-            numbers[EXPERT.charge],
-        )
-        return math.inf
-    stride_within(
-        n,
+    numbers = me.numbers
+    n, h = columns_of(numbers), me.live[LIVE.candidate]
+    pend(n, h, numbers[EXPERT.eta], numbers[EXPERT.unscale], numbers[EXPERT.coefficient])
+    return float(move_all(me, of, numbers[EXPERT.scratch])[0])
+
+
+@expert_loop
+def pend(n: int, h: float, eta: Vector, unscale: Vector, change: Vector) -> None:
+    """What W lacks for xhat - eta h a, before it is projected."""
+    for i in range(n):
+        change[i] = -h * eta[i] * unscale[i]
+
+
+@part
+def move_all(me: Arrays, of: Products, shifts: Vector) -> tuple[float, float]:
+    """Both steps, projected in those blocks where they have to be. Returns the smallest scale and the largest shift."""
+    smallest, most = math.inf, 0.0
+    for first in range(0, columns_of(me.numbers), BLOCK):
+        far, shrunk = reach(me, of, me.live[LIVE.candidate], first, first + BLOCK)
+        if far <= me.config[CONFIG.size] * me.config[CONFIG.size]:
+            move_freely(me, of, first, shrunk)
+        else:
+            scale, shift = move_within(me, of, shifts, first)
+            smallest, most = min(smallest, scale), max(most, shift)
+    return smallest, most
+
+
+@part
+def reach(me: Arrays, of: Products, h: float, first: int, beyond: int) -> tuple[float, float]:
+    """How far out the steps of these experts lead, as a square, and how much they were shrunk when they last looked ahead."""
+    numbers = me.numbers
+    eta, alpha = numbers[EXPERT.eta][first:beyond], numbers[EXPERT.alpha][first:beyond]
+    at_base, norm = numbers[EXPERT.at_base][first:beyond], numbers[EXPERT.norm][first:beyond]
+    far, shrunk = farthest(BLOCK * ((beyond - first) // BLOCK), h, of.norm, eta, at_base, norm, alpha)
+    return far, shrunk
+
+
+@part
+def charged(me: Arrays, of: Products, h: float, before: float) -> float:
+    """What a step of 1 would be charged where nobody is projected: gamma is eta h', and all go along 2 h a - h' a'."""
+    apart = larger(4.0 * h * h * of.norm - 4.0 * h * before * of.cross + before * before * of.last_norm, 0.0)
+    return float(me.config[CONFIG.charge] * apart)
+
+
+@part
+def move_freely(me: Arrays, of: Products, first: int, shrunk: float) -> None:
+    """Both steps of a block where neither leaves the ball."""
+    numbers, h, beyond = me.numbers, me.live[LIVE.candidate], first + BLOCK
+    if shrunk < 1.0:
+        move_after(me, of, first)
+        return
+    stride_freely(
+        BLOCK,
         h,
-        of,
-        radius,
-        charge,
-        numbers[EXPERT.eta],
-        numbers[EXPERT.scale],
-        numbers[EXPERT.unscale],
-        numbers[EXPERT.at_base],
-        numbers[EXPERT.norm],
-        numbers[EXPERT.coefficient],
-        numbers[EXPERT.alpha],
-        numbers[EXPERT.gamma],
-        numbers[EXPERT.ahead],
-        numbers[EXPERT.lead],
-        numbers[EXPERT.turned],
-        numbers[EXPERT.charge],
+        of.norm,
+        charged(me, of, h, me.live[LIVE.turn]),
+        numbers[EXPERT.eta][first:beyond],
+        numbers[EXPERT.at_base][first:beyond],
+        numbers[EXPERT.norm][first:beyond],
+        numbers[EXPERT.farthest][first:beyond],
+        numbers[EXPERT.gamma][first:beyond],
+        numbers[EXPERT.ahead][first:beyond],
+        numbers[EXPERT.lead][first:beyond],
+        numbers[EXPERT.turned][first:beyond],
+        numbers[EXPERT.charge][first:beyond],
     )
-    return float(least(n, numbers[EXPERT.scale]))
 
 
-@expert_loop
-def farthest(n: int, h: float, norm: float, eta: Vector, at_base: Vector, base_norm: Vector, answer: Vector) -> None:
-    """The larger squared norm of both steps of each expert, before anything is projected; 0 for who stands still."""
-    for i in range(n):
-        stride = eta[i] * h
-        cosine, moved = stride * at_base[i], stride * stride * norm
-        once = base_norm[i] - 2.0 * cosine + moved
-        twice = base_norm[i] - 4.0 * cosine + 4.0 * moved
-        answer[i] = max(once, twice) if stride != 0.0 else 0.0
+@part
+def move_after(me: Arrays, of: Products, first: int) -> None:
+    """The same after somebody was projected."""
+    numbers, beyond = me.numbers, first + BLOCK
+    stride_after(
+        BLOCK,
+        me.live[LIVE.candidate],
+        of,
+        me.config[CONFIG.charge],
+        numbers[EXPERT.eta][first:beyond],
+        numbers[EXPERT.at_base][first:beyond],
+        numbers[EXPERT.norm][first:beyond],
+        numbers[EXPERT.farthest][first:beyond],
+        numbers[EXPERT.alpha][first:beyond],
+        numbers[EXPERT.gamma][first:beyond],
+        numbers[EXPERT.ahead][first:beyond],
+        numbers[EXPERT.lead][first:beyond],
+        numbers[EXPERT.turned][first:beyond],
+        numbers[EXPERT.charge][first:beyond],
+    )
 
 
-@expert_loop
-def stride_freely(
-    n: int,
-    h: float,
-    norm: float,
-    charged: float,
-    eta: Vector,
-    unscale: Vector,
-    at_base: Vector,
-    base_norm: Vector,
-    change: Vector,
-    gamma: Vector,
-    ahead: Vector,
-    lead: Vector,
-    turned: Vector,
-    charge: Vector,
-) -> None:
-    """xhat - k a and then xhat - 2 k a, where neither leaves the ball; alpha is 1 already."""
-    for i in range(n):
-        stride = eta[i] * h
-        moved = stride * stride * norm
-        base_norm[i] = max(base_norm[i] - 2.0 * stride * at_base[i] + moved, 0.0)
-        now = at_base[i] - stride * norm
-        change[i] = -stride * unscale[i]
-        gamma[i] = stride
-        ahead[i] = now - stride * norm
-        lead[i] = moved
-        turned[i] = now
-        charge[i] = eta[i] * eta[i] * charged
+@part
+def move_within(me: Arrays, of: Products, shifts: Vector, first: int) -> tuple[float, float]:
+    """Both steps of a block, projected where they have to be. Returns the smallest scale and the largest shift."""
+    numbers, beyond = me.numbers, first + BLOCK
+    smallest, most = stride_within(
+        BLOCK,
+        me.live[LIVE.candidate],
+        of,
+        me.config[CONFIG.size],
+        me.config[CONFIG.charge],
+        numbers[EXPERT.eta][first:beyond],
+        numbers[EXPERT.scale][first:beyond],
+        numbers[EXPERT.unscale][first:beyond],
+        numbers[EXPERT.at_base][first:beyond],
+        numbers[EXPERT.norm][first:beyond],
+        numbers[EXPERT.farthest][first:beyond],
+        numbers[EXPERT.alpha][first:beyond],
+        numbers[EXPERT.gamma][first:beyond],
+        numbers[EXPERT.ahead][first:beyond],
+        numbers[EXPERT.lead][first:beyond],
+        numbers[EXPERT.turned][first:beyond],
+        numbers[EXPERT.charge][first:beyond],
+        shifts[first:beyond],
+    )
+    return smallest, most
 
 
-@expert_loop
-def stride_within(
-    n: int,
-    h: float,
-    of: Products,
-    radius: float,
-    charged: float,
-    eta: Vector,
-    scale: Vector,
-    unscale: Vector,
-    at_base: Vector,
-    base_norm: Vector,
-    change: Vector,
-    alpha: Vector,
-    gamma: Vector,
-    ahead: Vector,
-    lead: Vector,
-    turned: Vector,
-    charge: Vector,
-) -> None:
-    """The same with both projections, sigma and tau, and the charge as a quadratic form."""
-    limit = radius * radius
-    for i in range(n):
-        k, was, at = eta[i] * h, base_norm[i], at_base[i]
-        once = max(was - 2.0 * k * at + k * k * of.norm, 0.0)
-        sigma = radius / math.sqrt(once) if once > limit else 1.0
-        change[i] = -k * unscale[i]
-        scale[i] *= sigma
-        unscale[i] = 1.0 / scale[i]
-        base, now = min(once, limit), sigma * (at - k * of.norm)
-        twice = base - 2.0 * k * now + k * k * of.norm
-        # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is to be projected.
-        tau = radius / math.sqrt(twice) if twice > limit and k != 0.0 else 1.0
-        gone, back = tau * k, tau - 1.0
-        along, across, left = tau * sigma - alpha[i], tau * sigma * k + gone, gamma[i]
-        squares = along * along * was + across * across * of.norm + left * left * of.last_norm
-        crossed = along * (left * turned[i] - across * at) - across * left * of.cross
-        charge[i] = charged * max(squares + 2.0 * crossed, 0.0)
-        base_norm[i] = base
-        alpha[i] = tau
-        gamma[i] = gone
-        ahead[i] = tau * now - gone * of.norm
-        lead[i] = max(back * back * base - 2.0 * back * gone * now + gone * gone * of.norm, 0.0)
-        turned[i] = now
+@part
+def finish(me: Arrays) -> None:
+    """What is the same for all experts is written to each when a kernel ends: the last slope, and what they have met."""
+    numbers, live = me.numbers, me.live
+    if live[LIVE.rounds] > 0.0:
+        numbers[EXPERT.replay] = live[LIVE.candidate]
+    for i in range(columns_of(numbers)):
+        numbers[EXPERT.energy, i] += live[LIVE.met]
+    live[LIVE.met] = 0.0
 
 
 @part
@@ -246,21 +261,5 @@ def stay(me: Arrays, of: Products, features: Vector, target: float) -> None:
 
 
 @part
-def weigh(me: Arrays, of: Products, target: float) -> None:
-    """Weigh the experts for the coming round by m_i = <g_t, x_{t+1,i}> + 2L norm(x_{t+1,i} - x_{t,i})^2."""
-    numbers, rate = me.numbers, me.live[LIVE.rate]
-    n = columns_of(numbers)
-    guesses, prior, weights = numbers[EXPERT.scratch], numbers[EXPERT.log_prior], numbers[EXPERT.weight]
-    expect(n, me.live[LIVE.candidate], numbers[EXPERT.ahead], numbers[EXPERT.charge], guesses)
-    if rate < math.inf:
-        score(n, 1.0, rate, guesses, prior, numbers[EXPERT.cumulative], numbers[EXPERT.guess], weights)
-    else:
-        score_leaders(n, 1.0, guesses, prior, numbers[EXPERT.cumulative], numbers[EXPERT.guess], weights)
-    normalise(n, weights, exponentials(n, largest(n, weights), weights))
-
-
-@expert_loop
-def expect(n: int, h: float, ahead: Vector, charge: Vector, answer: Vector) -> None:
-    """m_i of every expert."""
-    for i in range(n):
-        answer[i] = h * ahead[i] + charge[i]
+def ventured(me: Arrays) -> None:
+    """How far everybody has been was noted with the steps."""

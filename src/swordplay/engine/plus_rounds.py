@@ -6,7 +6,7 @@ from typing import Any
 
 from swordplay.base.compiling import kernel
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine import ball, ball_sparse, foresight, plus_plus
+from swordplay.engine import ball, ball_sparse, foresight, plus_once, plus_plus, plus_sum, plus_weights
 from swordplay.engine.layout import Arrays
 from swordplay.engine.rounds import make_round, predict_one
 from swordplay.engine.succession import make_rows, make_single, make_sparse_rows, make_stream
@@ -17,13 +17,16 @@ _PLUS: dict[str, Any] = {
     "move": plus_plus.move,
     "fork": plus_plus.stay,
     "judge": plus_plus.judge,
-    "weigh": plus_plus.weigh,
+    "weigh": plus_weights.weigh,
+    "venture": plus_plus.ventured,
 }
 dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_PLUS)
+_ONCE = _PLUS | {"judge": plus_once.judge, "move": plus_sum.move, "weigh": plus_once.weigh}
+sum_round = make_round(ball.measure, plus_sum.predict, keep=plus_sum.keep, **_ONCE)
 sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, keep=ball_sparse.keep, **_PLUS)
 foreseen_round = make_round(foresight.measure, foresight.predict, keep=ball.keep, **_PLUS)
 
-dense_rows, sparse_rows = make_rows(ball.decide, dense_round), make_sparse_rows(sparse_round)
+sum_rows, sparse_rows = make_rows(plus_sum.decide, sum_round), make_sparse_rows(sparse_round)
 single, stream = make_single(foreseen_round), make_stream(dense_round)
 
 
@@ -44,7 +47,11 @@ def play_dense(
 ) -> int:
     """Dense rows. ``decisions`` and ``weights`` are filled as far as they have rows."""
     me = Arrays(coords, numbers, vectors, live, config)
-    return int(dense_rows(me, features, targets, schedule, predictions, losses, decisions, weights))
+    plus_sum.begin(me)
+    count = sum_rows(me, features, targets, schedule, predictions, losses, decisions, weights)
+    plus_sum.settle(me)
+    plus_plus.finish(me)
+    return int(count)
 
 
 @kernel
@@ -68,7 +75,9 @@ def play_sparse(
     """Sparse rows: cost in proportion to their non-zeros. ``last_indices`` says where the last features lie."""
     me = Arrays(coords, numbers, vectors, live, config)
     rows = values, indices, starts, last_indices, targets
-    return int(sparse_rows(me, *rows, schedule, predictions, losses, decisions, weights))
+    count = sparse_rows(me, *rows, schedule, predictions, losses, decisions, weights)
+    plus_plus.finish(me)
+    return int(count)
 
 
 @kernel
@@ -77,7 +86,9 @@ def learn_one(
 ) -> float:
     """One round; NaN if the row would overflow, and then nothing has changed. Returns the loss."""
     me = Arrays(coords, numbers, vectors, live, config)
-    return float(single(me, features, target))
+    loss = single(me, features, target)
+    plus_plus.finish(me)
+    return float(loss)
 
 
 @kernel
@@ -99,3 +110,4 @@ def play_fleet(
     for k in range(first, stop):
         me = Arrays(coords[k], numbers[k], vectors[k], lives[k], config)
         played[k] = stream(me, features[k], targets[k], predictions[k], losses[k])
+        plus_plus.finish(me)

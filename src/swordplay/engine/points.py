@@ -10,14 +10,16 @@ import math
 from swordplay.base.compiling import part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.blocks import dot
-from swordplay.engine.gauge import adaptive_step, capped_step, known
+from swordplay.engine.heading import lean_by, note_pull
 from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
 from swordplay.engine.scalar import slope
+from swordplay.engine.weights import settle_weights
 
 
 @part
 def predict(me: Arrays, of: Products, features: Vector) -> float:
     """<a, x_i> of every expert; returns their weighted sum."""
+    settle_weights(me)
     coords, numbers = me.coords, me.numbers
     capacity = coords.shape[0] // 2
     prediction = 0.0
@@ -34,9 +36,12 @@ def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
     for i in range(numbers.shape[1]):
         stride = numbers[EXPERT.eta, i] * numbers[EXPERT.slope, i] if numbers[EXPERT.eta, i] < math.inf else 0.0
         base = me.coords[i]
+        lean_by(numbers, i, base, -1.0)
         for j in range(len(features)):
             base[j] -= stride * features[j]
         project(base, me.vectors, me.config)
+        lean_by(numbers, i, base, 1.0)
+        note_pull(numbers, i)
         numbers[EXPERT.norm, i] = from_center(base, me.vectors, me.config)
     for i in range(numbers.shape[1]):
         look_ahead(me, i, features, target)
@@ -66,13 +71,7 @@ def look_ahead(me: Arrays, i: int, features: Vector, target: float) -> None:
             int(config[CONFIG.loss]), config[CONFIG.threshold], dot(len(features), base, features), target
         )
     numbers[EXPERT.replay, i] = replay
-    eta = numbers[EXPERT.step, i]
-    if config[CONFIG.adaptive] == 1.0:
-        now, energy = known(me.live, config), numbers[EXPERT.energy, i]
-        if i == 0 and config[CONFIG.capped] == 1.0:
-            eta = capped_step(config[CONFIG.diameter], energy, now.ceiling)
-        else:
-            eta = adaptive_step(numbers[EXPERT.step, i], now.width, energy)
+    eta = numbers[EXPERT.coming, i]
     stride = eta * replay if eta < math.inf else 0.0
     for j in range(len(features)):
         point[j] = base[j] - stride * features[j]
@@ -144,6 +143,7 @@ def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
 @part
 def decide(me: Arrays, decision: Vector) -> None:
     """x_t = sum of p_i x_i."""
+    settle_weights(me)
     coords = me.coords
     capacity = coords.shape[0] // 2
     for j in range(len(decision)):

@@ -16,6 +16,7 @@ from swordplay.engine.blocks import dot
 from swordplay.engine.layout import BOX, SIMPLEX, Arrays
 from swordplay.engine.rounds import LARGEST_SQUARE, dense_round
 from swordplay.engine.scalar import phi, slope
+from swordplay.engine.weights import settle_weights
 
 WITHIN = 2
 """Beside SIMPLEX and BOX: the domain is the ball itself."""
@@ -104,6 +105,7 @@ def learn_shadow(
         return False, math.nan, math.nan
     length = bend(work, features, slope(loss, threshold, prediction, target), none)
     played, value, _ = dense_round(me, work[GRADIENT], 0.0)
+    settle_weights(me)
     if not played:
         return False, math.nan, math.nan
     noted[LONGEST], noted[LOWEST] = max(noted[LONGEST], length), min(noted[LOWEST], value)

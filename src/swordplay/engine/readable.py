@@ -32,7 +32,9 @@ def state_of(memory: Memory) -> State:
     replay = np.multiply.outer(numbers[EXPERT.replay, order], last)
     flat: State = {"rounds": memory.rounds}
     if memory.config[CONFIG.capped]:
-        flat |= {f"gauge.{name}": float(now[place]) for name, place in GAUGE.items()}
+        said = {name: float(now[place]) for name, place in GAUGE.items()}
+        # states of before may have a patience and no caution; those of now have a caution and no patience
+        flat |= {f"gauge.{name}": value for name, value in said.items() if value or name not in ("patience", "caution")}
     for k, kind in enumerate(_kinds(memory)):
         flat |= {
             f"experts.{k}.points": points[kind],
@@ -41,6 +43,9 @@ def state_of(memory: Memory) -> State:
             f"experts.{k}.energy": numbers[EXPERT.energy, order][kind],
         }
     flat |= {f"certificate.{name}": numbers[place, order] for name, place in CERTIFICATE.items()}
+    if memory.headed:
+        flat["certificate.heading"] = numbers[len(EXPERT) :, order].T.copy()
+        flat["certificate.pull"] = np.sqrt(flat["certificate.pull"])
     if not memory.config[CONFIG.adaptive]:  # steps that stay pull hardest where they are farthest: kernels need not keep it
         far = np.sqrt(flat["certificate.farthest"])
         flat["certificate.pull"] = flat["certificate.inverse_step"] * far + flat["certificate.turning"]
@@ -67,6 +72,7 @@ def load(memory: Memory, state: Mapping[str, Any]) -> None:
         name: np.concatenate([state[f"experts.{k}.{name}"] for k in kinds]) for name in ("points", "base", "replay", "energy")
     }
     experts = len(stacked["energy"])
+    memory.keep_heading("certificate.heading" in state)
     memory.reserve(experts)
     now, numbers = memory.live, memory.numbers
     candidate = state.get("optimism.candidate", np.zeros(stacked["base"].shape[1]))
@@ -83,6 +89,9 @@ def load(memory: Memory, state: Mapping[str, Any]) -> None:
     numbers[EXPERT.lead, order] = np.einsum("ij,ij->i", lead, lead)
     for name, place in CERTIFICATE.items():
         numbers[place, order] = state[f"certificate.{name}"]
+    if memory.headed:
+        numbers[len(EXPERT) :, order] = state["certificate.heading"].T
+        numbers[EXPERT.pull, order] **= 2
     if memory.recipe.weighed:
         for name, place in HEDGE.items():
             numbers[place, order] = state[f"hedge.{name}"]
@@ -150,8 +159,10 @@ def _lookahead(memory: Memory, norm: Vector, offset: Matrix, order: Any) -> tupl
         with np.errstate(divide="ignore"):
             eta = eta * config[CONFIG.diameter] / np.sqrt(energy)
         if config[CONFIG.capped]:
-            ahead, gauge = _kinds(memory)[0], Gauge(memory.live[LIVE.smoothness], memory.live[LIVE.span])
-            eta[ahead] = GaugedSteps(config[CONFIG.diameter], gauge).sizes(energy[ahead])  # the others do not look ahead
+            now = memory.live
+            gauge = Gauge(now[LIVE.smoothness], now[LIVE.span], caution=float(now[LIVE.caution]) or 1.0)
+            ahead = _kinds(memory)[0]  # the others do not look ahead
+            eta[ahead] = GaugedSteps(config[CONFIG.diameter], gauge, gauge.rho).sizes(energy[ahead])
     stride = np.where(np.isinf(eta), 0.0, eta) * numbers[EXPERT.replay, order]
     reached = norm - 2 * stride * (offset @ memory.vectors[VECTOR.last]) + stride**2 * memory.live[LIVE.last_norm]
     outside = (stride != 0) & (reached > config[CONFIG.size] ** 2)

@@ -64,6 +64,8 @@ class Recipe(NamedTuple):
     """Its first guess, where it guesses."""
     trust: float
     """The optimism's first trust."""
+    headed: bool
+    """Whether S is kept (``heading``)."""
 
 
 def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.float64) -> Recipe:
@@ -94,7 +96,7 @@ def recipe(parts: Parts, loss: str, threshold: float = 1.0, dtype: Any = np.floa
     config[CONFIG.charge] = parts.charge
     _require_one_gradient(parts, config, bool(on_ball and extra.all()))
     trust = parts.optimism.start(1).trust
-    return Recipe(config, steps, extra, prior, frame, on_ball, parts.weighed, rate.value, rate.level, trust)
+    return Recipe(config, steps, extra, prior, frame, on_ball, parts.weighed, rate.value, rate.level, trust, parts.headed)
 
 
 def _experts(parts: Parts, config: Vector) -> tuple[Vector, Vector]:

@@ -11,20 +11,31 @@ from typing import Any
 
 from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine import ball, ball_sparse, ball_steps, foresight, points
+from swordplay.engine import ball, ball_sparse, ball_steps, foresight, heading, points
+from swordplay.engine.adapting import strain, venture
 from swordplay.engine.growth import fork_numbers, is_growing
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
-from swordplay.engine.meta import judge, venture
+from swordplay.engine.meta import judge
 from swordplay.engine.rates import look_back
 from swordplay.engine.scalar import phi
 from swordplay.engine.succession import follow, make_rows, make_single, make_sparse_rows, make_stream
-from swordplay.engine.weights import weigh
+from swordplay.engine.weights import settle_weights, weigh
 
 LARGEST_SQUARE = 1e150
 """A squared gradient beyond this could overflow once steps multiply it; losses of that size are mistakes."""
 
 
-def make_round(measure: Any, predict: Any, move: Any, fork: Any, keep: Any, judge: Any = judge, weigh: Any = weigh) -> Any:
+def make_round(
+    measure: Any,
+    predict: Any,
+    move: Any,
+    fork: Any,
+    keep: Any,
+    judge: Any = judge,
+    weigh: Any = weigh,
+    venture: Any = strain,
+    lean: Any = heading.stay,
+) -> Any:
     """The round of one kind of points and features: the only place where the order of its parts is written.
 
     Parameters
@@ -41,6 +52,10 @@ def make_round(measure: Any, predict: Any, move: Any, fork: Any, keep: Any, judg
         ``(me, products, features, smallest scale)``: make these features the last ones.
     judge, weigh
         ``(me, products, prediction, target)`` -> h, and ``(me, products, target)``: the meta before and after the moves.
+    venture
+        ``(me)``: how far experts have been.
+    lean
+        ``(me, smallest scale)``: what the certificate keeps of the move, where it keeps vectors.
     """
 
     @part
@@ -54,16 +69,17 @@ def make_round(measure: Any, predict: Any, move: Any, fork: Any, keep: Any, judg
         prediction = centered + of.offset
         loss = live[LIVE.weight] * phi(int(config[CONFIG.loss]), config[CONFIG.threshold], prediction, target)
         h = judge(me, of, centered, target)
+        look_back(live, config, of, h)  # before the moves: nobody waits for its exponential there
         smallest = move(me, of, features, target)
         venture(me)
         live[LIVE.rounds] += 1.0
         while is_growing(live, config):
             fork_numbers(me.numbers, live)
             fork(me, of, features, target)
-        look_back(live, config, of, h)
         weigh(me, of, target)
         live[LIVE.prepared] = 0.0
         keep(me, of, features, smallest)
+        lean(me, smallest)
         return True, prediction, loss
 
     return play_round
@@ -77,10 +93,11 @@ def overflows(me: Arrays, of: Products, target: float) -> bool:
     return not (gradient * gradient * of.norm < LARGEST_SQUARE and of.norm < LARGEST_SQUARE)
 
 
-dense_round = make_round(ball.measure, ball.predict, ball_steps.move, ball_steps.fork, ball.keep)
-sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, ball_steps.move, ball_steps.fork, ball_sparse.keep)
-points_round = make_round(ball.measure, points.predict, points.move, points.fork, points.keep)
-foreseen_round = make_round(foresight.measure, foresight.predict, ball_steps.move, ball_steps.fork, ball.keep)
+_BALL: dict[str, Any] = {"move": ball_steps.move, "fork": ball_steps.fork, "lean": heading.lean}
+dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_BALL)
+sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, keep=ball_sparse.keep, **_BALL)
+points_round = make_round(ball.measure, points.predict, points.move, points.fork, points.keep, venture=venture)
+foreseen_round = make_round(foresight.measure, foresight.predict, keep=ball.keep, **_BALL)
 
 dense_rows, points_rows = make_rows(ball.decide, dense_round), make_rows(points.decide, points_round)
 sparse_rows, single, stream = make_sparse_rows(sparse_round), make_single(foreseen_round), make_stream(dense_round)
@@ -106,7 +123,9 @@ def play_planned(me: Arrays, features: Matrix, targets: Vector, schedule: Matrix
         played, predictions[t], _ = dense_round(me, features[t], targets[t])
         if not played:
             me.live[LIVE.weight], me.live[LIVE.late] = weight, 0.0
+            settle_weights(me)
             return t
+    settle_weights(me)
     return len(targets)
 
 

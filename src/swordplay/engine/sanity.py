@@ -42,6 +42,8 @@ ROUND_RANGES = {
     "weight": Range(0.0, 1e60),
     "smoothness": Range(0.0, np.inf),
     "span": Range(0.0, np.inf),
+    "patience": Range(0.0, 1e9),
+    "caution": Range(0.0, 1e9),
 }
 """Of the numbers that change each round; what is not named here is any number that is not vast. The total is one of squared
 losses, 1e240 for targets of 1e60, and wider than what many rounds can add: what is accepted can be saved again."""
@@ -110,8 +112,9 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
         require(f"experts.{name}", experts[name], expert_range(name))
     for name, allowed in SETTING_RANGES.items():
         require(f"settings.{name}", settings[name], allowed)
-    for name, values in (("last", saved.last), ("points", saved.points)):
-        require(name, values, SIGNED)
+    for name, values in (("last", saved.last), ("points", saved.points), ("heading", saved.heading)):
+        if values is not None:
+            require(name, values, SIGNED)
     size = settings["size"]
     steepest = max(abs(now["candidate"]), np.abs(experts["replay"]).max())
     require("squared gradients", steepest * steepest * now["last_norm"], Range(0.0, LONGEST_SQUARE))

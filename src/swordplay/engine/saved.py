@@ -28,7 +28,7 @@ NAMES = {"experts": "expert_names", "round": "round_names", "settings": "setting
 
 YOUNG = dict.fromkeys(CHARGES, 0.0) | {"swing": 0.0, "farthest": UNKNOWN}
 """Numbers of experts that states of before do not hold, and what stands in for them."""
-YOUNG_OF_ROUND = {"smoothness": 0.0, "span": 0.0}
+YOUNG_OF_ROUND = {"smoothness": 0.0, "span": 0.0, "patience": 0.0, "caution": 0.0}
 """The same for numbers of the round."""
 YOUNG_SETTINGS = {"capped": 0.0}
 """The same for settings: a growing pool of before goes on as it is, without capped experts."""
@@ -61,13 +61,16 @@ class Numbers(NamedTuple):
     points: Any
     frame: Matrix
     """Centre (or lower corner) and upper corner of the domain, shape ``(2, d)``."""
+    heading: Matrix | None
+    """S of the experts, shape ``(d, N)``, where it is kept: states of before have none, and their learners go on without."""
 
 
 def state_of(memory: Memory) -> State:
     """The numbers that the next round needs, without padding."""
     n, columns = memory.experts, memory.numbers.shape[1]
     points = memory.coords[:, :n] if memory.recipe.on_ball else memory.coords[np.r_[:n, columns : columns + n]]
-    return {
+    heading = {"heading": memory.numbers[len(EXPERT) :, :n].copy()} if memory.headed else {}
+    return heading | {
         "expert_names": " ".join(KEPT_OF_EXPERTS),
         "experts": memory.numbers[_places(EXPERT, KEPT_OF_EXPERTS), :n],
         "round_names": " ".join(KEPT_OF_ROUND),
@@ -109,7 +112,8 @@ def read(saved: Mapping[str, Any], dtype: Any = np.float64) -> Numbers:
     if frame.shape != (2, len(last)):
         raise ValueError(f"state['frame'] must have shape {(2, len(last))}, got {frame.shape}. Load an earlier state.")
     numbers = {group: {name: float(value) for name, value in by_name[group].items()} for group in ("round", "settings")}
-    return Numbers(by_name["experts"], **numbers, last=last, points=points, frame=frame)
+    heading = _array(saved, "heading", 2) if "heading" in saved else None
+    return Numbers(by_name["experts"], **numbers, last=last, points=points, frame=frame, heading=heading)
 
 
 def describe(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,6 +135,7 @@ def is_state(state: Mapping[str, Any]) -> bool:
 def write(memory: Memory, numbers: Numbers) -> None:
     """Put numbers that were found sane in place."""
     n = len(numbers.experts["weight"])
+    memory.keep_heading(numbers.heading is not None)
     memory.reserve(n)
     columns = memory.numbers.shape[1]
     memory.live[LIVE.experts] = n
@@ -140,6 +145,8 @@ def write(memory: Memory, numbers: Numbers) -> None:
         memory.config[CONFIG._fields.index(name)] = numbers.settings[name]
     for name in KEPT_OF_EXPERTS:
         memory.numbers[EXPERT._fields.index(name), :n] = numbers.experts[name]
+    if numbers.heading is not None:
+        memory.numbers[len(EXPERT) :, :n] = numbers.heading
     memory.vectors[VECTOR.last] = numbers.last
     if memory.recipe.on_ball:
         memory.coords[:, :n] = numbers.points
@@ -180,6 +187,8 @@ def require_make(memory: Memory, numbers: Numbers, also: Mapping[str, float]) ->
     }
     if not memory.config[CONFIG.grows]:
         expected["experts"] = ((n,), (memory.experts,))
+    if numbers.heading is not None:
+        expected["heading"] = (numbers.heading.shape, (dim if memory.config[CONFIG.adaptive] else 0, n))
     for name, (found, wanted) in expected.items():
         if found != wanted:
             raise ValueError(f"state[{name!r}] must have shape {wanted}, got {found}. Load it into the same make.")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import kernel, part
+from swordplay.base.compiling import exact, kernel, lane_loop, part
 from swordplay.base.types import Matrix, Vector
 
 WARM_UP = 32
@@ -61,6 +61,12 @@ def scale_row(row: Vector, centers: Vector, spreads: Vector, clip: float, answer
 @part
 def follow_row(row: Vector, centers: Vector, spreads: Vector, counts: Vector, first: Matrix, clip: float) -> None:
     """Let every column's centre and spread learn from a row. ``first`` holds the first rows, shape ``(WARM_UP, d)``."""
+    settled = 0
+    for j in range(len(row)):
+        settled += 1 if first[WARM_UP // 2, j] == SETTLED else 0
+    if settled == len(row):
+        pursue_row(row, centers, spreads, counts, clip)
+        return
     for j in range(len(row)):
         value = row[j]
         if value == value:
@@ -74,6 +80,25 @@ def follow_row(row: Vector, centers: Vector, spreads: Vector, counts: Vector, fi
                 pursue(value, j, centers, spreads, max(1.0 / (seen + 1.0), PACE), clip)
             elif replace_usual(first[:, j], value):
                 centers[j], spreads[j] = measure(first[:, j], WARM_UP, min(seen + 1, LONGEST_REST), clip)
+
+
+@lane_loop
+def pursue_row(row: Vector, centers: Vector, spreads: Vector, counts: Vector, clip: float) -> None:
+    """:func:`pursue` for a row whose columns are all past their first values, bit by bit the same.
+
+    All columns take one way, and what is not wanted is not stored, so that several of them go through one instruction.
+    """
+    for j in range(len(row)):
+        value, center, spread = row[j], centers[j], spreads[j]
+        known, wide = value == value, spread > TINY
+        pace = max(1.0 / (counts[j] + 1.0), PACE)
+        off = min(max((value - center) / spread, -clip), clip)
+        grown = spread * math.sqrt(1.0 + pace * (off * off - 1.0))
+        grown = grown if abs(off) > AT_REST else spread
+        grown = grown if wide else abs(value - center)
+        centers[j] = center + pace * spread * off if known & wide else center
+        spreads[j] = grown if known else spread
+        counts[j] = counts[j] + 1.0 if known else counts[j]
 
 
 @part
@@ -125,17 +150,21 @@ def measure(values: Any, count: int, rows: int, clip: float) -> tuple[float, flo
 
 @part
 def middle_deviation(values: Any, count: int, center: float) -> float:
-    """Median of the distances from the centre: walk outwards from both ends of what is left until half of it is passed."""
-    low, high = 0, count - 1
-    farther = 0.0
-    for _ in range(count - count // 2):
-        if center - values[low] > values[high] - center:
-            farther = center - values[low]
-            low += 1
-        else:
-            farther = values[high] - center
-            high -= 1
-    return farther
+    """Median of the distances from the centre, the upper one of two.
+
+    The farther half of sorted values lies at both ends. How much of it at the lower one is found by halving, without a branch
+    that depends on the values: a processor guesses each such branch wrong half of the time.
+    """
+    half = count - count // 2
+    low, left = 0, half
+    while left > 0:
+        step = left // 2
+        # The value at this place belongs to the farther half if it lies farther off than the one that it would push out.
+        more = 1 if center - values[low + step] > values[count - half + low + step] - center else 0
+        low += (step + 1) * more
+        left = (left - step - 1) * more + step * (1 - more)
+    below, above = center - values[max(low - 1, 0)], values[min(count - half + low, count - 1)] - center
+    return float(above if low == 0 else below if low == half else min(below, above))
 
 
 @part
@@ -166,7 +195,7 @@ def deviation(values: Any, count: int, rows: int, center: float, limit: float) -
     return math.sqrt(total / rows)
 
 
-@part
+@exact
 def pursue(value: float, j: int, centers: Vector, spreads: Vector, pace: float, clip: float) -> None:
     """One step of centre and spread towards a value."""
     spread = spreads[j]

@@ -1,6 +1,6 @@
 """Rounds one after the other: what every kernel that plays many does between two of them, for any kind of round.
 
-``rounds``, ``plus_rounds`` and ``plus_wide`` make their kernels of these; the kernels themselves only name the arrays.
+``rounds`` and ``plus_rounds`` make their kernels of these; the kernels themselves only name the arrays.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from swordplay.base.types import Matrix, Vector
 from swordplay.engine import ball
 from swordplay.engine.ball_sparse import Entries
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays
+from swordplay.engine.weights import settle_weights
 
 
 @part
@@ -20,6 +21,8 @@ def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
     if t < len(schedule):
         live[LIVE.weight] = schedule[t, 0]
         config[CONFIG.threshold] = schedule[t, 1]
+        if config[CONFIG.size] != schedule[t, 2]:
+            live[LIVE.stepped] = 0.0
         config[CONFIG.size] = schedule[t, 2]
         config[CONFIG.diameter] = config[CONFIG.diameter_per_size] * schedule[t, 2]
 
@@ -28,6 +31,7 @@ def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
 def write_weights(me: Arrays, weights: Matrix, t: int) -> None:
     """Keep the weights of a round if there is room for them; what is not an expert yet stays at 0."""
     if t < len(weights):
+        settle_weights(me)
         for i in range(int(me.live[LIVE.experts])):
             weights[t, i] = me.numbers[EXPERT.weight, i]
 
@@ -54,7 +58,9 @@ def make_rows(decide: Any, play_round: Any) -> Any:
             follow(me.live, me.config, schedule, t)
             played, predictions[t], losses[t] = play_round(me, features[t], targets[t])
             if not played:
+                settle_weights(me)
                 return t
+        settle_weights(me)
         return len(targets)
 
     return play_rows
@@ -87,7 +93,9 @@ def make_sparse_rows(play_round: Any) -> Any:
             row = Entries(values[starts[t] : starts[t + 1]], indices[starts[t] : starts[t + 1]], before)
             played, predictions[t], losses[t] = play_round(me, row, targets[t])
             if not played:
+                settle_weights(me)
                 return t
+        settle_weights(me)
         return len(targets)
 
     return play_sparse_rows
@@ -100,6 +108,7 @@ def make_single(play_round: Any) -> Any:
     def play_single(me: Arrays, features: Vector, target: float) -> float:
         """The loss; NaN if the row would overflow, and then nothing has changed."""
         played, _, loss = play_round(me, features, target)
+        settle_weights(me)
         if not played:
             me.live[LIVE.prepared] = 0.0
         return float(loss)
@@ -116,7 +125,9 @@ def make_stream(play_round: Any) -> Any:
         for t in range(len(targets)):
             played, predictions[t], losses[t] = play_round(me, features[t], targets[t])
             if not played:
+                settle_weights(me)
                 return t
+        settle_weights(me)
         return len(targets)
 
     return play_stream

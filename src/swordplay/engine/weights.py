@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import expert_loop, part
+from swordplay.base.compiling import expert_loop, larger, part, smaller
 from swordplay.base.types import Vector
-from swordplay.engine.blocks import columns_of, dot, largest
+from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, NO_OPTIMISM, Arrays, Products
 from swordplay.engine.scalar import fading, slope
 from swordplay.parts.metas.hedge import SMALLEST_WEIGHT
@@ -23,52 +23,90 @@ def weigh(me: Arrays, of: Products, target: float) -> None:
         loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
         live[LIVE.candidate] = live[LIVE.weight] * slope(loss, threshold, mean + of.offset, target)
         guess = live[LIVE.trust] * live[LIVE.candidate]
-    rate = live[LIVE.rate]
-    ahead, prior, weights = numbers[EXPERT.ahead], numbers[EXPERT.log_prior], numbers[EXPERT.weight]
-    if rate < math.inf:
-        score(n, guess, rate, ahead, prior, numbers[EXPERT.cumulative], numbers[EXPERT.guess], weights)
-    else:
-        score_leaders(n, guess, ahead, prior, numbers[EXPERT.cumulative], numbers[EXPERT.guess], weights)
-    normalise(n, weights, exponentials(n, largest(n, weights), weights))
+    share(me, expect(n, guess, numbers[EXPERT.ahead], numbers[EXPERT.cumulative], numbers[EXPERT.guess]))
 
 
 @expert_loop
-def score(
-    n: int, guess: float, rate: float, ahead: Vector, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
-) -> None:
-    """ln prior - rate * (loss so far + guess), the guess being m_i = <M, x_i> = w <a, x_i>."""
+def expect(n: int, guess: float, ahead: Vector, cumulative: Vector, guesses: Vector) -> float:
+    """m_i = <M, x_i> = w <a, x_i> of every expert; returns the least of loss so far + guess."""
+    least = math.inf
     for i in range(n):
         m = guess * ahead[i]
         guesses[i] = m
-        answer[i] = log_prior[i] - rate * (cumulative[i] + m)
+        least = smaller(least, cumulative[i] + m)
+    return least
+
+
+@part
+def share(me: Arrays, least: float) -> None:
+    """p_i in proportion to prior times exp(-rate (loss so far + guess)), given the least of these sums; to be normalised."""
+    numbers, rate = me.numbers, me.live[LIVE.rate]
+    n = columns_of(numbers)
+    prior, cumulative, guesses, weights = (
+        numbers[EXPERT.log_prior],
+        numbers[EXPERT.cumulative],
+        numbers[EXPERT.guess],
+        numbers[EXPERT.weight],
+    )
+    if rate < math.inf:
+        total = exponentials(n, rate, least, prior, cumulative, guesses, weights)
+    else:
+        total = leaders(n, prior, cumulative, guesses, weights)
+    me.live[LIVE.share] = 1.0 / total
+
+
+@part
+def settle_weights(me: Arrays) -> None:
+    """Normalise the weights, if nobody has done so since they were made: whoever predicts does, and kernels when they end."""
+    if me.live[LIVE.share] > 0.0:
+        normalise(columns_of(me.numbers), me.numbers[EXPERT.weight], me.live[LIVE.share])
+        me.live[LIVE.share] = 0.0
+
+
+@part
+def taken_share(live: Vector) -> float:
+    """What the weights are to be multiplied by, for somebody who does so now."""
+    share = live[LIVE.share] if live[LIVE.share] > 0.0 else 1.0
+    live[LIVE.share] = 0.0
+    return float(share)
 
 
 @expert_loop
-def score_leaders(
-    n: int, guess: float, ahead: Vector, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
-) -> None:
-    """The limit of an infinite rate: ln prior for those who lead, nothing for the rest."""
-    smallest = math.inf
-    for i in range(n):
-        guesses[i] = guess * ahead[i]
-        smallest = min(smallest, cumulative[i] + guesses[i])
-    for i in range(n):
-        answer[i] = log_prior[i] if cumulative[i] + guesses[i] <= smallest else -math.inf
+def exponentials(
+    n: int, rate: float, least: float, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
+) -> float:
+    """prior * exp(-rate * (loss so far + guess, less the least)); returns their sum.
 
-
-@expert_loop
-def exponentials(n: int, highest: float, values: Vector) -> float:
-    """exp(v - highest) in place; returns their sum."""
+    No prior is above 1, so no exponent is positive; and whoever has the least keeps its prior, so the sum does not vanish. The
+    least is known before the rate is: nothing has to be looked for once it is.
+    """
     total = 0.0
     for i in range(n):
-        values[i] = fading(values[i] - highest)
-        total += values[i]
+        answer[i] = fading(log_prior[i] - rate * (cumulative[i] + guesses[i] - least))
+        total += answer[i]
     return total
 
 
 @expert_loop
-def normalise(n: int, weights: Vector, total: float) -> None:
-    """Weights with a sum of 1, none of them 0."""
-    share = 1.0 / total
+def leaders(n: int, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector) -> float:
+    """The limit of an infinite rate: the prior for those who lead, nothing for the rest; returns their sum."""
+    least, total = math.inf, 0.0
     for i in range(n):
-        weights[i] = max(weights[i] * share, SMALLEST_WEIGHT)
+        least = smaller(least, cumulative[i] + guesses[i])
+    for i in range(n):
+        answer[i] = fading(log_prior[i] if cumulative[i] + guesses[i] <= least else -math.inf)
+        total += answer[i]
+    return total
+
+
+@part
+def normalised(weight: float, share: float) -> float:
+    """One weight."""
+    return float(larger(weight * share, SMALLEST_WEIGHT))
+
+
+@expert_loop
+def normalise(n: int, weights: Vector, share: float) -> None:
+    """Weights with a sum of 1, none of them 0; ``share`` is given, as a quotient in here would be formed for every expert."""
+    for i in range(n):
+        weights[i] = normalised(weights[i], share)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Vector
-from swordplay.estimators.mixture import Mixture
-from swordplay.estimators.model import regression_loss
 from swordplay.estimators.regression import Regression
+from swordplay.estimators.tuning import regression_loss
+
+if TYPE_CHECKING:  # imported with the first model that is made
+    from swordplay.estimators.mixture import Mixture
 
 
 class SwordAggregator(Regression):
@@ -65,4 +67,6 @@ class SwordAggregator(Regression):
         return float(self.model_.effective_step_size)
 
     def _make(self) -> Mixture:
+        from swordplay.estimators.mixture import Mixture
+
         return Mixture(self.n_features_in_, loss=regression_loss(self.loss), memory=arguments.positive("memory", self.memory))

@@ -17,6 +17,7 @@ from swordplay.estimators.heads import Heads
 from swordplay.estimators.labels import Labels
 from swordplay.estimators.mixed_rows import MixedRows, Row
 from swordplay.estimators.named_rows import load_names, number, plain_name
+from swordplay.estimators.plain_rows import PlainRows
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
 from swordplay.estimators.tuning import AUTO
@@ -76,7 +77,7 @@ class Askable(Protocol):
         """All labels in the order of the probabilities; of none, for a regression."""
         ...
 
-    def read(self, xs: Sequence[Any]) -> list[Any]:
+    def read(self, xs: Sequence[Any]) -> Sequence[Any]:
         """Rows made clean, to be kept; all are refused in words if one is none."""
         ...
 
@@ -181,8 +182,10 @@ class AskedByName:
         """All labels in the order in which they came."""
         return list(self.estimator.classes_) if self.of_classes else []
 
-    def read(self, xs: Sequence[Any]) -> list[Row]:
+    def read(self, xs: Sequence[Any]) -> Sequence[Any]:
         """Rows made clean; what their columns hold is decided by their first values."""
+        if isinstance(xs, PlainRows) and self.rows.holds_plain(xs):
+            return xs
         before = dict(self.rows.kinds)
         try:
             return [self.rows.read(x) for x in xs]
@@ -201,6 +204,8 @@ class AskedByName:
 
     def table(self, rows: Sequence[Row]) -> tuple[Matrix, bool]:
         """The same, and whether no name and no word is new."""
+        if isinstance(rows, PlainRows):
+            return self._estimator.placed(rows.names, rows.values)
         return self._estimator.clean_table([self.rows.numbers(row) for row in rows])
 
     def narrowed(self, rows: Sequence[Row], numbers: Matrix) -> Matrix:
@@ -275,7 +280,7 @@ class AskedByName:
             dict(zip(load_names(json.dumps([one[0] for one in row])), [one[1] for one in row], strict=True))
             for row in json.loads(saved)
         ]
-        rows = self.read(found)
+        rows = list(self.read(found))
         if rows != found:
             raise ValueError("its pending rows hold values that their columns do not.")
         return rows

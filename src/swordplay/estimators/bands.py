@@ -65,7 +65,7 @@ class Bands:
         band = self._band(level, rows)
         return band.play_clean(tame(predictions), None, columns_for(band, rows) if band.rows else None)
 
-    def learn_given(self, level: Any, predictions: Vector, targets: Vector, rows: Any, given: Array) -> None:
+    def learn_given(self, level: Any, predictions: Vector, targets: Vector, rows: Any, given: Array, late: Vector) -> None:
         """Learn truths that come late: the intervals that were given count, whatever would be given now.
 
         Parameters
@@ -76,9 +76,11 @@ class Bands:
             What was predicted, shape ``(T,)``, the truths, and the rows as they are known now.
         given
             Lower and upper ends as they were given, shape ``(T, 2)``.
+        late
+            How many answers came between an interval and its truth, shape ``(T,)``.
         """
         predictions, band = tame(predictions), self._band(level, rows)
-        band.play_clean(predictions, targets, columns_for(band, rows), np.asarray(given)[:, None])
+        band.play_clean(predictions, targets, columns_for(band, rows), np.asarray(given)[:, None], late)
         self._remember(predictions, targets)
 
     def of_block(self, level: Any, predictions: Vector) -> Array:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.block import MEASURED_ROWS, Block, Places, measure
-from swordplay.estimators.heads import Heads
+
+if TYPE_CHECKING:
+    from swordplay.estimators.heads import Heads
 
 SEGMENTS = 16
 """Equal parts of the table in which windows and cuts are counted."""

@@ -10,7 +10,7 @@ import numpy as np
 from swordplay.base.types import Matrix, Vector
 from swordplay.estimators.block import MEASURED_ROWS, Places, measure
 from swordplay.estimators.block_choice import SEGMENTS, Solver, dense
-from swordplay.estimators.model import THRESHOLDS
+from swordplay.estimators.tuning import THRESHOLDS
 
 HUBER_STEPS = 30
 """At the most; each brings a Huber regression nearer by about the share of its rows that lie beyond the threshold."""

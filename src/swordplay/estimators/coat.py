@@ -21,8 +21,8 @@ from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import frames
 from swordplay.estimators.block import Block
 from swordplay.estimators.chunks import in_order, play
-from swordplay.estimators.model import LARGEST
 from swordplay.estimators.saved import Saved, parameters, same
+from swordplay.estimators.tuning import LARGEST
 
 LARGEST_WEIGHT = 1e6
 """Of a row's loss. Rows that matter a million times more than others are better repeated or left alone."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,10 @@ from swordplay.base import arguments
 from swordplay.base.guard import Guarded
 from swordplay.estimators import summary
 from swordplay.estimators.block import Block
-from swordplay.estimators.head import Head
-from swordplay.estimators.second_order import SecondOrder
+
+if TYPE_CHECKING:
+    from swordplay.estimators.head import Head
+    from swordplay.estimators.second_order import SecondOrder
 
 
 class Explained(Guarded, ABC):

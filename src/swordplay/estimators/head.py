@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.types import Vector
+from swordplay.base.state import DAMAGED
+from swordplay.base.types import Matrix, Vector
 from swordplay.engine.driver import Engine
-from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.estimators.scaler import SLACK, Locator, Scaler
 from swordplay.estimators.tuning import EARLIER_SHARPNESS, FLOOR, SHARPNESS, LossName
 from swordplay.parts.domains import Ball
 from swordplay.parts.learners import SwordAgeless, certificate
@@ -31,9 +32,35 @@ def make(width: int, *, loss: LossName, radius: float, memory: float) -> Engine:
     return Engine(_parts(width, radius, memory), "logistic" if loss == "logistic" else "huber")
 
 
-def load(engine: Engine, saved: Mapping[str, Any], reach: float | None) -> None:
-    """Go on from a saved state; one of an earlier sharpness keeps it. Points may lie as far out as ``reach``, if given."""
+def load(engine: Engine, saved: Mapping[str, Any], reach: float | None, radius: float) -> None:
+    """Go on from a saved state; one of an earlier sharpness keeps it.
+
+    Parameters
+    ----------
+    engine, saved
+        A learner of the same make, and the state.
+    reach
+        How far out points may lie where the ball changes with the target; None for log-odds,
+    radius
+        whose ball stays what it is.
+    """
     engine.load_compact_state(saved, reach, also={"factor": EARLIER_SHARPNESS})
+    if reach is None and abs(engine.size - radius) > SLACK * radius:
+        raise ValueError(f"state has a ball of radius {engine.size:g} for a model with the radius {radius:g}. {DAMAGED}")
+
+
+class Standing(NamedTuple):
+    """What the certificate of a window needs to know at its two ends: of every expert, and of the ball."""
+
+    owed: Vector
+    """What the predictions lost to it and its own account, over all rounds so far, shape ``(N,)``."""
+    base: Matrix
+    """Where it steps from, seen from the centre, shape ``(N, w)``."""
+    inverse: Vector
+    """1/η, shape ``(N,)``."""
+    radius: float
+    mixed: float = 0.0
+    """1 where the predictions are those of a mixture with second-order experts, and owed counts what it lost more; else 0."""
 
 
 class Head(NamedTuple):
@@ -85,3 +112,9 @@ class Head(NamedTuple):
         sums, around = CertificateState(**self.engine.certificate_sums()), Surroundings.of_ball(self.engine.diameter / 2)
         # On a ball only the lengths of the base points count: as well they might lie on a line.
         return certificate.value(sums, around, path_length, steady=True, base=self.engine.base_lengths()[:, None])
+
+    def standing(self, gain: float | None) -> Standing:
+        """Now; ``gain`` is what the predictions lost more than this model's own, None where they are its own."""
+        engine, mixed = self.engine, float(gain is not None)
+        owed = engine.owed() + (gain or 0.0)
+        return Standing(owed, engine.base_points(), 1.0 / engine.step_sizes, engine.diameter / 2, mixed)

@@ -290,5 +290,5 @@ class Heads:
             self.target.load_state(nested.part("target", shared))
         reach = None if self.loss == "logistic" else self.radius * self.target.widest
         for place, saved in enumerate(heads):
-            self.stack.replace(place, functools.partial(head.load, saved=saved, reach=reach))
+            self.stack.replace(place, functools.partial(head.load, saved=saved, reach=reach, radius=self.radius))
         self.recent, self._bench = recent, None

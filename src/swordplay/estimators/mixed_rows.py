@@ -19,6 +19,7 @@ from swordplay.base.arguments import shown
 from swordplay.base.types import State
 from swordplay.estimators.model import LARGEST
 from swordplay.estimators.named_rows import dump_names, load_names, number
+from swordplay.estimators.plain_rows import PlainRows
 
 MOST_WORDS = 50
 """Of one column that get columns of their own; later ones share one."""
@@ -83,7 +84,15 @@ class MixedRows:
             return False
         if not (max(values) <= LARGEST and min(values) >= -LARGEST):
             return False
-        kinds, names = self.kinds, list(x)
+        return self._are_numbers(list(x))
+
+    def holds_plain(self, rows: PlainRows) -> bool:
+        """Whether all rows of a table are what :meth:`read` would leave as they are."""
+        return self._are_numbers(rows.names) and rows.is_sound
+
+    def _are_numbers(self, names: list[Hashable]) -> bool:
+        """Whether columns of these names hold numbers, as is decided already."""
+        kinds = self.kinds
         if self._usual[0] is not kinds or self._usual[1] != names:  # what a column holds stays as long as the dictionary
             if not all(kinds.get(name) == "number" for name in names):
                 return False

@@ -100,18 +100,24 @@ class NamedCoat(Explained, Saved):
         if len(rows) == 1:  # nearly always with the names of the row before
             row = self._row(rows[0], list(rows[0].values())).copy()
             return row[None], self._model is not None and self._rows.is_usual(rows[0])
-        places, names = self._rows.places, list(rows[0])
-        table = np.full((len(rows), max(1, len(places))), np.nan)
+        names = list(rows[0])
         if any(list(x) != names for x in rows):
             parts = [self.clean_table([x]) for x in rows]
             return np.concatenate([part for part, _ in parts]), all(known for _, known in parts)
+        values = np.fromiter(chain.from_iterable(x.values() for x in rows), np.float64, len(rows) * len(names))
+        return self.placed(names, values.reshape(len(rows), len(names)))
+
+    def placed(self, names: Sequence[Hashable], values: Matrix) -> tuple[Matrix, bool]:
+        """Columns of finite numbers where they belong, and whether all of their names have a column."""
+        places = self._rows.places
         found = [k for k, name in enumerate(names) if name in places]
-        order = [places[names[k]] for k in found]
+        order, known = [places[names[k]] for k in found], len(found) == len(names)
+        if known and order and order == list(range(len(places))):
+            return values, self._model is not None
+        table = np.full((len(values), max(1, len(places))), np.nan)
         if order:
-            values = np.fromiter(chain.from_iterable(x.values() for x in rows), np.float64, len(rows) * len(names))
-            values = values.reshape(len(rows), len(names))
-            table[:, order] = values if len(order) == len(names) else values[:, found]
-        return table, self._model is not None and len(order) == len(names)
+            table[:, order] = values if known else values[:, found]
+        return table, self._model is not None and known
 
     @abstractmethod
     def learn_table(self, table: Matrix, truths: Sequence[Any]) -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from swordplay.base.types import Array, Matrix, State, Vector
-from swordplay.estimators.asked import Askable
-from swordplay.estimators.asked_arrays import AskedByPlace
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.chunks import in_chunks, play
 from swordplay.estimators.coat import Coat, loss_weights, real_targets, refuse_words
 from swordplay.intervals import SwordIntervals
+
+if TYPE_CHECKING:
+    from swordplay.estimators.asked import Askable
 
 
 class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn has no types
@@ -90,6 +91,8 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
 
     def askable(self) -> Askable:
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
+        from swordplay.estimators.asked_arrays import AskedByPlace
+
         return AskedByPlace(self, of_classes=False)
 
     def predict_interval(self, X: Any, level: Any = 0.9) -> Array:

@@ -17,6 +17,10 @@ NONE_MISSING: Matrix = np.empty((0, 0))
 """Where columns lie, for rows of which no entry is missing: nobody asks."""
 
 
+LINE = 8
+"""Doubles of a line of the cache."""
+
+
 class Scratch(NamedTuple):
     """Arrays that a compiled call writes on its way from rows to predictions; those of one row are made once and kept."""
 
@@ -57,7 +61,7 @@ class Plans:
     """Weights and thresholds of the losses of rows that heads learn, in their order."""
 
     def __init__(self, beside: Beside | None) -> None:
-        self._beside, self._parts = beside, [np.empty((0, 2))]
+        self._beside, self._parts = beside, list[Matrix]()
         self._middles: list[tuple[int, Matrix]] = []
 
     def __call__(self, scratch: Scratch, targets: Vector) -> None:
@@ -70,7 +74,7 @@ class Plans:
     @property
     def plan(self) -> Matrix:
         """Of all rows, shape ``(T, 2)``."""
-        return np.concatenate(self._parts)
+        return self._parts[0] if len(self._parts) == 1 else np.concatenate([np.empty((0, 2)), *self._parts])
 
     def middles(self, dim: int) -> Matrix:
         """Where each of so many columns lay before each row, shape ``(T, d)``; no rows if no entry was missing."""
@@ -139,4 +143,14 @@ def setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> 
 
 def writable(array: Any) -> Any:
     """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
+    if type(array) is np.ndarray and array.dtype == np.float64 and array.flags.carray:  # the usual case
+        return array
     return np.require(array, dtype=np.float64, requirements=["C", "W"])
+
+
+def aligned(shape: tuple[int, int]) -> Matrix:
+    """An array that begins where a line of the cache begins: a vector register is then never filled from two lines."""
+    size = shape[0] * shape[1]
+    room = np.empty(size + LINE)
+    first = -room.ctypes.data // room.itemsize % LINE
+    return room[first : first + size].reshape(shape)

@@ -18,8 +18,8 @@ import numpy as np
 
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import second_order_units
-from swordplay.estimators.scratch import NONE_MISSING, Bench, SecondBench, quick, writable
-from swordplay.estimators.second_order_state import check
+from swordplay.estimators.scratch import NONE_MISSING, Bench, SecondBench, aligned, quick, writable
+from swordplay.estimators.second_order_state import check, with_pace
 from swordplay.estimators.second_order_units import RawUnits
 
 WIDEST_SECOND_ORDER = 64
@@ -31,7 +31,7 @@ SHORTEST = 6
 COMPETING, TOGETHER = (0, 4, 0, 4), (0, 2, 4, 6)
 """Powers of two by which the experts' memories are longer than the shortest: without and with lags in turn, or all alike."""
 CORRECTING = (8, 10, 12, 14)
-"""Powers of two of the memories of those that correct the mixture."""
+"""Powers of two of the memories of those that correct the mixture, in rounds."""
 BENDS, RICH_BENDS = 16, 64
 """Curves, and those of ``curves="rich"``."""
 NO_WEIGHTS, NOT_ASKED = np.empty(0), np.empty((0, 0))
@@ -71,7 +71,8 @@ class SecondOrder:
         self._hold(dim)
         parts = self._parts()
         parts["shapes"][:] = _curved("bends").drawn(dim, bends)
-        parts["known"][_curved("layout").KNOWN.stay] = 0.5
+        known = _curved("layout").KNOWN
+        parts["known"][known.stay], parts["known"][known.pace] = 0.5, self._pace
         parts["ends"][:] = -1.0, 1.0
 
     def unbent(self) -> SecondOrder:
@@ -97,11 +98,17 @@ class SecondOrder:
         powers = shortest + np.array(COMPETING if self.compete else TOGETHER)
         groups = [np.empty((newton.rows_of(wide), newton.LANES)) for wide in (width, corrections, 1 + self.bends)]
         newton.fresh(groups[0], 1.0 - 2.0**-powers)
-        for group in groups[1:]:
-            newton.fresh(group, 1.0 - 2.0 ** -np.array(CORRECTING))
-        self._lanes = np.concatenate(groups)
+        newton.fresh(groups[1], 1.0 - 2.0 ** -np.array(CORRECTING))
+        newton.fresh(groups[2], 1.0 - self._pace * 2.0 ** -np.array(CORRECTING))  # the same rounds, of which it learns a few
+        self._lanes = aligned((sum(map(len, groups)), newton.LANES))
+        np.concatenate(groups, out=self._lanes)
         shape, length = layout.desk_size(width, corrections, self.compete, self.bends)
-        self._scratch = np.empty(shape), np.empty(length)
+        self._scratch = aligned(shape), np.empty(length)
+
+    @property
+    def _pace(self) -> int:
+        bends = _curved("bends")
+        return int(bends.PACE_OF_LABELS if self.logistic else bends.PACE)
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_row": None}
@@ -266,13 +273,13 @@ class SecondOrder:
         return {name: part.copy() for name, part in self._parts().items()}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from a saved state, bit by bit; one of before experts were told of errors goes on without."""
+        """Go on from a saved state, bit by bit; one of before experts were told of errors, or had a pace, goes on without."""
         other = copy.copy(self)
         other.errors = int(self.compete and np.shape(saved["recent"]) != (self.lags,))
         if other.errors != self.errors:
             other._hold(self.dim)
         parts = other._parts()
-        for name, found in check(saved, parts).items():
+        for name, found in check(with_pace(saved), parts).items():
             parts[name][...] = found
         vars(self).update(vars(other) | {"_row": None})
 

@@ -12,13 +12,18 @@ from swordplay.base.types import State
 from swordplay.estimators.tuning import LARGEST
 
 VAST = 1e150
+LARGEST_FACTOR = 1e100
+"""Of the entries of a triangular factor: what is learned on top of one that large can still be saved."""
 STEEPEST = 100.0
 """Waves run no faster, and begin no farther out: they are drawn far below, and cosines are only made of moderate angles."""
+SLOWEST = 1000.0
+"""Rounds from one that is learned to the next: no curve waits longer."""
 ANYTHING = Range(-VAST, VAST)
 FARTHEST = 1e63
 """Targets are at most 1e60, scaled or not; their range reaches somewhat farther. Predictions are cut to it."""
 ALLOWED = {
     "known": ANYTHING,
+    "factors": Range(-LARGEST_FACTOR, LARGEST_FACTOR),
     "ends": Range(-FARTHEST, FARTHEST),
     "columns": Range(-LARGEST, 2.0 * LARGEST),
     "behind": Range(0.0, 14.0),
@@ -32,6 +37,15 @@ ALLOWED = {
 """What a saved state may hold, by the name of its part; others are any numbers that are not vast."""
 
 
+def with_pace(saved: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A saved layer; in one of before there was a pace, whoever corrects learned in every round, and goes on like that."""
+    from swordplay.engine.curved.layout import KNOWN
+
+    if np.shape(saved["known"]) != (KNOWN.pace,):
+        return saved
+    return {**saved, "known": np.append(saved["known"], 1.0)}
+
+
 def check(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
     """The parts of a saved layer as arrays, in the shapes that are wanted.
 
@@ -40,7 +54,8 @@ def check(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
     ValueError
         If a part has another shape, or holds what no rows lead to.
     """
-    from swordplay.engine.curved.layout import COUNT, SPREAD, WARM_UP
+    from swordplay.engine.curved.columns import LEAST_SPREAD
+    from swordplay.engine.curved.layout import COUNT, KNOWN, SPREAD, WARM_UP
 
     answer: State = {}
     for name, part in parts.items():
@@ -53,5 +68,7 @@ def check(saved: Mapping[str, Any], parts: Mapping[str, Any]) -> State:
     require("second.columns", answer["columns"][COUNT], Range(0.0, WARM_UP, whole=True))
     require("second.shapes", answer["shapes"][:, :2], Range(0.0, answer["columns"].shape[1] - 2.0, whole=True))
     require("second.shapes", answer["shapes"][:, 2:], Range(-STEEPEST, STEEPEST))
-    require("second.columns", answer["columns"][SPREAD], Range(0.0, 2.0 * LARGEST))
+    require("second.known", answer["known"][KNOWN.pace :], Range(1.0, SLOWEST, whole=True))
+    spreads = answer["columns"][SPREAD]
+    require("second.columns", spreads[spreads != 0.0], Range(LEAST_SPREAD, 2.0 * LARGEST))
     return answer

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swordplay.base.types import Matrix, Vector
-from swordplay.estimators import raw_units
 from swordplay.estimators.aggregator import SwordAggregator
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
-from swordplay.estimators.block_solvers import LeastSquares
 from swordplay.estimators.chunks import in_chunks
 from swordplay.estimators.explained import Explained
-from swordplay.estimators.head import Head
-from swordplay.estimators.model import AUTO, MEMORY, LinearModel, regression_loss, settings
 from swordplay.estimators.regression import Regression
-from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.sklearn_classifier import SwordClassifier
 from swordplay.estimators.table_encoder import TableEncoder
+from swordplay.estimators.tuning import AUTO, MEMORY, regression_loss, settings
+
+if TYPE_CHECKING:  # the model and its engine are imported with the first one that is made
+    from swordplay.estimators.head import Head
+    from swordplay.estimators.model import LinearModel
+    from swordplay.estimators.second_order import SecondOrder
 
 __all__ = ["SwordAggregator", "SwordClassifier", "SwordRegressor", "TableEncoder"]
 
@@ -121,6 +122,8 @@ class SwordRegressor(Explained, Regression):
         return self._in_raw_units()[1]
 
     def _in_raw_units(self) -> tuple[Vector, float]:
+        from swordplay.estimators import raw_units
+
         self._require_fitted()
         found = raw_units.of_mixture(self.model_)
         if self._block is None:
@@ -135,6 +138,8 @@ class SwordRegressor(Explained, Regression):
         return self._in_order(model.predict, following)
 
     def _study(self, rows: Any, targets: Any) -> None:
+        from swordplay.estimators.block_solvers import LeastSquares
+
         model = self.model_
         if rows.shape[1] + int(model.columns.intercept) > WIDEST:
             return super()._study(rows, targets)
@@ -152,6 +157,8 @@ class SwordRegressor(Explained, Regression):
         return model
 
     def _make(self) -> LinearModel:
+        from swordplay.estimators.model import LinearModel
+
         return LinearModel(**self._start(), loss=regression_loss(self.loss), **settings(self))
 
     def _models(self) -> dict[str, Head]:

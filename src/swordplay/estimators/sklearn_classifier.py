@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -12,21 +12,21 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from swordplay.base import arguments, state
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.estimators import label_arrays, raw_units
-from swordplay.estimators.asked import Askable
-from swordplay.estimators.asked_arrays import AskedByPlace
+from swordplay.estimators import label_arrays
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.block import Block
 from swordplay.estimators.block_choice import WIDEST, learn_and_choose, places_of
-from swordplay.estimators.block_solvers import LogOdds
 from swordplay.estimators.chunks import in_chunks, play
-from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.coat import loss_weights
 from swordplay.estimators.explained import Explained
-from swordplay.estimators.head import Head
-from swordplay.estimators.model import AUTO, MEMORY, LinearModel, settings
-from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.sets import WithSets
+from swordplay.estimators.tuning import AUTO, MEMORY, settings
+
+if TYPE_CHECKING:  # the models and their engine are imported with the first ones that are made
+    from swordplay.estimators.asked import Askable
+    from swordplay.estimators.classes import OneModelPerClass
+    from swordplay.estimators.head import Head
+    from swordplay.estimators.second_order import SecondOrder
 
 
 class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[misc]  # scikit-learn has no types
@@ -138,6 +138,8 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
 
     def askable(self) -> Askable:
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
+        from swordplay.estimators.asked_arrays import AskedByPlace
+
         return AskedByPlace(self, of_classes=True)
 
     def decision_function(self, X: Any) -> Any:
@@ -158,6 +160,8 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         return self._in_raw_units()[1]
 
     def _in_raw_units(self) -> tuple[Matrix, Vector]:
+        from swordplay.estimators import raw_units
+
         self._require_fitted()
         model = self.model_
         if self._block is not None:
@@ -206,6 +210,8 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         return rows, labels, weights
 
     def _study(self, rows: Any, targets: Any) -> None:
+        from swordplay.estimators.block_solvers import LogOdds
+
         model, team = self.model_, self.model_.teams[0]
         if model.classes < 2 or rows.shape[1] + int(team.columns.intercept) > WIDEST:
             return super()._study(rows, targets)
@@ -218,6 +224,9 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         return None
 
     def _make_for(self, classes: int) -> OneModelPerClass:
+        from swordplay.estimators.classes import OneModelPerClass
+        from swordplay.estimators.model import LinearModel
+
         make = functools.partial(LinearModel, **self._start(), loss="logistic", **settings(self))
         return OneModelPerClass(make, classes)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from swordplay.estimators.block import Block
-from swordplay.estimators.head import Head
-from swordplay.estimators.second_order import SecondOrder
+
+if TYPE_CHECKING:
+    from swordplay.estimators.head import Head
+    from swordplay.estimators.second_order import SecondOrder
 
 LEADERS = 3
 """Experts that are named; the others are summed up."""

@@ -14,6 +14,8 @@ from swordplay.base.types import Array, State, Vector
 
 MOST = 4096
 """Intervals that are remembered; older ones are forgotten."""
+UNKNOWN = 2**53
+"""Rows that were learned when an interval of an earlier file was given: as many as when its truth comes, so it is not late."""
 
 
 class Given:
@@ -24,7 +26,7 @@ class Given:
     """
 
     def __init__(self) -> None:
-        self._bounds: dict[int, tuple[float, Array]] = {}
+        self._bounds: dict[int, tuple[float, Array, int]] = {}
         """By serial number, the oldest first."""
         self._serials: dict[float, deque[int]] = {}
         self._next = 0
@@ -32,14 +34,18 @@ class Given:
     def __len__(self) -> int:
         return len(self._bounds)
 
-    def put(self, prediction: float, bounds: Array) -> None:
-        """Remember the interval of each level, shape ``(levels, 2)``, for a prediction."""
-        self._bounds[self._next] = prediction, bounds
+    def put(self, prediction: float, bounds: Array, rows: int) -> None:
+        """Remember the interval of each level, shape ``(levels, 2)``, of a prediction, given when so many rows were learned."""
+        self._bounds[self._next] = prediction, bounds, rows
         self._serials.setdefault(prediction, deque()).append(self._next)
         self._next += 1
         if len(self._bounds) > MOST:
             oldest = next(iter(self._bounds))
             self._drop(oldest, self._serials[self._bounds[oldest][0]].popleft)
+
+    def since(self, prediction: float, rows: int) -> int:
+        """How many rows were learned when the newest interval for a prediction was given; ``rows`` if there is none."""
+        return self._bounds[self._serials[prediction][-1]][2] if prediction in self._serials else rows
 
     def take(self, prediction: float) -> Array | None:
         """The newest interval that was given for a prediction, forgotten from now on; None if there is none."""
@@ -48,7 +54,7 @@ class Given:
         return self._drop(self._serials[prediction][-1], self._serials[prediction].pop)
 
     def _drop(self, serial: int, forget: Any) -> Array:
-        prediction, bounds = self._bounds.pop(serial)
+        prediction, bounds, _ = self._bounds.pop(serial)
         forget()
         if not self._serials[prediction]:
             del self._serials[prediction]
@@ -57,8 +63,9 @@ class Given:
     def state(self, levels: int) -> State:
         """Predictions and their intervals, the oldest first."""
         waiting = list(self._bounds.values())
-        bounds = np.array([bounds for _, bounds in waiting]).reshape(len(waiting), levels, 2)
-        return {"predictions": np.array([prediction for prediction, _ in waiting], dtype=np.float64), "bounds": bounds}
+        bounds = np.array([bounds for _, bounds, _ in waiting]).reshape(len(waiting), levels, 2)
+        predictions = np.array([prediction for prediction, _, _ in waiting], dtype=np.float64)
+        return {"predictions": predictions, "bounds": bounds, "rows": np.array([rows for *_, rows in waiting], dtype=np.int64)}
 
     @classmethod
     def of_state(cls, saved: Mapping[str, Any], levels: int) -> Given:
@@ -71,9 +78,13 @@ class Given:
             raise ValueError(f"state['given.bounds'] must have shape ({len(predictions)}, {levels}, 2), got {bounds.shape}.")
         require("given.predictions", predictions, Range(-arguments.LARGEST, arguments.LARGEST))
         require("given.bounds", bounds, Range(-np.inf, np.inf))
+        rows = np.array(saved.get("rows", np.full(len(predictions), UNKNOWN)))
+        if rows.shape != predictions.shape:
+            raise ValueError(f"state['given.rows'] must have shape {predictions.shape}, got {rows.shape}. {DAMAGED}")
+        require("given.rows", rows, Range(0, UNKNOWN, whole=True))
         if not ((bounds[..., 0] <= predictions[:, None]) & (predictions[:, None] <= bounds[..., 1])).all():
             raise ValueError("state['given.bounds'] has an interval that does not hold its prediction. Load an earlier state.")
         given = cls()
-        for prediction, each in zip(predictions.tolist(), bounds, strict=True):
-            given.put(prediction, each)
+        for prediction, each, then in zip(predictions.tolist(), bounds, rows.tolist(), strict=True):
+            given.put(prediction, each, int(then))
         return given

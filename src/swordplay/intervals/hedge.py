@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import exact, expert_loop
+from swordplay.base.compiling import exact, expert_loop, number_of
 from swordplay.base.types import Vector
 from swordplay.engine.scalar import fading
 from swordplay.intervals.layout import STEPS
 
 
+@exact
+def halved(times: int) -> float:
+    """1 halved so many times, written straight into the exponent bits: a power would call a function for every expert."""
+    return number_of((1023 - times) << 52)
+
+
 @expert_loop
 def weigh(losses: Vector, lowest: float, sharpness: float, shares: Vector) -> None:
     """exp(-sharpness (loss - lowest)) of each expert."""
-    for k in range(STEPS):
+    for k in range(len(losses)):
         shares[k] = fading(sharpness * (lowest - losses[k]))
 
 

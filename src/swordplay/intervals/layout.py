@@ -6,14 +6,17 @@ array     shape                     what
 live      ``(LIVE,)``               numbers about the residuals so far (the places below)
 location  ``(SETS, width, STEPS)``  coefficients of the experts that say where the residual will lie
 spread    ``(SETS, width, STEPS)``  coefficients of those that say how far from there it will lie
-losses    ``(2, SETS, STEPS)``      what the experts of location and of spread have lost, fading
+bins      ``(2, d, BINS, STEPS)``   what each bin of each of the caller's columns adds to location, and to spread
+losses    ``(2, SETS + 1, STEPS)``  what the experts of location and of spread have lost, fading; last, those who expect nothing
 radii     ``(levels, STEPS)``       the experts of each level: quantiles of the scores, a step size each
 debts     ``(levels, STEPS)``       what these have lost, fading
 balances  ``(levels,)``             misses so far beyond those that each level allows
 ========= ========================= ===========================================================================
 
 The width is that of a row of the shape: a 1, six columns made of the forecast and of what came before, then the caller's
-columns, scaled. The arrays of ``engine.scaling`` follow the forecast first, then the caller's columns.
+columns, scaled. A state of before bins has none (``(2, d, 0, STEPS)``), one of before there were experts who expect nothing has
+losses of ``(2, SETS, STEPS)``: both go on without. The arrays of ``engine.scaling`` follow the forecast first, then the
+caller's columns.
 """
 
 from __future__ import annotations
@@ -22,10 +25,14 @@ SETS = 3
 """Kinds of experts of the shape by what they look at: the 1 alone, the columns that are made here too, all columns."""
 STEPS = 8
 """Step sizes: of each kind of experts of the shape, 1/2, ..., 1/256 of the way to what was seen; of each level, 1, 1/2, ...
-of the largest. They fill whole vector registers."""
+of the largest. They fill whole vector registers. And as many experts of the shape learn nothing: see ``intervals.shape``."""
 OWN = 7
 """Columns that are made here: 1; the last residual; the usual residual of the last few and of some ten rows; how far the last
 truth lies from this forecast, with its sign and without; and the forecast."""
+BINS = 24
+"""Parts that each of the caller's columns is cut into, besides its line: what hour or temperature says is seldom a line."""
+EDGE = 2.0
+"""Spreads on either side of the centre that the bins lie within; those at the ends hold what lies beyond."""
 
 # Places in ``live``.
 ROWS = 0  # learned so far
@@ -48,7 +55,8 @@ PACE = 1.0 / 500.0
 OUTLIER = 20.0
 """Residuals beyond so many usual ones, and scores likewise, are clipped before anything is learned from them."""
 LATELY = 2.0
-"""But not residuals below so many middle ones of the last few: a forecaster that jumps is followed at once."""
+"""But not residuals below so many middle ones of the last few: a forecaster that jumps is followed at once. Nor those that are
+no larger than the one before: two in a row are no accident."""
 REACH = 1.5
 """No interval but everything reaches farther than so many largest residuals of late."""
 FALL = 20.0

@@ -16,12 +16,15 @@ from swordplay.intervals.given import MOST
 FARTHEST = 1e63
 """Residuals are differences of numbers of 1e60 at the most; coefficients are sums of some of their shares."""
 VAST = 1e300
+STEEP = 1e200
+"""Radii are scores, of 1e12 at the most; what is owed is a sum of some of their multiples."""
 SIZE, PLACE = Range(0.0, FARTHEST), Range(-FARTHEST, FARTHEST)
 RANGES = {
     "location": PLACE,
     "spread": PLACE,
+    "bins": PLACE,
     "losses": Range(0.0, layout.LARGEST_LOSS * layout.MEMORY * (1.0 + 1e-9)),
-    "radii": Range(0.0, VAST),
+    "radii": Range(0.0, STEEP),
     "debts": Range(0.0, VAST),
     "balances": Range(-layout.LIMIT - 1.0 - MOST, layout.LIMIT + 1.0 + MOST),
     "centers": PLACE,
@@ -46,6 +49,7 @@ class Memory(NamedTuple):
     live: Vector
     location: Array
     spread: Array
+    bins: Array
     losses: Array
     radii: Matrix
     debts: Matrix
@@ -57,8 +61,8 @@ class Memory(NamedTuple):
     """The first values of each column, sorted."""
 
     @classmethod
-    def fresh(cls, levels: int, columns: int) -> Memory:
-        """What is known before the first row."""
+    def fresh(cls, levels: int, columns: int, bins: int = layout.BINS, kinds: int = layout.SETS + 1) -> Memory:
+        """What is known before the first row; without bins, or with fewer kinds of experts, as in a state of before these."""
         from swordplay.engine.scaling import WARM_UP  # numba is imported with the first row
 
         shape = layout.SETS, layout.OWN + columns, layout.STEPS
@@ -66,7 +70,8 @@ class Memory(NamedTuple):
             live=np.zeros(layout.LIVE),
             location=np.zeros(shape),
             spread=np.zeros(shape),
-            losses=np.zeros((2, layout.SETS, layout.STEPS)),
+            bins=np.zeros((2, columns, bins, layout.STEPS)),
+            losses=np.zeros((2, kinds, layout.STEPS)),
             radii=np.zeros((levels, layout.STEPS)),
             debts=np.zeros((levels, layout.STEPS)),
             balances=np.zeros(levels),
@@ -83,12 +88,13 @@ class Memory(NamedTuple):
 
     def widened(self, columns: int) -> Memory:
         """The same knowledge with room for more columns, behind the others."""
-        new = Memory.fresh(len(self.balances), columns)
+        new = Memory.fresh(len(self.balances), columns, self.bins.shape[2], self.losses.shape[1])
         for name in ("centers", "spreads", "counts"):
             getattr(new, name)[: len(self.centers)] = getattr(self, name)
         new.first[:, : len(self.centers)] = self.first
         for name in ("location", "spread"):
             getattr(new, name)[:, : layout.OWN + self.columns] = getattr(self, name)
+        new.bins[:, : self.columns] = self.bins
         return new._replace(live=self.live, losses=self.losses, radii=self.radii, debts=self.debts, balances=self.balances)
 
     def copied(self) -> Memory:
@@ -113,16 +119,20 @@ class Memory(NamedTuple):
         columns = state.length("centers", saved) - 1
         if not 0 <= columns <= np.size(saved.get("location", ())):  # room is made for so many
             raise ValueError(f"state['centers'] has {columns} columns, and there are coefficients for others. {state.DAMAGED}")
-        memory = state.restore(cls.fresh(levels, columns), saved)
+        before_bins = np.shape(saved.get("bins", np.empty((2, columns, 0))))[2:3] == (0,)
+        kinds = layout.SETS if np.shape(saved.get("losses", ()))[1:2] == (layout.SETS,) else layout.SETS + 1
+        empty = cls.fresh(levels, columns, 0 if before_bins else layout.BINS, kinds)
+        memory = state.restore(empty, {"bins": empty.bins} | dict(saved))
         for name, allowed in RANGES.items():
             require(name, getattr(memory, name), allowed)
         for name, where, allowed in LIVE_RANGES:
             require(f"live: {name}", memory.live[where], allowed)
         usual = memory.live[layout.SCORE : layout.LARGEST_SCORE]
         require("live: usual score", usual[usual != 0.0], Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE))
-        from swordplay.engine.scaling import SETTLED  # numba is imported with the first row
+        from swordplay.engine.scaling import SETTLED, WARM_UP  # numba is imported with the first row
 
-        require("first", np.where(memory.first == SETTLED, 0.0, memory.first), Range(-arguments.LARGEST, arguments.LARGEST))
+        marked = (memory.first == SETTLED) & (memory.counts >= WARM_UP)  # a mark, in columns that are past their first values
+        require("first", np.where(marked, 0.0, memory.first), Range(-arguments.LARGEST, arguments.LARGEST))
         return memory
 
 

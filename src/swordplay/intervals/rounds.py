@@ -12,7 +12,7 @@ from typing import Any
 from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.scaling import follow_row, scale_row
-from swordplay.intervals import integrator, scale, shape
+from swordplay.intervals import bins, integrator, scale, shape
 from swordplay.intervals.integrator import POINT
 from swordplay.intervals.layout import FEW, GIVE, LARGEST, LARGEST_RATIO, LEARN, OWN, REACH, ROWS, SCORE, TINY, TRUTH, TYPICAL
 
@@ -50,15 +50,15 @@ def settle(target: float, alphas: Vector, balances: Vector, bounds: Any) -> None
 
 @part
 def learn(
-    residual: float, location: float, spread: float, alphas: Vector, live: Vector, places: Any, spreads: Any, losses: Any,
-    radii: Matrix, debts: Matrix, row: Vector, answers: Any,
+    residual: float, location: float, spread: float, alphas: Vector, live: Vector, places: Any, spreads: Any, steps: Any,
+    losses: Any, radii: Matrix, debts: Matrix, row: Vector, where: Vector, inside: float, answers: Any,
 ) -> None:  # fmt: skip
     """Let scale and shape learn from a residual; the first few are only looked at."""
     first = live[ROWS] < FEW
     begun = not first and live[TYPICAL] > TINY
     shape.remember(residual, live)
     if not first:
-        seen = shape.clipped(residual, live)
+        seen = shape.clipped(residual, live, shape.expects_nothing(losses[0]))
         unit = live[TYPICAL]
         score = scale.score_of(seen - location, spread)
         usual = live[SCORE]
@@ -68,9 +68,11 @@ def learn(
                 scale.pursue(alphas[i], score, usual, radii[i], debts[i])
             scale.follow_score(score, live)
         if unit > TINY:
-            own, others = shape.squares(row, 0, OWN), shape.squares(row, OWN, len(row))
-            shape.learn(places, losses[0], row, seen, unit, own, others, answers[0])
-            shape.learn(spreads, losses[1], row, abs(seen - location), unit, own, others, answers[1])
+            own, others = shape.squares(row, 0, OWN), shape.squares(row, OWN, len(row)) + inside
+            if steps.shape[2]:  # else it is a state of before bins, which goes on as it began
+                unit = math.sqrt(unit * spread)
+            shape.learn(places, steps[0], losses[0], row, where, seen, unit, own, others, answers[0])
+            shape.learn(spreads, steps[1], losses[1], row, where, abs(seen - location), unit, own, others, answers[1])
         shape.follow(seen, live)
     live[ROWS] += 1.0
     if not begun and live[ROWS] >= FEW and live[TYPICAL] > TINY:
@@ -85,6 +87,7 @@ def play(
     live: Vector,
     places: Any,
     spreads: Any,
+    steps: Any,
     losses: Any,
     radii: Matrix,
     debts: Matrix,
@@ -96,30 +99,37 @@ def play(
     columns: Matrix,
     predictions: Vector,
     targets: Vector,
-    row: Vector,
+    scratch: Vector,
     answers: Any,
     bounds: Any,
 ) -> None:
     """Go through rows in their order: say intervals, learn, or both (``GIVE``, ``LEARN``, ``BOTH`` of the layout).
 
-    ``columns`` has shape ``(T, d)``, ``bounds`` ``(T, levels, 2)``; ``row`` ``(OWN + d,)`` and ``answers`` ``(3, SETS, STEPS)``
-    are scratch. With ``GIVE`` the targets are not looked at and nothing else changes; with ``LEARN`` the bounds are those that
-    were given.
+    ``columns`` has shape ``(T, d)``, ``bounds`` ``(T, levels, 2)``; ``steps`` are the bins; ``scratch`` ``(OWN + 2 d,)`` and
+    ``answers`` ``(3, SETS + 1, STEPS)`` are scratch. With ``GIVE`` the targets are not looked at and nothing else changes; with
+    ``LEARN`` the bounds are those that were given.
     """
     shares = answers[2, 0]
+    width = OWN + columns.shape[1]
+    row, where = scratch[:width], scratch[width:]
     for t in range(len(predictions)):
         forecast = predictions[t : t + 1]
         shape.own_columns(predictions[t], live, row)
         scale_row(forecast, column_centers[:1], column_spreads[:1], CLIP, row[OWN - 1 : OWN])
         scale_row(columns[t], column_centers[1:], column_spreads[1:], CLIP, row[OWN:])
-        location = shape.guess(places, losses[0], row, answers[0], shares)
-        spread = shape.floored(shape.guess(spreads, losses[1], row, answers[1], shares), live)
+        inside = bins.find(row[OWN:], steps.shape[2], where)
+        location = shape.guess(places, steps[0], losses[0], 0.0, row, where, answers[0], shares)
+        wide = shape.guess(spreads, steps[1], losses[1], live[TYPICAL], row, where, answers[1], shares)
+        spread = shape.floored(wide, live)
         if mode != LEARN:
             say(predictions[t], location, spread, alphas, live, radii, debts, balances, shares, bounds[t])
         if mode != GIVE:
             settle(targets[t], alphas, balances, bounds[t])
             residual = targets[t] - predictions[t]
-            learn(residual, location, spread, alphas, live, places, spreads, losses, radii, debts, row, answers)
+            learn(
+                residual, location, spread, alphas, live, places, spreads, steps, losses, radii, debts, row, where, inside,
+                answers,
+            )  # fmt: skip
             live[TRUTH] = targets[t]
             follow_row(forecast, column_centers[:1], column_spreads[:1], column_counts[:1], column_first[:, :1], CLIP)
             follow_row(columns[t], column_centers[1:], column_spreads[1:], column_counts[1:], column_first[:, 1:], CLIP)

@@ -15,7 +15,7 @@ import math
 
 from swordplay.base.compiling import expert_loop, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.intervals.hedge import dot, least, summed, weigh
+from swordplay.intervals.hedge import dot, halved, least, summed, weigh
 from swordplay.intervals.layout import (
     FEW,
     FIRST_RADIUS_STEP,
@@ -53,11 +53,11 @@ def quantile(alpha: float, radii: Vector, debts: Vector, shares: Vector) -> floa
 def pursue(alpha: float, score: float, usual: float, radii: Vector, debts: Vector) -> None:
     """Let the experts of a level pay their pinball loss in usual scores, then move."""
     step = FIRST_RADIUS_STEP / alpha * usual
-    for k in range(STEPS):
+    for k in range(len(radii)):
         off = score - radii[k]
         debts[k] = (1.0 - 1.0 / MEMORY) * debts[k] + max((1.0 - alpha) * off, -alpha * off) / usual
         move = 1.0 - alpha if off > 0.0 else (-alpha if off < 0.0 else 0.0)
-        radii[k] = max(radii[k] + step * 0.5**k * move, 0.0)
+        radii[k] = max(radii[k] + step * halved(k) * move, 0.0)
 
 
 @part

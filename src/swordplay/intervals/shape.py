@@ -7,8 +7,12 @@ location and spread alike, experts (w, eta) go a share eta of the way to what wa
 
     w <- w + eta (seen - <w, a>) a / norm(a)^2,
 
-with ``STEPS`` step sizes for each of ``SETS`` choices of columns, and a Hedge that forgets weighs them by their squared errors.
-What is seen is the residual for the location, and its distance from the location that was said for the spread.
+with ``STEPS`` step sizes for each of ``SETS`` choices of columns, and a Hedge that forgets weighs them by their squared errors,
+in units of the usual size times the spread that was said. Experts that look at the columns have a number for each bin of each
+column besides (``intervals.bins``): in a, a 1 for the bin in which the row lies. What is seen is the residual for the location,
+and its distance from the location that was said for the spread. As many experts again as there are step sizes expect nothing:
+a location of 0, a spread of u. Where nothing moves and no column tells anything, whatever the others learn is noise, which
+makes intervals wider than they have to be.
 """
 
 from __future__ import annotations
@@ -16,9 +20,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import exact, expert_loop, part
+from swordplay.base.compiling import exact, expert_loop, lane_loop, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.intervals.hedge import dot, least, summed, weigh
+from swordplay.intervals import bins
+from swordplay.intervals.hedge import dot, halved, least, summed, weigh
 from swordplay.intervals.layout import (
     FALL,
     FEW,
@@ -66,7 +71,7 @@ def columns_of(which: int, width: int) -> int:
     return 1 if which == 0 else OWN if which == 1 else width
 
 
-@expert_loop
+@lane_loop
 def dots(weights: Any, row: Vector, columns: int, answers: Vector) -> None:
     """<w, a> for the experts of one kind, which look at the first columns only."""
     for k in range(STEPS):
@@ -76,13 +81,11 @@ def dots(weights: Any, row: Vector, columns: int, answers: Vector) -> None:
             answers[k] += weights[j, k] * row[j]
 
 
-@expert_loop
+@lane_loop
 def moves(weights: Any, row: Vector, columns: int, seen: float, norm: float, answers: Vector) -> None:
     """w <- w + eta (seen - <w, a>) a / norm(a)^2, with eta = 1/2, 1/4, ...; ``answers`` become the factors of a."""
-    step = 1.0
     for k in range(STEPS):
-        step *= 0.5
-        answers[k] = step * (seen - answers[k]) / norm
+        answers[k] = halved(k + 1) * ((seen - answers[k]) / norm)
     for j in range(columns):
         for k in range(STEPS):
             weights[j, k] += answers[k] * row[j]
@@ -92,10 +95,10 @@ def moves(weights: Any, row: Vector, columns: int, seen: float, norm: float, ans
 def mixed(losses: Matrix, answers: Matrix, shares: Vector) -> float:
     """Mean of the experts' answers, weighted by exp(-SHARPNESS loss); ``shares`` is scratch."""
     lowest = math.inf
-    for i in range(SETS):
+    for i in range(len(losses)):
         lowest = min(lowest, least(losses[i]))
     total = value = 0.0
-    for i in range(SETS):
+    for i in range(len(losses)):
         weigh(losses[i], lowest, SHARPNESS, shares)
         total += summed(shares)
         value += dot(shares, answers[i])
@@ -103,17 +106,24 @@ def mixed(losses: Matrix, answers: Matrix, shares: Vector) -> float:
 
 
 @part
-def guess(weights: Any, losses: Matrix, row: Vector, answers: Matrix, shares: Vector) -> float:
-    """What the experts of location, or of spread, say together; ``answers`` keeps what each says."""
+def guess(
+    weights: Any, steps: Any, losses: Matrix, still: float, row: Vector, places: Vector, answers: Matrix, shares: Vector
+) -> float:
+    """What the experts of location, or of spread, say together; ``answers`` keeps what each says.
+
+    ``still`` is what those say who expect nothing.
+    """
     for i in range(SETS):
         dots(weights[i], row, columns_of(i, len(row)), answers[i])
+    bins.add(steps, places, answers[SETS - 1])
+    answers[SETS] = still
     return mixed(losses, answers, shares)
 
 
 @expert_loop
 def pay(losses: Vector, answers: Vector, seen: float, unit: float) -> None:
     """Add the squared errors, in usual sizes, to losses that fade."""
-    for k in range(STEPS):
+    for k in range(len(losses)):
         off = (seen - answers[k]) / unit
         losses[k] = (1.0 - 1.0 / MEMORY) * losses[k] + min(off * off, LARGEST_LOSS)
 
@@ -129,13 +139,23 @@ def squares(row: Vector, first: int, stop: int) -> float:
 
 @part
 def learn(
-    weights: Any, losses: Matrix, row: Vector, seen: float, unit: float, own: float, others: float, answers: Matrix
-) -> None:
+    weights: Any, steps: Any, losses: Matrix, row: Vector, places: Vector, seen: float, unit: float, own: float, others: float,
+    answers: Matrix,
+) -> None:  # fmt: skip
     """Let every expert lose what it was off by, and move; ``own`` and ``others`` are squared norms of parts of the row."""
     for i in range(SETS):
         pay(losses[i], answers[i], seen, unit)
         norm = 1.0 if i == 0 else own if i == 1 else own + others
         moves(weights[i], row, columns_of(i, len(row)), seen, norm, answers[i])
+    bins.move(steps, places, answers[SETS - 1])
+    if expects_nothing(losses):
+        pay(losses[SETS], answers[SETS], seen, unit)
+
+
+@part
+def expects_nothing(losses: Matrix) -> bool:
+    """Whether there are experts who expect nothing; in a state of before there are not, and it goes on as it began."""
+    return len(losses) > SETS
 
 
 @part
@@ -166,12 +186,25 @@ def middle_of_newest(live: Vector, count: int) -> float:
     return answer
 
 
+@exact
+def middle_of_five(live: Vector) -> float:
+    """The same of all of the newest sizes, without a branch: of two pairs, the smallest and the largest are not the middle."""
+    a, b, c, d, e = live[NEWEST], live[NEWEST + 1], live[NEWEST + 2], live[NEWEST + 3], live[NEWEST + 4]
+    low, high = max(min(a, b), min(c, d)), min(max(a, b), max(c, d))
+    return float(max(min(low, high), min(max(low, high), e)))
+
+
 @part
-def clipped(residual: float, live: Vector) -> float:
-    """A residual as it is learned from: at most ``OUTLIER`` usual ones, or ``LATELY`` of the last few."""
+def clipped(residual: float, live: Vector, paired: bool) -> float:
+    """A residual as it is learned from: at most ``OUTLIER`` usual ones, or ``LATELY`` of the last few.
+
+    Where ``paired``, or as far as the one before went: one alone is an outlier, two in a row are no accident.
+    """
     if not live[TYPICAL] > TINY:  # all were 0 so far
         return residual
-    most = max(OUTLIER * live[TYPICAL], LATELY * middle_of_newest(live, FEW))
+    most = max(OUTLIER * live[TYPICAL], LATELY * middle_of_five(live))
+    if paired:
+        most = max(most, live[NEWEST + (int(live[ROWS]) - 1) % FEW])
     return float(min(max(residual, -most), most))
 
 

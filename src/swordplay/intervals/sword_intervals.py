@@ -9,21 +9,21 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.base import arguments, checkpoint, settings
-from swordplay.base.guard import Guarded
 from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.intervals import inputs, layout
 from swordplay.intervals.given import Given
+from swordplay.intervals.late import Late
 from swordplay.intervals.levels import level_or_levels, narrow_to_wide
 from swordplay.intervals.memory import Memory
-from swordplay.intervals.one_row import OneRow
+from swordplay.intervals.player import Player
 
-GIVEN = "given."
-"""How the names of intervals that wait for their truths begin in a state."""
+GIVEN, LATE = "given.", "late."
+"""How the names of intervals that wait for their truths begin in a state, and of what is known of those that came late."""
 REMEDY = "Make the intervals with the level they were saved with."
 
 
 @final
-class SwordIntervals(Guarded):
+class SwordIntervals(Player):
     """Intervals that hold the truth as often as they say, for the forecasts of any forecaster, with nothing else to set.
 
     On every window of n rows, whatever the forecaster and the truths do, a level of 0.9 has at most 0.1 n + 20 misses, and at
@@ -62,13 +62,10 @@ class SwordIntervals(Guarded):
     (True, (2000, 2))
     """
 
-    _one: OneRow | None = None
-
     def __init__(self, level: float | Sequence[float] = 0.9) -> None:
         self.level = level_or_levels(level)
-        self._alphas, self._places = narrow_to_wide(self.levels)
-        self._memory: Memory | None = None
-        self._scratch: tuple[Vector, Array] | None = None
+        alphas, self._places = narrow_to_wide(self.levels)
+        super().__init__(alphas)
         self._given = Given()
 
     def __repr__(self) -> str:
@@ -113,11 +110,11 @@ class SwordIntervals(Guarded):
         """
         forecast = inputs.number("prediction", prediction)
         bounds = self._give(np.array([forecast]), inputs.row(features, self.columns))[0]
-        self._given.put(forecast, bounds)
+        self._given.put(forecast, bounds, self.rows)
         lower, upper = bounds[self._places].T
         return (lower, upper) if isinstance(self.level, tuple) else (float(lower[0]), float(upper[0]))
 
-    def learn(self, prediction: Any, target: Any, features: Any = None, *, given: Any = None) -> None:
+    def learn(self, prediction: Any, target: Any, features: Any = None, *, given: Any = None, late: int = 0) -> None:
         """Learn the truth of one forecast.
 
         Parameters
@@ -129,16 +126,21 @@ class SwordIntervals(Guarded):
         given
             The interval that counts, as :meth:`interval` returned it; by default the newest that was given for this prediction
             and has not been learned yet, and where there is none, the one that would be given now.
+        late
+            How many truths were learned between ``given`` and this one.
         """
         forecast, truth = inputs.number("prediction", prediction), inputs.number("target", target)
         rows = inputs.row(features, self.columns)
+        since = arguments.whole("late", late, least=0)
         bounds = None if given is None else inputs.judged(given, self._places)
-        memory = self._known(rows.shape[1])
         if given is None:
+            since = max(0, self.rows - self._given.since(forecast, self.rows))
             bounds = self._given.take(forecast)
-        mode = layout.BOTH if bounds is None else layout.LEARN
-        each = np.empty((1, len(self._alphas), 2)) if bounds is None else bounds[None]
-        self._play(mode, memory, rows, np.array([forecast]), np.array([truth]), each)
+        one = np.array([forecast]), np.array([truth]), rows
+        if bounds is None:
+            self._give_and_learn(*one)
+        else:
+            self._learn(*one, bounds[None], np.array([float(since)]))
 
     def interval_then_learn(self, predictions: Any, targets: Any, features: Any = None) -> Array:
         """The interval of each row, said before its truth is learned: what a stream would have seen, in one compiled call.
@@ -161,10 +163,7 @@ class SwordIntervals(Guarded):
         if len(truths) != len(forecasts):
             raise ValueError(f"targets must have one entry per prediction ({len(forecasts)}), got {len(truths)}.")
         rows = inputs.rows(features, len(forecasts), self.columns)
-        bounds = np.empty((len(forecasts), len(self._alphas), 2))
-        if len(forecasts):
-            self._play(layout.BOTH, self._known(rows.shape[1]), rows, forecasts, truths, bounds)
-        return self._told(bounds)
+        return self._told(self._give_and_learn(forecasts, truths, rows))
 
     def intervals(self, predictions: Any, features: Any = None) -> Array:
         """Intervals of rows to come, all by what is known now; nothing is learned, and none of them is remembered.
@@ -183,7 +182,12 @@ class SwordIntervals(Guarded):
         return self._told(self._give(forecasts, inputs.rows(features, len(forecasts), self.columns)))
 
     def play_clean(
-        self, predictions: Vector, targets: Vector | None, features: Matrix | None, given: Array | None = None
+        self,
+        predictions: Vector,
+        targets: Vector | None,
+        features: Matrix | None,
+        given: Array | None = None,
+        late: Vector | None = None,
     ) -> Array:
         """What the methods above do, without their checks: for callers whose arrays are clean already, such as our estimators.
 
@@ -193,6 +197,8 @@ class SwordIntervals(Guarded):
             Finite doubles that are not huge, in C order, as in :meth:`interval_then_learn`. Without targets nothing is learned.
         given
             Intervals that count in place of those that would be given now, shape ``(T, levels, 2)`` in the order of the levels.
+        late
+            How many truths were learned between these intervals and their truths, shape ``(T,)``; none unless told.
 
         Returns
         -------
@@ -202,12 +208,12 @@ class SwordIntervals(Guarded):
         rows = np.empty((len(predictions), 0)) if features is None else features
         if targets is None:
             return self._told(self._give(predictions, rows))
+        if given is None:
+            return self._told(self._give_and_learn(predictions, targets, rows))
         bounds = np.empty((len(predictions), len(self._alphas), 2))
-        if given is not None:
-            bounds[:, self._places] = given
+        bounds[:, self._places] = given
         if len(predictions):
-            mode = layout.BOTH if given is None else layout.LEARN
-            self._play(mode, self._known(rows.shape[1]), rows, predictions, targets, bounds)
+            self._learn(predictions, targets, rows, bounds, np.zeros(len(predictions)) if late is None else late)
         return self._told(bounds)
 
     def widen(self, columns: int) -> None:
@@ -216,13 +222,14 @@ class SwordIntervals(Guarded):
         if self._memory is None or columns < self._memory.columns:
             known = "nothing was learned" if self._memory is None else f"there are {self._memory.columns}"
             raise ValueError(f"columns must be more than before, got {columns} where {known}.")
-        self._memory, self._scratch, self._one = self._memory.widened(columns), None, None
+        self._renew(self._memory.widened(columns))
 
     def state(self) -> State:
         """All that the next row needs and the levels, as named arrays and numbers."""
         known = {} if self._memory is None else self._memory.state()
         waiting = {f"{GIVEN}{name}": value for name, value in self._given.state(len(self._alphas)).items()}
-        return known | waiting | settings.write(self._made_with())
+        late = {f"{LATE}{name}": value for name, value in self._late.state().items()}
+        return known | waiting | late | settings.write(self._made_with())
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state, bit by bit as the intervals that saved it.
@@ -237,13 +244,16 @@ class SwordIntervals(Guarded):
         rest, made_with = settings.split(saved)
         if differ := settings.differences(made_with, self._made_with()):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
-        waiting = {name.removeprefix(GIVEN): value for name, value in rest.items() if name.startswith(GIVEN)}
-        known = {name: value for name, value in rest.items() if not name.startswith(GIVEN)}
+        waiting, late = (
+            {name.removeprefix(kind): value for name, value in rest.items() if name.startswith(kind)} for kind in (GIVEN, LATE)
+        )
+        known = {name: value for name, value in rest.items() if not name.startswith((GIVEN, LATE))}
         if missing := sorted({"predictions", "bounds"} - waiting.keys()):
             raise ValueError(f"state lacks {GIVEN}{missing[0]}. Load a state that intervals saved.")
         given = Given.of_state(waiting, len(self._alphas))
         memory = Memory.of_state(known, len(self._alphas)) if known else None
-        self._memory, self._given, self._scratch, self._one = memory, given, None, None
+        self._given, self._late = given, Late.of_state(late)
+        self._renew(memory)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint: the state in a file, whole or not at all."""
@@ -265,35 +275,6 @@ class SwordIntervals(Guarded):
 
     def _made_with(self) -> State:
         return settings.flatten({"learner": type(self).__qualname__, "level": np.atleast_1d(np.array(self.level))})
-
-    def _kept(self) -> dict[str, Any]:
-        return vars(self) | {"_scratch": None, "_one": None}
-
-    def _known(self, columns: int) -> Memory:
-        """The arrays to learn into, made with the first row."""
-        if self._memory is None:
-            self._memory = Memory.fresh(len(self._alphas), columns)
-        return self._memory
-
-    def _give(self, forecasts: Vector, rows: Matrix) -> Array:
-        bounds = np.empty((len(forecasts), len(self._alphas), 2))
-        bounds[..., 0], bounds[..., 1] = -np.inf, np.inf
-        if self._memory is not None:
-            self._play(layout.GIVE, self._memory, rows, forecasts, forecasts, bounds)
-        return bounds
-
-    def _play(self, mode: int, memory: Memory, rows: Matrix, forecasts: Vector, truths: Vector, bounds: Array) -> None:
-        from swordplay.intervals.rounds import play  # numba is imported with the first row
-
-        if self._scratch is None:
-            self._scratch = np.empty(layout.OWN + memory.columns), np.empty((3, layout.SETS, layout.STEPS))
-        if len(forecasts) == 1:
-            if self._one is None or self._one.memory is not memory:
-                self._one = OneRow(memory, self._alphas, self._scratch)
-            return self._one.play(mode, rows, forecasts, truths, bounds)
-        # Arrays that may be written, as others would have the kernel compiled once more; an Arrow column may not.
-        rows, forecasts, truths = (np.require(array, np.float64, ["C", "W"]) for array in (rows, forecasts, truths))
-        play(mode, self._alphas, *memory, rows, forecasts, truths, *self._scratch, bounds)
 
     def _told(self, bounds: Array) -> Array:
         """Bounds in the order of the caller's levels."""

@@ -13,8 +13,7 @@ from swordplay.intervals.rounds import play
 @kernel
 def play_bands(
     records: Matrix,
-    who: Any,
-    edges: Any,
+    runs: Any,
     kept: Any,
     copies: Any,
     flat: Vector,
@@ -22,6 +21,7 @@ def play_bands(
     live: Vector,
     places: Any,
     spreads: Any,
+    steps: Any,
     losses: Any,
     radii: Matrix,
     debts: Matrix,
@@ -37,22 +37,22 @@ def play_bands(
     answers: Any,
     bounds: Any,
 ) -> None:
-    """Rows ``edges[k]`` to ``edges[k + 1]`` belong to the key of record ``who[k]``; ``bounds`` has shape ``(T, 1, 2)``.
+    """A run is a record and the rows of its key, from the first to that behind the last; ``bounds`` has shape ``(T, 1, 2)``.
 
     The arrays from ``live`` to ``column_first`` are views of ``flat``, into which records are copied. Without ``targets``
     nothing is learned, and records stay as they are.
     """
     mode = BOTH if len(targets) else GIVE
-    for k in range(len(who)):
-        a, b = edges[k], edges[k + 1]
-        record = records[who[k]]
+    for k in range(len(runs)):
+        a, b = runs[k, 1], runs[k, 2]
+        record = records[runs[k, 0]]
         for i in range(len(kept)):
             flat[kept[i]] = record[1 + i]
         for i in range(copies.shape[1]):
             flat[copies[0, i]] = flat[copies[1, i]]
         play(
-            mode, alphas, live, places, spreads, losses, radii, debts, balances, column_centers, column_spreads, column_counts,
-            column_first, columns[a:b], predictions[a:b], targets[a:b], row, answers, bounds[a:b],
+            mode, alphas, live, places, spreads, steps, losses, radii, debts, balances, column_centers, column_spreads,
+            column_counts, column_first, columns[a:b], predictions[a:b], targets[a:b], row, answers, bounds[a:b],
         )  # fmt: skip
         if mode != GIVE:
             for i in range(len(kept)):

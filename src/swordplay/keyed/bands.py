@@ -1,9 +1,11 @@
 """The intervals of one key as a row of numbers, and many keys in one compiled call.
 
 They are those of :class:`swordplay.intervals.SwordIntervals` around the key's predictions, without columns: the forecasts and
-truths tell most of it, and the record stays a third of the learner's. Without columns the experts that look at all of them are
-those that look at the columns made of residuals, and the ones that look at the 1 alone have one coefficient: neither is kept
-twice. The first number of a record is its level: under another one the intervals of a key begin anew.
+truths tell most of it, and the record stays a third of the learner's. And they are as they were before columns had bins, when
+experts were weighed in other units and none expected nothing: a record cannot tell how it began, and those that were saved go
+on bit by bit. Without columns the experts that look at all of them are those that look at the columns made of residuals, and
+the ones that look at the 1 alone have one coefficient: neither is kept twice. The first number of a record is its level: under
+another one the intervals of a key begin anew.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ class BandForm:
     def __init__(self, level: float) -> None:
         self.level = level
         self._alphas = np.array([1.0 - level])
-        fresh = Memory.fresh(1, 0)
+        fresh = Memory.fresh(1, 0, bins=0, kinds=layout.SETS)  # no columns, no bins: records are as they always were
         self._flat = np.concatenate([array.ravel() for array in fresh])
         ends = np.cumsum([array.size for array in fresh])
         parts = [self._flat[end - array.size : end].reshape(array.shape) for array, end in zip(fresh, ends, strict=True)]
@@ -50,7 +52,7 @@ class BandForm:
         self.fresh: Vector = np.concatenate([[level], self._flat[self._kept]])
         """The record of a key that has learned nothing."""
         self._named = {name: 1 + np.flatnonzero(np.isin(self._kept, place)) for name, place in shaped._asdict().items()}
-        self._row, self._answers = np.empty(layout.OWN), np.empty((3, layout.SETS, layout.STEPS))
+        self._row, self._answers = np.empty(layout.OWN), np.empty((3, layout.SETS + 1, layout.STEPS))
 
     def play(self, records: Matrix, who: Any, edges: Any, predictions: Vector, targets: Vector) -> Array:
         """Intervals of rows, each said before its own target is learned, shape ``(T, 2)``.
@@ -76,8 +78,9 @@ class BandForm:
         bounds = np.empty((len(predictions), 1, 2))
         said = np.clip(predictions, -LARGEST, LARGEST)
         packed = self._kept, self._copies, self._flat, self._alphas, *self._memory
+        runs = np.column_stack([who, edges[:-1], edges[1:]])
         rows = np.empty((len(predictions), 0)), said, targets
-        play_bands(records, who, edges, *packed, *rows, self._row, self._answers, bounds)
+        play_bands(records, runs, *packed, *rows, self._row, self._answers, bounds)
         return bounds[:, 0]
 
     def twin(self) -> BandForm:

@@ -88,12 +88,14 @@ class Folder:
             for row in base.execute("SELECT key, seen, sum, state FROM keys ORDER BY rowid"):
                 yield self._checked(*row)
 
-    def longest(self) -> int:
-        """Bytes of the longest state, of the first hundred; 0 if there is none."""
+    def first(self, count: int) -> tuple[int, list[Row]]:
+        """Bytes of the longest state of the first hundred (0 if there is none), and those of the first few that are whole."""
         with self._reading() as base:
             # The length within, or the states themselves would be read.
-            (found,) = base.execute("SELECT max(size) FROM (SELECT length(state) AS size FROM keys LIMIT 100)").fetchone()
-        return int(found or 0)
+            (longest,) = base.execute("SELECT max(size) FROM (SELECT length(state) AS size FROM keys LIMIT 100)").fetchone()
+            found = base.execute("SELECT key, seen, sum, state FROM keys LIMIT ?", (count,)).fetchall()
+        rows = [(Row(key, seen, state), checksum) for key, seen, checksum, state in found if _is_row(key, seen, state)]
+        return int(longest or 0), [row for row, checksum in rows if _sum(row) == checksum]
 
     def names(self, since: int) -> list[Key]:
         """Keys that have learned at this time or later, those first that joined first; their states are not read."""
@@ -154,11 +156,9 @@ class Folder:
             )
 
     def _checked(self, key: Key, seen: int, checksum: int, state: bytes) -> Row:
-        types = (type(key) in (str, int), type(seen) is int, type(state) is bytes)
-        row = Row(key, seen, state if types[2] else b"")
-        if not all(types) or _sum(row) != checksum:
+        if not _is_row(key, seen, state) or _sum(Row(key, seen, state)) != checksum:
             self._refuse(f"hold a state of key {key!r} that is damaged")
-        return row
+        return Row(key, seen, state)
 
     def _is_made(self, base: sqlite3.Connection) -> bool:
         (version,) = base.execute("PRAGMA user_version").fetchone()
@@ -194,6 +194,10 @@ class Folder:
                 f"the keys in {self.path!r} could not be read or written: {error}. Give a folder that you may write to, with "
                 "space left; if it is damaged, go back to a copy."
             ) from error
+
+
+def _is_row(key: object, seen: object, state: object) -> bool:
+    return type(key) in (str, int) and type(seen) is int and type(state) is bytes
 
 
 def _sum(row: Row) -> int:

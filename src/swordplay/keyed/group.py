@@ -25,6 +25,10 @@ NEVER = np.iinfo(np.int64).min
 """The order before all orders."""
 
 
+class OtherSettings(ValueError):
+    """A state was saved with other settings."""
+
+
 class Piece(NamedTuple):
     """Keys with all that is known of them."""
 
@@ -229,7 +233,7 @@ class Group:
             raise damaged(len(data), len(keys))
         fingerprint, count, early, single = HEADER.unpack_from(data)
         if self.fingerprint is not None and fingerprint not in (self.fingerprint, self._earlier):
-            raise ValueError(
+            raise OtherSettings(
                 "the state in this checkpointLocation was saved with other settings. Start the query with the key, features, "
                 "target, order, loss, classes, lags and buckets of its first start, or give it a new checkpointLocation."
             )

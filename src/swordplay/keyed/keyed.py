@@ -20,7 +20,7 @@ from swordplay.keyed.crew import Crew
 from swordplay.keyed.folder import Folder, Key
 from swordplay.keyed.inputs import Rows
 from swordplay.keyed.record import Form
-from swordplay.keyed.shelf import Shelf
+from swordplay.keyed.shelf import FIRST, Shelf
 from swordplay.keyed.starting import Start
 
 Task = Literal["regression", "classification"]
@@ -259,13 +259,15 @@ class Keyed:
                 raise ValueError("their records are laid out as by another version, which has to be gone on with.")
             dim, kind, names, clock = (told.pop(name) for name in ("dim", "kind", "names", "clock"))
             inputs.require_shared(dim, kind, names, clock)
-            inputs.require_held(dim + arguments.whole("lags", told["lags"], least=0), opened.longest())
+            longest, some = opened.first(FIRST)
+            inputs.require_held(dim + arguments.whole("lags", told["lags"], least=0), longest)
             classes = label_arrays.load(told.pop("classes")) if told["task"] == "classification" else told.pop("classes")
             keyed = cls(**told, classes=classes, threads=threads)
             known = 0 if keyed.classes is None else len(keyed.classes)
             keyed._start = starting.load_start(about["start"], dim, keyed.loss, keyed.lags, known)
             keyed._kind, keyed.names, keyed.clock = kind, None if names is None else tuple(names), clock
             keyed._shelf = keyed._made(arguments.whole("dim", dim), opened)
+            keyed._shelf.require_fits(some)
         except (AttributeError, TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
             raise CheckpointError(f"the keys in {os.fspath(folder)!r} cannot be taken up: {error}") from error
         return keyed

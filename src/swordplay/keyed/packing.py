@@ -69,6 +69,21 @@ def plain(state: bytes) -> bytes:
     return state[START.size : 2 * START.size] + sorted_.T.tobytes()
 
 
+def fits(group: Group, row: Row, classes: int) -> bool:
+    """Whether a state is as long as that of such a key is."""
+    try:
+        state = plain(row.state)
+    except ValueError:
+        return False
+    return bool(state) and state[0] <= WARM_UP + 1 and len(state) == _length(group, state[0], classes)
+
+
+def _length(group: Group, held: int, classes: int) -> int:
+    """Bytes of the state of a key with so many first rows, and one more; 0 if it needs none any more."""
+    form = group.form
+    return START.size + 8 * (group.models * (len(form.fresh) + max(held - 1, 0) * (form.dim + form.lags + 1)) + classes)
+
+
 def unpacked(group: Group, rows: Sequence[Row], classes: int) -> tuple[Piece, Any]:
     """Keys with all that is known of them, and their tallies.
 
@@ -83,9 +98,9 @@ def unpacked(group: Group, rows: Sequence[Row], classes: int) -> tuple[Piece, An
     young, tallies = np.zeros(count, dtype=bool), np.zeros((count, classes), dtype=np.int64)
     shapes = [(room.shape[2]) for room in firsts[0]]
     for place, row in enumerate(row._replace(state=plain(row.state)) for row in rows):
-        (held,) = START.unpack_from(row.state)
+        held = row.state[0] if row.state else WARM_UP + 2  # nothing at all is nobody's state
         kept = max(held - 1, 0)
-        if held > WARM_UP + 1 or len(row.state) != START.size + 8 * (models * (width + kept * sum(shapes)) + classes):
+        if held > WARM_UP + 1 or len(row.state) != _length(group, held, classes):
             raise ValueError(f"the state of key {row.key!r} has {len(row.state)} bytes, which is not what such a key has.")
         numbers, at = np.frombuffer(row.state, np.float64, models * (width + kept * sum(shapes)), START.size), 0
         young[place] = held > 0

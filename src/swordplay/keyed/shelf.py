@@ -11,8 +11,11 @@ from swordplay.base.checkpoint import CheckpointError
 from swordplay.keyed.folder import EVER, Folder, Key, Row
 from swordplay.keyed.group import Group
 from swordplay.keyed.growing import Growing
-from swordplay.keyed.packing import packed, unpacked
+from swordplay.keyed.packing import fits, packed, unpacked
 from swordplay.keyed.record import Form
+
+FIRST = 3
+"""Keys of a folder that are looked at when it is opened: one of them may be damaged, and the others be whole."""
 
 
 @final
@@ -43,6 +46,18 @@ class Shelf:
         """Rows learned of each class."""
         self._since = EVER
         """Keys that have not learned since are expired, those in the folder too."""
+
+    def require_fits(self, some: Sequence[Row]) -> None:
+        """Refuse settings that none of some keys was saved with.
+
+        Raises
+        ------
+        ValueError
+            If all of their states have other lengths.
+        """
+        if some and not any(fits(self.group, row, self.classes) for row in some):
+            form = self.group.form
+            raise ValueError(f"their states are not those of {form.dim} column(s), {form.lags} lag(s), {self.classes} classes.")
 
     def fetch(self, keys: Sequence[Key]) -> None:
         """Bring those of some keys into memory that are in the folder."""

@@ -1,35 +1,38 @@
 """The model as it was when answers began to come late: it learns nothing more, and has its share in what is predicted.
 
 Whoever trains once and deploys has such a model. Where the world has moved on by the time an answer arrives, learning from it
-may be worse than that; so the two are mixed, by what each of them said when the rows were asked.
+may be worse than that; so the two are mixed, by what was said when the rows were asked. The share of the one that goes on
+learning begins with nothing and is learned itself: by how the loss of what was predicted would have changed with it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 
 from swordplay.base import nested
 from swordplay.base.state import ROWS, Range, require
-from swordplay.base.types import Matrix, State
+from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.late import kinds
-from swordplay.late.blocks import Kept, runs_of
+from swordplay.late.blocks import Kept, Run
 
 FEWEST = 1_000
 """Answers that a model has learned before it is worth keeping as it is."""
+STAKE = 0.25
+"""How keen the model that goes on learning is on its share (see docs/theory.md)."""
 PRIOR = 0.1
-"""Share of the say that the model which goes on learning has at first: learning late has to earn the rest."""
+"""Its weight at first among two under exponential weights: in files of before its share was learned by slopes,"""
 LEAST = 0.001
-"""Share of the say below which the frozen one is let go."""
+"""and when the frozen one is let go: if it had less than this."""
 RATE = 2.0 * math.log(1.0 / PRIOR)
 """Numerator of the squared learning rate."""
 LET_GO = math.log((1.0 - LEAST) / LEAST * (1.0 - PRIOR) / PRIOR)
 """Minus the exponent at which that happens."""
-TINY, MOST_POWER = 1e-15, 500.0
+TINY, MOST_POWER, MOST_SQUARE = 1e-15, 500.0, 50.0
 """Probabilities whose logarithms are taken, and exponents, do not pass these."""
 SUM = 1e300
 """Sums over all answers lie below."""
@@ -37,7 +40,7 @@ SUM = 1e300
 
 @final
 class Anchor:
-    """Two say what is predicted: the model, and itself as it was; weighed by exponential weights for late losses.
+    """Two say what is predicted: the model, and itself as it was.
 
     Parameters
     ----------
@@ -48,10 +51,21 @@ class Anchor:
     lead, energy
         Sum of what the model lost beyond its former self, and of (1/2 + m) times the squares of these, where m answers came
         between ask and answer: so much do exponential weights lose to losses that come late (docs/theory.md).
+    pull, spread
+        Sum of minus half the slopes of the losses in the share of the model, and of (1 + 2 m) times their squares. None where
+        the share follows exponential weights, as it did in files of before.
     """
 
-    def __init__(self, asks: Askable, told: int, lead: float = 0.0, energy: float = 0.0) -> None:
-        self.asks, self.told, self.lead, self.energy = asks, told, lead, energy
+    def __init__(
+        self,
+        asks: Askable,
+        told: int,
+        lead: float = 0.0,
+        energy: float = 0.0,
+        pull: float | None = 0.0,
+        spread: float = 0.0,
+    ) -> None:
+        self.asks, self.told, self.lead, self.energy, self.pull, self.spread = asks, told, lead, energy, pull, spread
 
     @classmethod
     def of(cls, asks: Askable, told: int) -> Anchor:
@@ -60,19 +74,19 @@ class Anchor:
 
     @property
     def share(self) -> float:
-        r"""Of the say: :math:`(1 - p) / (1 - p + p e^{-\eta\, lead})` with p for PRIOR.
+        r"""Of the say: :math:`1 - \min(1, \epsilon x e^{x^2/2})` with :math:`x = pull / \sqrt{spread}`, all of it below 0.
 
-        The rate is :math:`\eta = \sqrt{2 \ln(1/p) / energy}`.
+        Of files of before, :math:`(1 - p) / (1 - p + p e^{-\eta\, lead})` with :math:`\eta = \sqrt{2 \ln(1/p) / energy}`.
         """
+        if self.pull is not None:
+            if self.pull <= 0.0 or not self.spread:
+                return 1.0
+            ahead = self.pull / math.sqrt(self.spread)
+            return 1.0 - min(1.0, STAKE * ahead * math.exp(min(0.5 * ahead * ahead, MOST_SQUARE)))
         if not self.energy:
             return 1.0 - PRIOR
         power = self.lead * math.sqrt(RATE / self.energy)
         return (1.0 - PRIOR) / (1.0 - PRIOR + PRIOR * math.exp(-max(-MOST_POWER, min(power, MOST_POWER))))
-
-    @property
-    def is_over(self) -> bool:
-        """Whether its share is below LEAST."""
-        return self.lead < 0.0 and self.lead * self.lead * RATE > LET_GO * LET_GO * self.energy
 
     def say(self, asks: Askable, rows: Sequence[Any], numbers: Matrix, own: Matrix) -> Matrix:
         """What was predicted of rows by the model as it was, beside its ``own`` answers now, shape ``(T, K)``."""
@@ -85,23 +99,38 @@ class Anchor:
         return answer
 
     def mixed(self, own: Matrix, frozen: Matrix) -> Matrix:
-        """Both together: the mean of numbers, and of the logarithms of probabilities, as a mean of coefficients would be."""
+        """Both together: their mean; in files of before that of the logarithms of probabilities."""
         share = self.share
         if not self.asks.of_classes:
             return (1.0 - share) * own + share * frozen
+        if self.pull is not None:
+            both = (1.0 - share) * own + share * frozen
+            return np.asarray(both / both.sum(axis=1, keepdims=True))
         logs = (1.0 - share) * np.log(np.maximum(own, TINY)) + share * np.log(np.maximum(frozen, TINY))
         chances = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
-    def judge(self, own: float, frozen: float, late: float) -> None:
-        """Weigh anew by an answer: by squared errors of what the model and this one said of its row."""
-        off = own - frozen
-        self.lead = max(-SUM, min(self.lead + off, SUM))
-        self.energy = min(self.energy + (0.5 + late) * off * off, SUM)
+    def judge(self, judged: Matrix, late: Vector) -> bool:
+        """Weigh anew by answers (see :func:`_judged`), one after the other; False if it is over with one of them."""
+        lead, energy, pull, spread = self.lead, self.energy, self.pull or 0.0, self.spread
+        for (own, frozen, slope), rounds in zip(judged.tolist(), late.tolist(), strict=True):
+            off = own - frozen
+            lead += off
+            energy += (0.5 + rounds) * off * off
+            if lead < 0.0 and lead * lead * RATE > LET_GO * LET_GO * energy:
+                return False
+            pull += slope
+            spread += (1.0 + 2.0 * rounds) * slope * slope
+        self.lead, self.energy = max(-SUM, min(lead, SUM)), min(energy, SUM)
+        if self.pull is not None:
+            self.pull, self.spread = max(-SUM, min(pull, SUM)), min(spread, SUM)
+        return True
 
     def state(self) -> State:
         """All of it."""
-        numbers = {"told": self.told, "lead": self.lead, "energy": self.energy}
+        numbers: State = {"told": self.told, "lead": self.lead, "energy": self.energy}
+        if self.pull is not None:
+            numbers |= {"pull": self.pull, "spread": self.spread}
         return numbers | nested.put("model", self.asks.estimator.state()) | nested.put("rows", self.asks.state())
 
     @classmethod
@@ -113,7 +142,12 @@ class Anchor:
         asks = _copy(nested.take("rows", saved), like.estimator.kind(), nested.take("model", saved))
         if not set(asks.labels) <= set(like.labels):
             raise ValueError("the model as it was knows labels that it does not know now.")
-        return cls(asks, int(saved["told"]), float(saved["lead"]), float(saved["energy"]))
+        known = int(saved["told"]), float(saved["lead"]), float(saved["energy"])
+        if "pull" not in saved:  # of a file of before
+            return cls(asks, *known, pull=None)
+        require("anchor.pull", saved["pull"], Range(-SUM, SUM))
+        require("anchor.spread", saved["spread"], Range(0.0, SUM))
+        return cls(asks, *known, float(saved["pull"]), float(saved["spread"]))
 
 
 @final
@@ -131,12 +165,14 @@ class Anchors:
     def __init__(self, now: Anchor | None = None, taken: bool = False) -> None:
         self.now, self.taken = now, taken
 
-    def begins(self, late: Sequence[int], told: int) -> int:
+    def begins(self, late: Vector, told: int) -> int:
         """Which of the next answers is the first that comes late to a model that has learned enough; 0 also for none."""
-        found = (k for k, rounds in enumerate(late) if rounds and told + k >= FEWEST)
+        found = (k for k, rounds in enumerate(late.tolist()) if rounds and told + k >= FEWEST)
         return 0 if self.taken else next(found, 0)
 
-    def judge(self, asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], late: Sequence[int], told: int) -> None:
+    def judge(
+        self, asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], late: Vector, told: int, runs: Sequence[Run]
+    ) -> None:
         """Weigh by answers that are learned next; the first one that is late makes an anchor of the model as it is.
 
         Parameters
@@ -147,16 +183,13 @@ class Anchors:
             Tickets, their answers, and how many answers came between.
         told
             How many answers there were before.
+        runs
+            The tickets as runs.
         """
         if not self.taken and late[0] and told >= FEWEST:
             self.now, self.taken = Anchor.of(asks, told), True
-        if self.now is None:
-            return
-        for (own, frozen), rounds in zip(_errors(kept, truths), late, strict=True):
-            self.now.judge(own, frozen, rounds)
-            if self.now.is_over:
-                self.now = None
-                return
+        if self.now is not None and not self.now.judge(_judged(kept, truths, runs), late):
+            self.now = None
 
     def lines(self) -> list[str]:
         """What there is to say, for people."""
@@ -175,31 +208,40 @@ class Anchors:
         return cls(Anchor.of_state(anchor, like) if anchor else None, bool(saved.get("anchored", False)))
 
 
-def _errors(kept: Sequence[Kept], truths: Sequence[Any]) -> Iterator[tuple[float, float]]:
-    """Squared errors of what the model and its former self said, of numbers or of the probabilities of all labels.
+def _judged(kept: Sequence[Kept], truths: Sequence[Any], runs: Sequence[Run]) -> Matrix:
+    """Squared errors of what the model and its former self said, and minus half the slope in the share of the model.
 
-    The same of both where there was no former self, or nobody knew the label.
+    Of numbers, or of the probabilities of all labels: with y the truth, p what was predicted, o and f what both said, the
+    slope of (y - p)^2 is -2 (y - p) (o - f). All are 0 where there was no former self, or nobody knew the label.
     """
-    for run in runs_of(kept):
+    judged = np.zeros((len(kept), 3))
+    for run in runs:
         sides, told = run.block.sides, truths[run.first : run.last]
         if sides is None:
-            yield from [(0.0, 0.0)] * len(told)
-        elif kept[run.first].ticket.probabilities is None:
-            off = sides[run.places, :, 0] - np.array(told)[:, None]
-            yield from (off * off).tolist()
+            continue
+        if kept[run.first].ticket.probabilities is None:
+            if run.block.given is None:
+                said = np.array([one.ticket.prediction for one in kept[run.first : run.last]])
+            else:
+                said = run.block.given[run.places, 0]
+            both, ys = sides[run.places, :, 0], np.array(told)
+            judged[run.first : run.last, :2] = (both - ys[:, None]) ** 2
+            judged[run.first : run.last, 2] = (ys - said) * (both[:, 0] - both[:, 1])
         else:
-            for one, truth in zip(kept[run.first : run.last], told, strict=True):
-                yield _label_errors(one, truth)
+            for k, truth in enumerate(told, start=run.first):
+                judged[k] = _label_judged(kept[k], truth)
+    return judged
 
 
-def _label_errors(one: Kept, truth: Any) -> tuple[float, float]:
+def _label_judged(one: Kept, truth: Any) -> Array | float:
     chances, sides = one.ticket.probabilities, one.sides
     if chances is None or sides is None or truth not in chances:
-        return 0.0, 0.0
-    off = sides.copy()
-    off[:, list(chances).index(truth)] -= 1.0
-    own, frozen = (off * off).sum(axis=1).tolist()
-    return own, frozen
+        return 0.0
+    wanted = np.zeros(len(chances))
+    wanted[list(chances).index(truth)] = 1.0
+    off = sides - wanted
+    slope = (wanted - np.array(list(chances.values()))) @ (sides[0] - sides[1])
+    return np.append((off * off).sum(axis=1), slope)
 
 
 def _copy(rows: Askable | Mapping[str, Any], kind: str, state: Mapping[str, Any]) -> Askable:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,11 @@ from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
 from swordplay.estimators.voices import Voices
 from swordplay.late.anchor import Anchor
-from swordplay.late.blocks import Block, Kept, Run, runs_of, table_of
+from swordplay.late.blocks import Block, Kept, Run, given_of, lateness, runs_of, table_of
 from swordplay.late.pending import of_labels
 from swordplay.late.ticket import Ticket
+
+_ticket = partial(tuple.__new__, Ticket)  # several times as fast as the class itself
 
 
 def asked(
@@ -26,7 +30,7 @@ def asked(
     bands: Bands,
     level: float | None,
     ids: Sequence[str],
-    rows: list[Any],
+    rows: Sequence[Any],
     told: int,
 ) -> Block:
     """Rows that are asked: their tickets, by what is known now, and what has to be kept of them.
@@ -47,27 +51,29 @@ def asked(
         frozen = anchor.say(asks, rows, numbers, answers)
         sides = np.stack([answers, frozen], axis=1)
         answers = anchor.mixed(answers, frozen)
-    tickets = _tickets(asks, bands, level, ids, numbers, answers)
+    given = None
+    if level is not None and not asks.of_classes and answers.shape[1]:
+        given = np.column_stack([answers[:, 0], bands.intervals(level, answers[:, 0], numbers)])
+    tickets = _tickets(asks, ids, answers) if given is None else _with_intervals(ids, given)
     lags = tuple(team.recent.copy() for team in asks.teams if len(team.recent))
-    return Block(tickets, rows, told, lags, said.voices, said.notes, sides, (numbers, asks.version) if known else None)
+    seen = (numbers, asks.version) if known else None
+    return Block(tickets, rows, told, lags, said.voices, said.notes, sides, seen, given)
 
 
-def _tickets(
-    asks: Askable, bands: Bands, level: float | None, ids: Sequence[str], numbers: Matrix, answers: Matrix
-) -> list[Ticket]:
+def _tickets(asks: Askable, ids: Sequence[str], answers: Matrix) -> list[Ticket]:
     if asks.of_classes:
         labels = asks.labels
         return [of_labels(id, labels, chances) for id, chances in zip(ids, answers, strict=True)]
     if not answers.shape[1]:
         return [Ticket(id, None) for id in ids]
-    said = answers[:, 0]
-    if level is None:
-        return list(map(Ticket, ids, said.tolist()))
-    bounds = bands.intervals(level, said, numbers)
-    return list(map(Ticket, ids, said.tolist(), bounds[:, 0].tolist(), bounds[:, 1].tolist()))
+    return list(map(Ticket, ids, answers[:, 0].tolist()))
 
 
-def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int) -> Matrix | None:
+def _with_intervals(ids: Sequence[str], given: Matrix) -> list[Ticket]:
+    return list(map(_ticket, zip(ids, *given.T.tolist(), repeat(None), strict=False)))
+
+
+def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int, runs: Sequence[Run]) -> Matrix | None:
     """Learn rows as they were asked; returns them as the model sees them, where it did so when they were asked.
 
     With the last targets that were known when they were asked; those that are the last now are remembered. And the meta is
@@ -82,19 +88,19 @@ def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int)
         Tickets and their answers; one of them where there are lags.
     told
         How many answers there were before.
+    runs
+        The tickets as runs.
     """
     if len(kept) > 1 and not asks.teams:  # those who learn come into being with the first row
-        learn(asks, kept[:1], truths[:1], told)
-        learn(asks, kept[1:], truths[1:], told + 1)
+        learn(asks, kept[:1], truths[:1], told, runs_of(kept[:1]))
+        learn(asks, kept[1:], truths[1:], told + 1, runs_of(kept[1:]))
         return None
-    every, lags, runs = asks.teams, kept[0].block.lags, runs_of(kept)
+    every, lags = asks.teams, kept[0].block.lags
     teams = [team for team in every if len(team.recent)]
     now = [team.recent.copy() for team in teams]
     for k, team in enumerate(teams):  # one that joined since then knew nothing
         team.recent[:] = lags[k] if k < len(lags) else np.nan
-    late = np.arange(told, told + len(kept), dtype=np.float64)
-    for run in runs:
-        late[run.first : run.last] -= run.block.told
+    late = lateness(runs, told)
     if late.any():
         for k, team in enumerate(every):
             team.voices = _voices_for(k, team, runs, late)
@@ -142,13 +148,22 @@ def _notes_for(layer: SecondOrder | Tempered, runs: Sequence[Run], late: Vector)
 
 
 def learn_intervals(
-    asks: Askable, bands: Bands, level: float | None, kept: Sequence[Kept], truths: Sequence[Any], table: Matrix | None
-) -> None:
-    """Let the intervals learn from what was predicted; those that were given count."""
-    if len(kept) == 1 and table is not None and (only := kept[0].ticket).lower is not None:
-        given = np.array([[only.lower, only.upper]])
-        bands.learn_given(level, np.array([only.prediction]), np.array([truths[0]]), table, given)
-        return
+    asks: Askable,
+    bands: Bands,
+    level: float | None,
+    kept: Sequence[Kept],
+    truths: Sequence[Any],
+    table: Matrix | None,
+    runs: Sequence[Run],
+    late: Vector,
+) -> Matrix | None:
+    """Let the intervals learn from what was predicted; those that were given count.
+
+    Returns predictions and ends of all, where they are known as one table (see :func:`given_of`).
+    """
+    if table is not None and (known := given_of(runs)) is not None:
+        bands.learn_given(level, known[:, 0].copy(), np.array(truths, dtype=np.float64), table, known[:, 1:], late)
+        return known
     places = [k for k, one in enumerate(kept) if one.ticket.lower is not None]
     if places:
         given = np.array([kept[k].ticket[1:4] for k in places], dtype=np.float64)
@@ -156,4 +171,5 @@ def learn_intervals(
             rows = asks.numbers([kept[k].row for k in places])
         else:
             rows = table if len(places) == len(table) else table[places]
-        bands.learn_given(level, given[:, 0].copy(), np.array([truths[k] for k in places]), rows, given[:, 1:])
+        bands.learn_given(level, given[:, 0].copy(), np.array([truths[k] for k in places]), rows, given[:, 1:], late[places])
+    return None

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -37,23 +40,26 @@ class Block:
         What the model and its former self said, ``(T, 2, K)``, where there is one (see ``anchor``).
     table
         The rows as the model saw them, and the version of its columns then; None where a row had a name that was new.
+    given
+        Predictions and both ends of their intervals, ``(T, 3)``, where all tickets have them; None else, and of saved ones.
     """
 
-    __slots__ = ("lags", "left", "notes", "rows", "sides", "table", "tickets", "told", "voices")
+    __slots__ = ("given", "lags", "left", "notes", "rows", "sides", "table", "tickets", "told", "voices")
 
     def __init__(
         self,
         tickets: list[Ticket],
-        rows: list[Any],
+        rows: Sequence[Any],
         told: int,
         lags: Lags = (),
         voices: Sequence[Array] = (),
         notes: Matrix = NO_NOTES,
         sides: Array | None = None,
         table: tuple[Matrix, Any] | None = None,
+        given: Matrix | None = None,
     ) -> None:
         self.tickets, self.rows, self.told, self.lags = tickets, rows, told, lags
-        self.voices, self.notes, self.sides, self.table = tuple(voices), notes, sides, table
+        self.voices, self.notes, self.sides, self.table, self.given = tuple(voices), notes, sides, table, given
         self.left = len(tickets)
         """How many of them are pending."""
 
@@ -68,6 +74,7 @@ class Block:
             self.notes[places],
             None if self.sides is None else self.sides[places],
             None if self.table is None else (self.table[0][places], self.table[1]),
+            None if self.given is None else self.given[places],
         )
 
 
@@ -99,6 +106,15 @@ class Kept(NamedTuple):
         return np.asarray(self.block.notes[self.place])
 
 
+_kept = partial(tuple.__new__, Kept)  # several times as fast as the class itself
+_block, _place = itemgetter(1), itemgetter(2)
+
+
+def all_kept(block: Block) -> list[Kept]:
+    """What is kept of all rows of a block."""
+    return list(map(_kept, zip(block.tickets, repeat(block), range(len(block.tickets)), strict=False)))
+
+
 class Run(NamedTuple):
     """Tickets that are told one after the other, and were asked together."""
 
@@ -115,12 +131,13 @@ def runs_of(kept: Sequence[Kept]) -> list[Run]:
     """Tickets in their order, as few runs as there can be."""
     if len(kept) == 1:
         return [Run(0, 1, kept[0].block, slice(kept[0].place, kept[0].place + 1))]
-    runs, first = [], 0
+    blocks, every = list(map(_block, kept)), list(map(_place, kept))
+    runs, first, together = [], 0, blocks.count(blocks[0]) == len(blocks)
     while first < len(kept):
-        block, last = kept[first].block, first + 1
-        while last < len(kept) and kept[last].block is block:
+        block, last = blocks[first], len(kept) if together else first + 1
+        while last < len(kept) and blocks[last] is block:
             last += 1
-        places = [one.place for one in kept[first:last]]
+        places = every[first:last]
         begin = places[0]
         ordered = places == list(range(begin, begin + len(places)))
         runs.append(Run(first, last, block, slice(begin, begin + len(places)) if ordered else places))
@@ -128,11 +145,31 @@ def runs_of(kept: Sequence[Kept]) -> list[Run]:
     return runs
 
 
+def lateness(runs: Sequence[Run], told: int) -> Vector:
+    """How many answers came between ask and answer, of rows that are told next when so many were told before."""
+    late = np.arange(told, told + runs[-1].last, dtype=np.float64)
+    for run in runs:
+        late[run.first : run.last] -= run.block.told
+    return late
+
+
+def is_seen(asks: Askable, runs: Sequence[Run]) -> bool:
+    """Whether the model sees rows as it did when they were asked."""
+    version = asks.version
+    return all(run.block.table is not None and run.block.table[1] == version for run in runs)
+
+
 def table_of(asks: Askable, runs: Sequence[Run]) -> Matrix | None:
     """Rows as the model sees them, where it sees them as it did when they were asked; else None."""
-    version, parts = asks.version, []
-    for run in runs:
-        if run.block.table is None or run.block.table[1] != version:
-            return None
-        parts.append(run.block.table[0][run.places])
+    return _joined([run.block.table[0][run.places] for run in runs]) if is_seen(asks, runs) else None  # type: ignore[index]
+
+
+def given_of(runs: Sequence[Run]) -> Matrix | None:
+    """Predictions and both ends of their intervals, ``(T, 3)``, where all were asked with one and none was saved since."""
+    if any(run.block.given is None for run in runs):
+        return None
+    return _joined([run.block.given[run.places] for run in runs])  # type: ignore[index]
+
+
+def _joined(parts: list[Matrix]) -> Matrix:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -14,13 +14,14 @@ from swordplay.base.guard import Guarded
 from swordplay.base.state import ROWS, Range, require
 from swordplay.base.types import State
 from swordplay.estimators.bands import Bands
+from swordplay.estimators.plain_rows import PlainRows
 from swordplay.intervals import SwordIntervals
 from swordplay.late import answers, kinds
 from swordplay.late.anchor import Anchors
-from swordplay.late.blocks import runs_of, table_of
+from swordplay.late.blocks import is_seen, lateness, runs_of
 from swordplay.late.pending import Pending
 from swordplay.late.score import Score
-from swordplay.late.ticket import Ticket, TooManyPending, UnknownTicket, checked_id
+from swordplay.late.ticket import Ticket, TooManyPending, UnknownTicket, checked_id, checked_ids
 
 KIND = "LateModel"
 """Of a checkpoint."""
@@ -125,14 +126,14 @@ class LateModel(Guarded):
         """
         if hasattr(rows, "tocsr"):  # scipy would sort it by rows, and write wherever its indices point
             raise TypeError(f"rows must be a list of rows, got a sparse one ({type(rows).__name__}). Give rows.toarray().")
-        xs = list(rows)
+        xs = rows if isinstance(rows, PlainRows) else list(rows)
         names = self._pending.names(len(xs), ids, self._serial)
-        if not xs:
+        if not len(xs):
             return []
         if len(self._pending) + len(xs) > self.max_pending:
             raise TooManyPending(self.max_pending)
-        rows = self._asks.read(xs)
-        block = answers.asked(self._asks, self._anchors.now, self._bands, self.level, names, rows, self.score.told)
+        clean = self._asks.read(xs)
+        block = answers.asked(self._asks, self._anchors.now, self._bands, self.level, names, clean, self.score.told)
         self._pending.put(block)
         self.score = self.score._replace(asked=self.score.asked + len(xs))
         self._serial = int(names[-1]) if ids is None else self._serial
@@ -173,12 +174,12 @@ class LateModel(Guarded):
         tickets, ys
             As in :meth:`tell`; as many of each.
         """
-        ids, given = [checked_id(one) for one in tickets], list(ys)
+        ids, given = checked_ids(tickets), list(ys)
         if len(ids) != len(given):
             raise ValueError(f"ys must have one entry for each of the {len(ids)} tickets, got {len(given)}.")
         if unknown := self._pending.unknown(ids):
             raise UnknownTicket(unknown)
-        truths = [self._asks.truth(y) for y in given]
+        truths = kinds.truths(self._asks, given)
         if not self._asks.together:
             return [loss for id, truth in zip(ids, truths, strict=True) for loss in self._learned([id], [truth])]
         losses: list[float | None] = []
@@ -189,18 +190,19 @@ class LateModel(Guarded):
 
     def _learned(self, ids: Sequence[str], truths: Sequence[Any]) -> list[float | None]:
         """Learn the first answers: as many together as leads to the same as one after the other."""
-        kept, told = [self._pending[id] for id in ids], self.score.told
-        late = [told + k - one.block.told for k, one in enumerate(kept)]
-        first = len(ids)
+        kept, told = self._pending.all_of(ids), self.score.told
+        runs = runs_of(kept)
+        late, first = lateness(runs, told), len(ids)
         if first > 1:
-            known = table_of(self._asks, runs_of(kept)) is not None
-            joined = 0 if known else self._asks.joins([one.row for one in kept])
+            joined = 0 if is_seen(self._asks, runs) else self._asks.joins([one.row for one in kept])
             first = min(self._anchors.begins(late, told) or first, joined or first)
+        if first < len(ids):
             kept, truths, late = kept[:first], truths[:first], late[:first]
-        self._anchors.judge(self._asks, kept, truths, late, told)
-        table = answers.learn(self._asks, kept, truths, told)
-        answers.learn_intervals(self._asks, self._bands, self.level, kept, truths, table)
-        self.score, losses = self.score.judge([one.ticket for one in kept], truths)
+            runs = runs_of(kept)
+        self._anchors.judge(self._asks, kept, truths, late, told, runs)
+        table = answers.learn(self._asks, kept, truths, told, runs)
+        given = answers.learn_intervals(self._asks, self._bands, self.level, kept, truths, table, runs, late)
+        self.score, losses = self.score.judge([one[0] for one in kept], truths, given)
         self._pending.remove(kept)
         return losses
 
@@ -266,6 +268,8 @@ class LateModel(Guarded):
         model._asks.load_state(nested.take("rows", saved))
         model._bands = Bands.of_state(saved)
         model._pending = Pending.of_state(nested.take("pending", saved), model._asks, kinds.lags(estimator))
+        if model.level is None and not np.isnan(np.asarray(saved["pending.lower"], dtype=np.float64)).all():
+            raise ValueError(f"intervals are pending, and the level is {level}.")
         model._anchors = Anchors.of_state(saved, model._asks)
         model.score = Score.of_state(nested.take("score", saved))
         require("serial", saved["serial"], ROWS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 from types import MappingProxyType
 from typing import Any, final
 
@@ -15,8 +14,9 @@ from swordplay.base.state import DAMAGED, ROWS, Range, require
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.model import LARGEST
-from swordplay.late.blocks import NOTHING, Block, Kept
-from swordplay.late.ticket import Ticket, TicketPending, checked_id
+from swordplay.estimators.tempered import NOTED
+from swordplay.late.blocks import NOTHING, Block, Kept, all_kept
+from swordplay.late.ticket import Ticket, TicketPending, checked_ids
 
 SAID = 1e120
 """Predictions of single experts lie below, far as they may be from the truth."""
@@ -46,6 +46,10 @@ class Pending:
     def __getitem__(self, id: str) -> Kept:
         return self._kept[id]
 
+    def all_of(self, ids: Sequence[str]) -> list[Kept]:
+        """What is kept of some of them."""
+        return list(map(self._kept.__getitem__, ids))
+
     def names(self, count: int, ids: Sequence[str] | None, serial: int) -> list[str]:
         """Ids for so many rows: those that are given, checked, or the next numbers that none of them has.
 
@@ -60,7 +64,7 @@ class Pending:
             while any(str(serial + k + 1) in self._kept for k in range(count)):
                 serial += 1
             return [str(serial + k + 1) for k in range(count)]
-        names = list(map(checked_id, ids))
+        names = checked_ids(ids)
         if len(names) != count:
             raise ValueError(f"ids must have one entry for each of the {count} rows, got {len(names)}.")
         if len(set(names)) == count and self._kept.keys().isdisjoint(names):
@@ -83,13 +87,13 @@ class Pending:
         tickets = block.tickets
         ids = [ticket[0] for ticket in tickets]
         self._tickets.update(zip(ids, tickets, strict=True))
-        self._kept.update(zip(ids, map(Kept, tickets, repeat(block), range(len(ids))), strict=True))
+        self._kept.update(zip(ids, all_kept(block), strict=True))
 
     def remove(self, kept: Sequence[Kept]) -> None:
         """Some less. Of a block of which few are left these are kept alone, so that nobody keeps the memory of the others."""
-        blocks: dict[Block, None] = {}
+        every, tickets, blocks = self._kept, self._tickets, dict[Block, None]()
         for ticket, block, _ in kept:
-            del self._kept[ticket[0]], self._tickets[ticket[0]]
+            del every[ticket[0]], tickets[ticket[0]]
             block.left -= 1
             blocks[block] = None
         for block in blocks:
@@ -138,7 +142,7 @@ class Pending:
         """
         ids, rows = json.loads(saved["ids"]), model.unpacked(saved["rows"])
         said, lower, upper = (np.array(saved[name], dtype=np.float64) for name in ("said", "lower", "upper"))
-        if type(ids) is not list or len(set(map(checked_id, ids))) != len(ids) or len(rows) != len(ids):
+        if type(ids) is not list or len(set(checked_ids(ids))) != len(ids) or len(rows) != len(ids):
             raise ValueError(f"its pending ids are {shown(ids)}, of {len(rows)} rows. {DAMAGED}")
         for name, values in (("said", said), ("lower", lower), ("upper", upper)):
             if values.shape != (len(ids),):
@@ -160,6 +164,8 @@ class Pending:
         notes = [NOTHING] * len(ids)  # of files before there were any
         if "noted" in saved:
             notes = parts("notes", saved["notes"], saved["noted"], len(ids), 1, Range(-SAID, SAID))
+            last = [one[1] for one in notes if model.of_classes and len(one) == NOTED]  # labels by their place
+            require("pending.notes, last labels", last, Range(-1.0, len(model.labels) - 1.0, whole=True))
         labels, pending = model.labels, cls()
         if max(map(len, chances), default=0) > len(labels):
             raise ValueError(f"pending.known must not pass the {len(labels)} labels that are known. {DAMAGED}")

@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.base.state import ROWS, Range, require
-from swordplay.base.types import State
+from swordplay.base.types import Matrix, State, Vector
 from swordplay.late.ticket import Ticket
+
+FEWEST = 8
+"""Answers that are worth a table."""
 
 
 class Score(NamedTuple):
@@ -36,8 +39,15 @@ class Score(NamedTuple):
         """Tickets that wait."""
         return self.asked - self.told - self.dropped
 
-    def judge(self, tickets: Sequence[Ticket], truths: Sequence[Any]) -> tuple[Score, list[float | None]]:
-        """The score after some answers more, and the losses of these predictions; None where there was none."""
+    def judge(
+        self, tickets: Sequence[Ticket], truths: Sequence[Any], given: Matrix | None = None
+    ) -> tuple[Score, list[float | None]]:
+        """The score after some answers more, and the losses of these predictions; None where there was none.
+
+        Where all are numbers with intervals they may be ``given`` as a table, ``(T, 3)``; the sums are the same, bit by bit.
+        """
+        if given is not None and len(tickets) > FEWEST:
+            return self._judge_table(given, np.array(truths, dtype=np.float64))
         asked, told, dropped, judged, guarded, missed, total, error = self
         losses: list[float | None] = []
         for ticket, truth in zip(tickets, truths, strict=True):
@@ -56,6 +66,15 @@ class Score(NamedTuple):
                 guarded += 1
                 missed += ticket.missed(truth)
         return Score(asked, told, dropped, judged, guarded, missed, total, error), losses
+
+    def _judge_table(self, given: Matrix, truths: Vector) -> tuple[Score, list[float | None]]:
+        said, lower, upper = given.T
+        off, count = said - truths, len(truths)
+        losses = off * off
+        loss, error = (float(np.add.accumulate(np.append(start, losses))[-1]) for start in (self.loss, self.error))
+        missed = self.missed + count - int(np.count_nonzero((lower <= truths) & (truths <= upper)))
+        counts = (self.asked, self.told + count, self.dropped, self.judged + count, self.guarded + count, missed)
+        return Score(*counts, loss, error), losses.tolist()
 
     def lines(self, of_classes: bool, level: float | None) -> list[str]:
         """What there is to say, for people."""

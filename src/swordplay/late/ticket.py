@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from swordplay.base.arguments import shown
@@ -73,6 +73,15 @@ class Ticket(NamedTuple):
     def missed(self, truth: Any) -> bool:
         """Whether the truth lies outside the interval."""
         return self.lower is not None and self.upper is not None and not self.lower <= truth <= self.upper
+
+
+def checked_ids(values: Sequence[Any]) -> list[str]:
+    """The same as :func:`checked_id` of each, several times faster where all are right."""
+    if len(values) > 1 and set(map(type, values)) == {str}:
+        sizes = set(map(len, values))
+        if min(sizes) > 0 and max(sizes) <= LONGEST_ID and "".join(values).isprintable():
+            return list(values)
+    return list(map(checked_id, values))
 
 
 def checked_id(value: Any) -> str:

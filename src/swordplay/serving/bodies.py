@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
+import msgspec
+
 from swordplay.serving.refusals import Refusal
 
 
@@ -13,6 +15,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number)
+_quick = msgspec.json.Decoder().decode
 HINT = "Send one JSON value, or several with the content type application/x-ndjson, one a line."
 
 
@@ -36,6 +39,10 @@ def parsed(body: bytes, lines: bool) -> Any:
 
 def _value(body: bytes, first: int, where: dict[str, int]) -> Any:
     """A value whose bytes begin at ``first`` of the request."""
+    try:
+        return _quick(body)  # what it reads is what Python reads, and the rest is left to Python, which says what is wrong
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:

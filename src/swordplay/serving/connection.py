@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -27,10 +28,14 @@ class Gathered:
         The one that sends; whatever is not written goes to it.
     loop
         Whose turns count.
+    amid
+        Whether a request is coming in of which more is to come.
     """
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop, self._parts = transport, loop, []
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, amid: Callable[[], bool]) -> None:
+        self._transport, self._loop, self._amid, self._parts = transport, loop, amid, []
+        self.over = False
+        """Whether the last answer is on its way, and whatever still comes in counts for nothing."""
 
     _parts: list[bytes]
 
@@ -49,9 +54,13 @@ class Gathered:
         self._transport.write(data)
 
     def close(self) -> None:
-        """Send what is left, then close."""
+        """Send what is left, then close: the way out only, if the client is still sending, who would else lose his answer."""
         self._send()
-        self._transport.close()
+        if self.over or not self._amid() or self.is_closing():
+            self._transport.close()
+        else:
+            self.over = True
+            self._transport.write_eof()
 
     def _send(self) -> None:
         if self._parts:
@@ -85,7 +94,8 @@ class Patient(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody has come."""
-        super().connection_made(Gathered(transport, self.loop))  # type: ignore[arg-type]
+        self._gathered = Gathered(transport, self.loop, lambda: self._phase == "body")
+        super().connection_made(self._gathered)  # type: ignore[arg-type]
         self._phase, self._size = "head", 0  # of the request that is coming in, and bytes of its head
         self._begins, self._whole = True, False  # whether the next byte begins a request, and these bytes are all of it
         self._before: Any = None
@@ -98,6 +108,8 @@ class Patient(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Some bytes more."""
+        if self._gathered.over:
+            return
         if self._phase == "head":
             self._size += len(data)
         idle = self.cycle is None or self.cycle.response_complete

@@ -30,7 +30,7 @@ ACTIONS = {"ask": "POST", "tell": "POST", "drop": "POST"}
 SHORT = {f"/{action}".encode("ascii"): (action, DEFAULT) for action in ACTIONS}
 """Addresses that are answered without a task where a request is there in one piece."""
 JSON = (b"content-type", b"application/json")
-LONG = 16 * 2**10
+LONG = 2**20
 """Bytes of a body that is read beside the loop."""
 Answer = Callable[[list[tuple[bytes, bytes]], int, bytes], None]
 """Sends head, status and body of an answer."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, final
 from swordplay.serving import replies
 from swordplay.serving.log import Event
 from swordplay.serving.models import Models
+from swordplay.serving.plain import SMALL
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import Change, Wanted
 from swordplay.serving.series import Plan, Series
@@ -124,5 +125,7 @@ def perform(
 def _series(models: Models, event: Event, wanted: Change) -> Series | None:
     """The series of an event that may go together with others; None for any other."""
     if event.action not in ("ask", "tell") or not isinstance(wanted, Wanted) or len(wanted.parts) != 1:
+        return None
+    if wanted.rows > SMALL:  # a call to itself costs no more
         return None
     return models.series.get((event.model, wanted.parts[0].key))

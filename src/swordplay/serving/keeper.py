@@ -22,7 +22,7 @@ from swordplay.base.files import lock, open_own
 from swordplay.base.types import State
 from swordplay.serving import groups
 from swordplay.serving.description import KIND
-from swordplay.serving.limits import Bounds, Limits, bounds
+from swordplay.serving.limits import UNLIMITED, Bounds, Limits, bounds
 from swordplay.serving.log import Event, Log, LogError
 from swordplay.serving.models import Models
 from swordplay.serving.refusals import Refusal
@@ -34,8 +34,6 @@ MOST_BYTES, MOST_SECONDS = 64 * 2**20, 60.0
 """Bytes of events that a checkpoint is behind at the most, and seconds (of events: see the limits)."""
 RETRY = 10.0
 """Seconds after a checkpoint that could not be saved."""
-UNLIMITED = Limits(rows=2**31, columns=2**31)
-"""For events that were accepted: a server may be started with other limits later."""
 NAME = re.compile(r"models-(\d{16})\.state")
 
 logger = logging.getLogger("swordplay.serve")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from swordplay.base.arguments import LARGEST, shown
 from swordplay.late import LateModel, Ticket
 from swordplay.serving.refusals import Refusal
 
-__all__ = ["LateModel", "Ticket", "error", "make", "step_size", "target"]
+__all__ = ["LateModel", "Ticket", "error", "errors", "make", "step_size", "target", "targets"]
 
 
 NO_LIMIT = 2**31
@@ -43,16 +45,33 @@ def target(kind: str, raw: Any, place: int) -> Any:
     raise Refusal(400, f"y must be {WORDS[kind]}, got {shown(raw)}.", row=place)
 
 
+def targets(kind: str, raw: Sequence[Any]) -> list[Any] | None:
+    """Answers as the model takes them, where all are plainly right numbers; else None."""
+    if kind != "number" or not NUMBERS.issuperset(map(type, raw)) or not -LARGEST <= min(raw) <= max(raw) <= LARGEST:
+        return None
+    return list(map(float, raw))
+
+
 NUMBERS = frozenset({int, float})
 WORDS = {"number": "a number", "yes-no": "true or false", "classes": "a text, a whole number, true or false"}
 """What is told to a model, by what it predicts."""
 
 
-def error(ticket: Ticket, y: Any) -> float:
-    """How far off a prediction was: the distance of numbers, 1 for a wrong class; where there was none, all of it."""
+def error(ticket: Ticket, y: Any) -> float | None:
+    """How far off a prediction was: the distance of numbers, 1 for a wrong class; None where there was none."""
+    if ticket.prediction is None:
+        return None
     if ticket.probabilities is None and type(y) is float:
-        return abs((ticket.prediction or 0.0) - y)  # type: ignore[no-any-return]
+        return abs(ticket.prediction - y)  # type: ignore[no-any-return]
     return float(ticket.prediction != y)
+
+
+def errors(tickets: Sequence[Ticket], ys: Sequence[Any]) -> list[float | None]:
+    """The same of each."""
+    said = [ticket[1] for ticket in tickets]
+    if tickets[0][4] is None and set(map(type, said)) == {float} == set(map(type, ys)):
+        return list(map(abs, map(operator.sub, said, ys)))
+    return list(map(error, tickets, ys))
 
 
 def step_size(late: LateModel) -> float | None:

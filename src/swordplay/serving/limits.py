@@ -43,6 +43,10 @@ class Limits(NamedTuple):
     """Bytes of the log of events; 0 for as much as the disk holds."""
 
 
+UNLIMITED = Limits(rows=2**31, columns=2**31)
+"""For events that were accepted: a server may be started with other limits later."""
+
+
 class Bounds(NamedTuple):
     """The limits that decide what becomes of an event: part of the models' state, so that a log means the same for ever."""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, final
 
 import numpy as np
@@ -19,15 +20,23 @@ from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.types import State
 from swordplay.serving import replies
 from swordplay.serving.learning import LateModel
-from swordplay.serving.limits import Bounds
+from swordplay.serving.limits import UNLIMITED, Bounds
 from swordplay.serving.log import Event
+from swordplay.serving.recognition import is_print
 from swordplay.serving.refusals import Refusal
-from swordplay.serving.requests import KINDS, MODEL, Change, Declaration, Wanted
+from swordplay.serving.replies import Reply
+from swordplay.serving.requests import KINDS, MODEL, Change, Declaration, Wanted, by_row
 from swordplay.serving.sanity import is_count, require
 from swordplay.serving.series import Memory, Plan, Series, Told
 from swordplay.serving.watch import Watch
 
 logger = logging.getLogger("swordplay.serve")
+
+SOME = 1_000
+"""Answered tickets that are written at a time."""
+_dumped = json.JSONEncoder(separators=(",", ":")).encode
+Replies = Sequence[Reply | None]
+"""Answers of one part of a request."""
 
 
 def failed(error: BaseException) -> Refusal:
@@ -119,13 +128,13 @@ class Models:
         self.forget()
         if len(wanted.parts) == 1:
             return replies.listed(done[0], wanted.many)
-        rows = [""] * wanted.rows
+        rows: list[Reply | None] = [None] * wanted.rows
         for part, answers in zip(wanted.parts, done, strict=True):
             for place, answer in zip(part.places, answers, strict=True):
                 rows[place] = answer
         return replies.listed(rows, wanted.many)
 
-    def _ask(self, number: int, event: Event, wanted: Wanted) -> list[list[str]]:
+    def _ask(self, number: int, event: Event, wanted: Wanted) -> list[Replies]:
         kind = self.kinds.get(event.model, event.target)
         if event.model not in self.kinds:
             self._require_room(event.model)
@@ -135,11 +144,16 @@ class Models:
                 429, f"a server has at most {self.bounds.series:,} series (models and their keys). Start another one."
             )
         fresh = {key: Series(kind, len(self.series) + k, self.memory) for k, key in enumerate(news)}
+        known = [(self.series[event.model, part.key], part) for part in wanted.parts if part.key not in fresh]
+        if not all(series.are_new(part) for series, part in known):
+            change = by_row(event, UNLIMITED)  # to see whether rows that came before are written as they were
+            assert isinstance(change, Wanted)
+            wanted = change
         plans: list[tuple[Series, Plan]] = []
         for part in wanted.parts:
             series = fresh.get(part.key) or self.series[event.model, part.key]
             plans.append((series, series.check_ask(part, number, self.bounds.pending)))
-        done: list[list[str]] = []
+        done: list[Replies] = []
         try:
             for series, plan in plans:
                 done.append(series.ask(plan))
@@ -151,7 +165,7 @@ class Models:
         self.series |= {(event.model, key): series for key, series in fresh.items()}
         return done
 
-    def _answer(self, event: Event, wanted: Wanted) -> list[list[str]]:
+    def _answer(self, event: Event, wanted: Wanted) -> list[Replies]:
         """Answers, or tickets to drop: all is checked, then all is done."""
         found = dict(self.of(event.model))
         for part in wanted.parts:
@@ -180,8 +194,7 @@ class Models:
         """All that the next event needs."""
         names = [[model, key] for model, key in self.series]
         about = {"bounds": self.bounds, "kinds": self.kinds, "series": names}
-        memory = [[*key, *told.saved()] for key, told in self.memory.items()]
-        state: State = {"about": _packed(about), "memory": _packed(memory)}
+        state: State = {"about": _packed(about), "memory": _remembered(self.memory)}
         for place, series in enumerate(self.series.values()):
             state |= nested.put(f"late.{place}", series.late.state())
             state[f"rows.{place}"] = _packed(series.rows)
@@ -219,8 +232,8 @@ class Models:
             require("what a series predicts", type(key) is str and late.of_classes == (kind != KINDS[0]), (key, kind))
             series = Series(kind, place, models.memory, late)
             series.rows = _unpacked(parts["rows"][str(place)])
-            seen = {type(one) for pair in dict(series.rows).items() for one in pair}
-            require("what rows are recognised by", type(series.rows) is dict and seen <= {str}, series.rows)
+            right = all(type(name) is str and is_print(one) for name, one in dict(series.rows).items())
+            require("what rows are recognised by", type(series.rows) is dict and right, series.rows)
             series.watch = Watch.loads(_unpacked(parts["watch"][str(place)]))
             models.series[model, key] = series
         require("the names of the series", len(models.series) == len(about["series"]), about["series"])
@@ -229,9 +242,17 @@ class Models:
         return models
 
 
+def _remembered(memory: Memory) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The answered tickets, some at a time: all of them at once would be several times what they are."""
+    entries, parts = iter(memory.items()), list[bytes]()
+    while some := [(place, name, *told.saved()) for (place, name), told in islice(entries, SOME)]:
+        parts.append(replies.saved(some)[1:-1])
+    return np.frombuffer(b"[" + b",".join(parts) + b"]", dtype=np.uint8)
+
+
 def _packed(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """A value as bytes of JSON, which a checkpoint holds as an array."""
-    return np.frombuffer(json.dumps(value, separators=(",", ":")).encode("ascii"), dtype=np.uint8)
+    return np.frombuffer(_dumped(value).encode("ascii"), dtype=np.uint8)
 
 
 def _unpacked(array: Any) -> Any:

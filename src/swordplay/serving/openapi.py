@@ -42,7 +42,12 @@ TICKET: Schema = {
 }
 ANSWERED: Schema = {
     "type": "object",
-    "properties": {"id": NAME, "prediction": TICKET["properties"]["prediction"], "y": LABEL, "error": {"type": "number"}},
+    "properties": {
+        "id": NAME,
+        "prediction": TICKET["properties"]["prediction"],
+        "y": LABEL,
+        "error": {"type": ["number", "null"], "description": "Null where nothing was predicted."},
+    },
 }
 DROPPED: Schema = {"type": "object", "properties": {"id": NAME, "dropped": {"const": True}}}
 REFUSED: Schema = {

@@ -1,63 +1,94 @@
-"""Answers as JSON: a ticket, and what became of it."""
+"""Answers as JSON: a ticket, and what became of it.
+
+What is infinite is null: ends of the first intervals, which hold everything.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from swordplay.late import Ticket
 
-LARGEST = 1e300
-"""Numbers below are finite."""
-_text = json.encoder.encode_basestring_ascii
+
+class Asked(msgspec.Struct, gc=False):
+    """The prediction of a number, and its interval."""
+
+    id: str
+    prediction: Any
+    lower: float | None
+    upper: float | None
+
+
+class AskedLabel(msgspec.Struct, gc=False):
+    """The prediction of a class, and how probable each of them is."""
+
+    id: str
+    prediction: Any
+    probabilities: dict[str, float]
+
+
+class Told(msgspec.Struct, gc=False):
+    """What was predicted, and how far off it was; null where nothing was."""
+
+    id: str
+    prediction: Any
+    y: Any
+    error: float | None
+
+
+class Dropped(msgspec.Struct, gc=False):
+    """A ticket that is gone."""
+
+    id: str
+    dropped: bool = True
+
+
+Reply = Asked | AskedLabel | Told | Dropped
+ENDLESS: dict[Any, Any] = {math.inf: msgspec.Raw(b"1e999"), -math.inf: msgspec.Raw(b"-1e999")}
+"""What is infinite, as JSON can say it: too large for any number."""
+INFINITE = {id(raw): number for number, raw in ENDLESS.items()}
+_encode = msgspec.json.Encoder().encode
 _value = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
-def ticket(found: Ticket) -> str:
-    """A prediction, and how sure it is: an interval, or a probability for each class.
-
-    An interval that is infinite, as the first ones are, has null for its ends.
-    """
+def ticket(found: Ticket) -> Reply:
+    """A prediction, and how sure it is: an interval, or a probability for each class."""
     name, said, lower, upper, chances = found
-    finite = lower is not None and upper is not None and -LARGEST <= lower <= upper <= LARGEST
-    if chances is None and type(said) is float and finite:
-        return f'{{"id":{_text(name)},"prediction":{said!r},"lower":{lower!r},"upper":{upper!r}}}'  # the usual case
-    start = f'{{"id":{_text(found.id)},"prediction":{_plain(found.prediction)}'
-    if found.probabilities is not None:
-        probabilities = ",".join(f"{_text(_name(label))}:{share!r}" for label, share in found.probabilities.items())
-        return f'{start},"probabilities":{{{probabilities}}}}}'
-    return f'{start},"lower":{_end(found.lower)},"upper":{_end(found.upper)}}}'
+    if chances is None:
+        return Asked(name, said, lower, upper)
+    return AskedLabel(name, said, {_name(label): share for label, share in chances.items()})
 
 
-def told(found: Ticket, y: Any, error: float) -> str:
-    """What was predicted, and how far off it was."""
-    if type(y) is float and type(said := found.prediction) is float and error <= LARGEST:  # the usual case
-        return f'{{"id":{_text(found.id)},"prediction":{said!r},"y":{y!r},"error":{error!r}}}'
-    return f'{{"id":{_text(found.id)},"prediction":{_plain(found.prediction)},"y":{_plain(y)},"error":{_end(error)}}}'
+def tickets(found: Sequence[Ticket]) -> list[Reply]:
+    """The same of each."""
+    if found[0][4] is None:  # of numbers, all of them
+        ids, said, lower, upper, _ = zip(*found, strict=True)
+        return list(map(Asked, ids, said, lower, upper))
+    return list(map(ticket, found))
 
 
-def dropped(name: str) -> str:
-    """A ticket that is gone."""
-    return f'{{"id":{_text(name)},"dropped":true}}'
-
-
-def listed(parts: list[str], many: bool) -> bytes:
+def listed(parts: Sequence[Reply | None], many: bool) -> bytes:
     """The answers of a request, in the order of its rows."""
-    return (f"[{','.join(parts)}]" if many else parts[0]).encode("ascii")
+    return _encode(parts if many else parts[0])
+
+
+def saved(rows: Sequence[Sequence[Any]]) -> bytes:
+    """Values for a file, which Python's own reader reads as they were; what is infinite is there as :data:`ENDLESS` has it."""
+    try:
+        return _encode(rows)
+    except OverflowError:  # a label that is a whole number beyond 64 bits
+        plain = [[INFINITE.get(id(one), one) for one in row] for row in rows]
+        return json.dumps(plain, separators=(",", ":")).encode("ascii")
 
 
 def body(value: Any) -> bytes:
     """Anything else."""
     return _value(value).encode("ascii")
-
-
-def _end(value: float | None) -> str:
-    return "null" if value is None or not math.isfinite(value) else repr(value)
-
-
-def _plain(value: Any) -> str:
-    return repr(value) if type(value) is float else _value(value)
 
 
 def _name(label: Any) -> str:

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from swordplay.base.arguments import shown
+from swordplay.serving import plain
 from swordplay.serving.bodies import parsed
 from swordplay.serving.limits import LONGEST_MODEL, LONGEST_NAME, Bounds, Limits
 from swordplay.serving.log import Event
+from swordplay.serving.plain import OURS
 from swordplay.serving.refusals import Refusal
 
 MODEL = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_MODEL}}}")
@@ -21,8 +23,6 @@ DEFAULT = "default"
 """The model of ``/ask`` and ``/tell``."""
 KINDS = ("number", "yes-no", "classes")
 """What a model predicts."""
-OURS = "#"
-"""What ids begin with that the server gives."""
 VALUES = frozenset({float, int, str, bool, type(None)})
 """Types of values in rows; null is missing."""
 LABELS = frozenset({float, int, str, bool})
@@ -38,17 +38,18 @@ class Ask(NamedTuple):
     """Rows of one series to predict."""
 
     key: str
-    places: list[int]
+    places: Any  # a list or a range
     """Where each row stands in the request."""
     ids: list[str | None]
-    rows: list[dict[str, Any]]
+    rows: Any
+    """Dictionaries, or ``PlainRows``."""
 
 
 class Tell(NamedTuple):
     """Answers for tickets of one series."""
 
     key: str
-    places: list[int]
+    places: Any  # a list or a range
     ids: list[str]
     values: list[Any]
 
@@ -100,6 +101,11 @@ def read(event: Event, limits: Limits) -> Change:
     Refusal
         If it cannot be read, or is too much for one request.
     """
+    return _batch(event, limits) or by_row(event, limits)
+
+
+def by_row(event: Event, limits: Limits) -> Change:
+    """The same row by row, each as it is written, also of a batch that is a plain table."""
     value = parsed(event.body, event.lines)
     if event.action == "declare":
         return _declaration(value)
@@ -120,6 +126,16 @@ def read(event: Event, limits: Limits) -> Change:
             refusal.where.setdefault("row", place)
             raise
     return Wanted(list(parts.values()), len(items), many)
+
+
+def _batch(event: Event, limits: Limits) -> Wanted | None:
+    """What an event wants that is a plain table; None for any other."""
+    if event.action == "ask" and (asked := plain.asked(event.body, event.lines, limits)) is not None:
+        key, ids, rows = asked
+        return Wanted([Ask(key, range(len(rows)), ids, rows)], len(rows), True)
+    if event.action == "tell" and (told := plain.told(event.body, event.lines, limits)) is not None:
+        return Wanted([Tell(told[0], range(len(told[1])), *told[1:])], len(told[1]), True)
+    return None
 
 
 def _ask(parts: dict[str, Any], place: int, item: dict[str, Any], limits: Limits) -> None:

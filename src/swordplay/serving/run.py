@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import uvicorn
 
+from swordplay.serving import memory
 from swordplay.serving.connection import patient
 from swordplay.serving.door import Door
 from swordplay.serving.keeper import Keeper
@@ -102,6 +103,7 @@ async def serve(
     """
     sys.setswitchinterval(SWITCH)
     gc.set_threshold(*RARELY)
+    memory.return_large()
     gc.freeze()  # what is there now stays: nobody has to look for it again and again while clients wait
     limits: Limits = keeper.limits
     counts = Counts()

@@ -7,6 +7,7 @@ the disk happens in one thread, that of the event loop, in the order of the log.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import time
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, final
 
+from swordplay.serving import memory
 from swordplay.serving.keeper import Keeper
 from swordplay.serving.log import Event
 from swordplay.serving.metrics import Counts
@@ -25,6 +27,9 @@ logger = logging.getLogger("swordplay.serve")
 
 LARGEST_GROUP = 1_000
 """Events that are written together at the most."""
+LITTER = 8 * 2**20
+"""Bytes of bodies after which garbage is looked for, and memory given back: uvicorn leaves each in a circle, which Python
+would find late. A checkpoint is as much."""
 
 
 class Done(NamedTuple):
@@ -62,7 +67,7 @@ class Scribe:
         self._task: asyncio.Task[None] | None = None
         self._saving: asyncio.Task[None] | None = None
         self._disk, self._files = ThreadPoolExecutor(1, "swordplay-log"), ThreadPoolExecutor(1, "swordplay-checkpoint")
-        self._closed = False
+        self._closed, self._litter = False, 0
 
     async def submit(self, event: Event, wanted: Change) -> Done:
         """The answer to an event, once it is on the disk.
@@ -161,6 +166,11 @@ class Scribe:
         for number, (one, answer) in enumerate(zip(group, answers, strict=True), start=first):
             assert answer is not None
             one.answer(answer if isinstance(answer, Refusal) else Done(number, answer))
+            self._litter += len(one.event.body)
+        if self._litter >= LITTER:
+            self._litter = 0
+            gc.collect(1)  # what has been there for long is left out
+            memory.give_back()
 
     async def _save(self) -> None:
         """Save a checkpoint while the server goes on; what it makes superfluous is removed from the log."""
@@ -168,6 +178,8 @@ class Scribe:
         try:
             snapshot = self.keeper.snapshot()
             superfluous = await loop.run_in_executor(self._files, self.keeper.save, snapshot)
+            del snapshot
+            self._litter = LITTER
             if superfluous is not None:
                 await loop.run_in_executor(self._disk, self.keeper.log.forget, superfluous)
                 self.counts.saved(time.monotonic() - begun)

@@ -7,16 +7,20 @@ are known by their ids. What contradicts an earlier request is refused.
 from __future__ import annotations
 
 import functools
-import hashlib
-import marshal
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from itertools import repeat
 from typing import Any, NamedTuple, final
 
 from swordplay.base.arguments import shown
+from swordplay.estimators.plain_rows import PlainRows
 from swordplay.serving import learning, replies
 from swordplay.serving.learning import LateModel, Ticket
+from swordplay.serving.plain import OURS
+from swordplay.serving.recognition import Print, fingerprint, fingerprints, is_print, is_same
 from swordplay.serving.refusals import Refusal
-from swordplay.serving.requests import OURS, Ask, Drop, Tell
+from swordplay.serving.replies import Reply
+from swordplay.serving.requests import Ask, Drop, Tell
 from swordplay.serving.sanity import is_end, is_plain, is_share, is_size, require
 from swordplay.serving.watch import Watch
 
@@ -24,32 +28,38 @@ from swordplay.serving.watch import Watch
 class Told(NamedTuple):
     """A ticket that was answered or dropped, for as long as it is remembered."""
 
-    row: str
+    row: Print
     """What its row is recognised by; nothing if the server named it, as then nobody can ask for it again."""
     ticket: Ticket
     y: Any
     """What was told; None if it was dropped."""
-    error: float = 0.0
+    error: float | None = 0.0
+    """None where nothing was predicted."""
 
-    def reply(self) -> str:
+    def reply(self) -> Reply:
         """The answer when it was told or dropped."""
-        return replies.dropped(self.ticket.id) if self.y is None else replies.told(self.ticket, self.y, self.error)
+        if self.y is None:
+            return replies.Dropped(self.ticket.id)
+        return replies.Told(self.ticket.id, self.ticket.prediction, self.y, self.error)
 
-    def saved(self) -> list[Any]:
-        """As values of JSON."""
-        _, prediction, lower, upper, probabilities = self.ticket
-        return [self.row, prediction, lower, upper, probabilities and list(probabilities.items()), self.y, self.error]
+    def saved(self) -> tuple[Any, ...]:
+        """For a file, as ``replies.saved`` takes it."""
+        row, (_, prediction, lower, upper, chances), y, error = self
+        ends = _endless(lower, lower), _endless(upper, upper)
+        return (row, prediction, *ends, chances and list(chances.items()), y, error)
 
     @classmethod
-    def of_saved(cls, name: str, row: str, *saved: Any) -> Told:
+    def of_saved(cls, name: str, row: Print, *saved: Any) -> Told:
         """And back, checked."""
         prediction, lower, upper, probabilities, y, error = saved
-        right = type(name) is type(row) is str and is_plain(prediction) and is_plain(y) and is_end(lower) and is_end(upper)
+        right = type(name) is str and is_print(row) and is_plain(prediction) and is_plain(y) and is_end(lower) and is_end(upper)
         shares = probabilities is None or all(is_plain(label) and is_share(share) for label, share in probabilities)
-        require("a ticket that was answered", right and shares and is_size(error), [name, row, *saved])
+        require("a ticket that was answered", right and shares and (error is None or is_size(error)), [name, row, *saved])
         return cls(row, Ticket(name, prediction, lower, upper, probabilities and dict(probabilities)), y, error)
 
 
+_endless = replies.ENDLESS.get
+_told = functools.partial(tuple.__new__, Told)  # several times as fast as the class itself
 Memory = OrderedDict[tuple[int, str], Told]
 """Answered tickets of a server by the place of their series and their ids, the oldest first."""
 
@@ -57,12 +67,12 @@ Memory = OrderedDict[tuple[int, str], Told]
 class Plan(NamedTuple):
     """What is left to do of a request once all of it was checked."""
 
-    replies: list[str | None]
+    replies: list[Reply | None]
     """Answers that were given before; None for what is new."""
     ids: list[str]
     """Of what is new."""
-    values: list[Any]
-    """Rows, or answers."""
+    values: Any
+    """Rows, or answers: a list, or ``PlainRows``."""
 
 
 @final
@@ -86,7 +96,7 @@ class Series:
         self.late = learning.make(kind) if late is None else late
         self.pending = self.late.pending
         """Tickets that wait for their answers, by id: a view that stays."""
-        self.rows: dict[str, str] = {}
+        self.rows: dict[str, Print] = {}
         """What the rows of pending tickets are recognised by, by the ids that clients gave."""
         self.watch = Watch()
 
@@ -104,22 +114,41 @@ class Series:
         most
             Tickets that may wait.
         """
-        plan = Plan([], [], [])
-        for place, name, row in zip(part.places, part.ids, part.rows, strict=True):
-            earlier = None if name is None else self._earlier(name)
-            if earlier is not None and earlier[0] != fingerprint(row):
-                raise Refusal(409, f"{shown(name)} was asked before, with another row. Choose another id.", row=place)
-            plan.replies.append(None if earlier is None else earlier[1])
-            if earlier is None:
-                plan.ids.append(f"{OURS}{number}.{place}" if name is None else name)
-                plan.values.append(row)
+        if isinstance(part.rows, PlainRows):
+            plan = Plan([None] * len(part.rows), self._names(part, number), part.rows)
+        else:
+            plan = self._planned(part, number)
         _once(plan.ids)
         if len(self.pending) + len(plan.ids) > most:
             raise Refusal(429, f"{len(self.pending):,} tickets wait, and {most:,} may. Tell or drop some first.")
         return plan
 
+    def _planned(self, part: Ask, number: int) -> Plan:
+        plan = Plan([], [], [])
+        for place, name, row in zip(part.places, part.ids, part.rows, strict=True):
+            earlier = None if name is None else self._earlier(name)
+            if earlier is not None and not is_same(earlier[0], row):
+                raise Refusal(409, f"{shown(name)} was asked before, with another row. Choose another id.", row=place)
+            plan.replies.append(None if earlier is None else earlier[1])
+            if earlier is None:
+                plan.ids.append(f"{OURS}{number}.{place}" if name is None else name)
+                plan.values.append(row)
+        return plan
+
+    def are_new(self, part: Ask) -> bool:
+        """Whether a batch may be taken as one table: none of its ids came before. True of what is no such batch."""
+        if not isinstance(part.rows, PlainRows) or part.ids[0] is None:
+            return True
+        here = zip(repeat(self.place), part.ids, strict=False)
+        return self.pending.keys().isdisjoint(part.ids) and self._memory.keys().isdisjoint(here)
+
     def check_tell(self, part: Tell) -> Plan:
         """Which answers of a request are new."""
+        ids = set(part.ids)
+        if len(ids) == len(part.ids) > 1 and self.pending.keys() >= ids:
+            values = learning.targets(self.kind, part.values)
+            if values is not None:
+                return Plan([None] * len(ids), part.ids, values)
         plan, pending = Plan([], [], []), self.pending
         for place, name, raw in zip(part.places, part.ids, part.values, strict=True):
             y = learning.target(self.kind, raw, place)
@@ -152,15 +181,19 @@ class Series:
 
     # ------------------------------------------------------------------ what changes something
 
-    def ask(self, plan: Plan) -> list[str]:
+    def ask(self, plan: Plan) -> Sequence[Reply | None]:
         """Predict the new rows; the answers of all."""
         if not plan.ids:
-            return [reply or "" for reply in plan.replies]
+            return plan.replies
         tickets = self.late.ask_many(plan.values, plan.ids)
         self.watch.asks += len(tickets)
-        named = {name: row for name, row in zip(plan.ids, plan.values, strict=True) if name[0] != OURS}
-        self.rows.update(zip(named, map(fingerprint, named.values()), strict=True))
-        return _filled(plan, [replies.ticket(ticket) for ticket in tickets])
+        if isinstance(plan.values, PlainRows):
+            if plan.ids[0][0] != OURS:  # all of them have names of the client's, or none has
+                self.rows.update(zip(plan.ids, fingerprints(plan.values), strict=True))
+        else:
+            named = {name: row for name, row in zip(plan.ids, plan.values, strict=True) if name[0] != OURS}
+            self.rows.update(zip(named, map(fingerprint, named.values()), strict=True))
+        return _filled(plan, replies.tickets(tickets))
 
     def take_back(self, plan: Plan) -> None:
         """Forget rows that were predicted in vain, because another part of their request was refused."""
@@ -169,29 +202,35 @@ class Series:
             self.rows.pop(name, None)
         self.watch.asks -= len(plan.ids)
 
-    def tell(self, plan: Plan) -> list[str]:
+    def tell(self, plan: Plan) -> Sequence[Reply | None]:
         """Learn the new answers; the answers of all."""
-        ids, ys, rows, memory, here = plan.ids, plan.values, self.rows, self._memory, self.place
-        tickets = [self.pending[name] for name in ids]
+        ids, ys, rows, pending = plan.ids, plan.values, self.rows, self.pending
+        if not ids:
+            return plan.replies
+        tickets = [pending[name] for name in ids]
         self.late.tell_many(ids, ys)
-        errors = [learning.error(ticket, y) for ticket, y in zip(tickets, ys, strict=True)]
+        errors = learning.errors(tickets, ys)
         self.watch.told(tickets, ys, errors, functools.partial(learning.step_size, self.late))
-        for name, ticket, y, error in zip(ids, tickets, ys, errors, strict=True):
-            memory[here, name] = Told(rows.pop(name, ""), ticket, y, error)
-        return _filled(plan, list(map(replies.told, tickets, ys, errors)))
+        told = map(_told, zip([rows.pop(name, "") for name in ids], tickets, ys, errors, strict=True))
+        self._memory.update(zip(zip(repeat(self.place), ids, strict=False), told, strict=True))
+        return _filled(plan, list(map(replies.Told, ids, [ticket[1] for ticket in tickets], ys, errors)))
 
-    def drop(self, plan: Plan) -> list[str]:
+    def drop(self, plan: Plan) -> Sequence[Reply | None]:
         """Forget tickets; the answers of all."""
         for name in plan.ids:
             told = Told(self.rows.pop(name, ""), self.pending[name], None)
             self.late.drop(name)
             self._memory[self.place, name] = told
         self.watch.drops += len(plan.ids)
-        return _filled(plan, [replies.dropped(name) for name in plan.ids])
+        return _filled(plan, list(map(replies.Dropped, plan.ids)))
 
     # ------------------------------------------------------------------
 
-    def _earlier(self, name: str) -> tuple[str, str] | None:
+    def _names(self, part: Ask, number: int) -> list[Any]:
+        """The ids of a batch, all of them the client's, or all ours."""
+        return part.ids if part.ids[0] is not None else [f"{OURS}{number}.{place}" for place in part.places]
+
+    def _earlier(self, name: str) -> tuple[Print, Reply] | None:
         """What a row that was asked before is recognised by, and its answer then."""
         if name in self.pending:
             return self.rows.get(name, ""), replies.ticket(self.pending[name])
@@ -205,18 +244,13 @@ class Series:
         return told
 
 
-def fingerprint(row: dict[str, Any]) -> str:
-    """What a row is recognised by when it comes again, written the same way."""
-    return hashlib.blake2b(marshal.dumps(row, 2), digest_size=8).hexdigest()
-
-
 def _once(ids: list[str]) -> None:
     if len(set(ids)) < len(ids):
         twice = Counter(ids).most_common(1)[0][0]
         raise Refusal(409, f"{shown(twice)} is there twice in one request.")
 
 
-def _filled(plan: Plan, fresh: list[str]) -> list[str]:
+def _filled(plan: Plan, fresh: Sequence[Reply]) -> Sequence[Reply | None]:
     """All answers in the order of the rows: those that were given before, and the new ones."""
     if len(fresh) == len(plan.replies):
         return fresh

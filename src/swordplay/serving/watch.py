@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
+import operator
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, final
@@ -40,6 +42,8 @@ class Watch:
 
     def __init__(self) -> None:
         self.asks = self.tells = self.drops = 0
+        self.judged = 0
+        """Answers to rows with a prediction; those without count for nothing else."""
         self.error = 0.0
         """The sum of all errors."""
         self.covered = self.bounded = 0
@@ -51,31 +55,32 @@ class Watch:
         self._last: deque[list[Any]] = deque(maxlen=LAST)
 
     def told(
-        self, tickets: Sequence[Any], ys: Sequence[Any], errors: Sequence[float], step: Callable[[], float | None]
+        self, tickets: Sequence[Any], ys: Sequence[Any], errors: Sequence[float | None], step: Callable[[], float | None]
     ) -> None:
         """Count answered rows; ``step`` tells the effective step size where a stretch is full."""
-        count, total, covered, bounded = self._open
-        error, self.tells = self.error, self.tells + len(tickets)
-        before, now = self.tells - len(tickets), self._now
-        for place, (ticket, y, one) in enumerate(zip(tickets, ys, errors, strict=True), start=1):
-            inside, lower = -1, ticket.lower
-            if lower is not None:  # an infinite one holds every truth, and says so
-                inside = int(lower <= y <= ticket.upper)
-                bounded += 1
-                covered += inside
-                self.bounded += 1
-                self.covered += inside
-            error += one
-            total += one
-            count += 1
-            now.append((one, inside))
-            if count >= self.stretch:
-                self._open = (count, total, covered, bounded)
-                self._close_stretch(before + place, step())
-                count, total, covered, bounded = self._open
-        self._open, self.error = (count, total, covered, bounded), error
         for ticket, y, one in list(zip(tickets, ys, errors, strict=True))[-LAST:]:
             self._last.append([ticket.id, ticket.prediction, ticket.lower, ticket.upper, y, one])
+        self.tells += len(tickets)
+        # An infinite interval holds every truth, and says so.
+        inside = [-1 if one[2] is None else int(one[2] <= y <= one[3]) for one, y in zip(tickets, ys, strict=True)]
+        judged: list[float] = [one for one in errors if one is not None]
+        if len(judged) < len(errors):
+            inside = [one for one, error in zip(inside, errors, strict=True) if error is not None]
+        self.judged += len(judged)
+        self.error = functools.reduce(operator.add, judged, self.error)  # in their order, as one after the other
+        self.bounded += len(inside) - inside.count(-1)
+        self.covered += inside.count(1)
+        self._now.extend(zip(judged[-NOW:], inside[-NOW:], strict=True))
+        before, first = self.tells - len(judged), 0
+        while first < len(judged):
+            last = min(len(judged), first + self.left)
+            count, total, covered, bounded = self._open
+            some = inside[first:last]
+            bounded, covered = bounded + len(some) - some.count(-1), covered + some.count(1)
+            self._open = (count + len(some), functools.reduce(operator.add, judged[first:last], total), covered, bounded)
+            if not self.left:
+                self._close_stretch(before + last, step())
+            first = last
 
     @property
     def left(self) -> int:
@@ -104,7 +109,7 @@ class Watch:
         """The same since the first row."""
         return {
             "rows": self.tells,
-            "error": self.error / self.tells if self.tells else None,
+            "error": self.error / self.judged if self.judged else None,
             "coverage": self.covered / self.bounded if self.bounded else None,
         }
 
@@ -115,7 +120,7 @@ class Watch:
 
     def dumps(self) -> str:
         """All of it, as text."""
-        counts = [self.asks, self.tells, self.drops, self.error, self.covered, self.bounded, self.stretch]
+        counts = [self.asks, self.tells, self.drops, self.error, self.covered, self.bounded, self.stretch, self.judged]
         return json.dumps([counts, self.points, self._open, list(self._now), list(self._last)])
 
     @classmethod
@@ -129,7 +134,8 @@ class Watch:
         """
         watch = cls()
         counts, points, open_, now, last = json.loads(text)
-        watch.asks, watch.tells, watch.drops, watch.error, watch.covered, watch.bounded, watch.stretch = counts
+        watch.asks, watch.tells, watch.drops, watch.error, watch.covered, watch.bounded, watch.stretch, *more = counts
+        (watch.judged,) = more or [watch.tells]  # where every answer counted, there is no such number
         watch.points = [Point(*point) for point in points]
         watch._open = tuple(open_)
         watch._now.extend(tuple(one) for one in now)
@@ -138,8 +144,9 @@ class Watch:
         return watch
 
     def _require_sane(self) -> None:
-        counts = (self.asks, self.tells, self.drops, self.covered, self.bounded)
-        require("the counts of a series", all(map(is_count, counts)) and self.covered <= self.bounded <= self.tells, counts)
+        counts = (self.asks, self.tells, self.drops, self.judged, self.covered, self.bounded)
+        nested = all(map(is_count, counts)) and self.covered <= self.bounded <= self.judged <= self.tells
+        require("the counts of a series", nested, counts)
         require("the sum of errors", is_size(self.error), self.error)
         require("the length of a stretch", is_count(self.stretch, 1), self.stretch)
         require("the number of points", len(self.points) < MOST_POINTS, len(self.points))
@@ -154,7 +161,7 @@ class Watch:
         for row in self._last:
             id_, prediction, lower, upper, y, error = row
             right = type(id_) is str and is_plain(prediction) and is_plain(y) and is_end(lower) and is_end(upper)
-            require("one of the last rows", right and is_size(error), row)
+            require("one of the last rows", right and (error is None or is_size(error)), row)
 
 
 def _merged(first: Point, second: Point) -> Point:

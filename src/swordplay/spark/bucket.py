@@ -14,6 +14,8 @@ from swordplay.keyed.growing import Growing
 
 WITH_BANDS = 2
 """Version of what :meth:`Bucket.dumps` writes where there are intervals, which stand behind everything else."""
+WORDS = 4
+"""Version of a value without learners: the settings in words."""
 
 
 @final

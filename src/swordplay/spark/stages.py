@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from swordplay.keyed.group import FORMAT
+from swordplay.keyed.group import FORMAT, OtherSettings
 from swordplay.keyed.key_text import join, split
 from swordplay.spark import settings
-from swordplay.spark.bucket import WITH_BANDS, Bucket
+from swordplay.spark.bucket import WITH_BANDS, WORDS, Bucket
 from swordplay.spark.pages import Pages
 from swordplay.spark.plan import Plan
 from swordplay.spark.rows import track
@@ -35,8 +35,9 @@ is asked in every micro-batch: one that was started with other settings fails be
 
 PAGED = 3
 """Version of the list of pages, in the place of a packed state."""
-WAITING = "\0waiting"
-"""Where rows are kept that wait for earlier ones."""
+WAITING, TOLD = "\0waiting", "\0settings"
+"""Where rows are kept that wait for earlier ones, and the settings in words: should a bucket be asked before the settings are,
+it can name the one that has changed."""
 
 
 def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -108,9 +109,11 @@ class Tracker(StatefulProcessor, ABC):
         schema, group = self._plan.schema, self._plan.group()
         parts = [pa.ipc.read_record_batch(pa.py_buffer(packet), schema) for packet in packets]
         batch = self._released(together(pa.Table.from_batches(parts, schema), self._plan))
-        answers, learned = track(batch, self._plan, group, lambda keys: self.load(group, keys))
+        answers, learned = track(batch, self._plan, group, lambda keys: self._load(group, keys))
         if len(learned):
             self.save(group, learned)
+            if not self._map.containsKey((TOLD,)):
+                self._map.updateValue((TOLD,), (WORDS, json.dumps(self._settings()).encode()))
         size = max(1, len(answers) * LARGEST_FRAME // max(1, answers.nbytes))
         for first in range(0, len(answers), size):
             yield _frame(answers.slice(first, size))
@@ -119,8 +122,21 @@ class Tracker(StatefulProcessor, ABC):
         """Let keys of one bucket begin with what they have learned from a table."""
         keys = initialState["key"].tolist()
         group = self._plan.group(begun=True)
-        self.load(group, keys)
+        self._load(group, keys)
         self.save(group, joined(group, keys, initialState["fmt"].tolist(), initialState["blob"].tolist()))
+
+    def _load(self, group: Bucket, keys: list[str]) -> None:
+        """Bring keys into a group; settings that have changed since they were saved are named."""
+        try:
+            self.load(group, keys)
+        except OtherSettings:
+            if (saved := self._map.getValue((TOLD,))) is not None:
+                settings.require_same(json.loads(bytes(saved[1])), self._settings())
+            raise
+
+    def _settings(self) -> dict[str, str]:
+        """What must not change between two starts, in words."""
+        return dict(self._plan.frozen) | ({settings.START: "given"} if self._plan.begun else {})
 
     def _released(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that need not wait any longer, with those that have waited before; the others are kept."""
@@ -144,7 +160,7 @@ class Tracker(StatefulProcessor, ABC):
 
     def _require_settings(self) -> None:
         """Refuse to go on with other settings; those of a first start are kept, and so are those of an earlier version's."""
-        mine = dict(self._plan.frozen) | ({settings.START: "given"} if self._plan.begun else {})
+        mine = self._settings()
         if (saved := self._packed.get()) is None:
             self._packed.update((FORMAT, b"", json.dumps(mine).encode()))
             return
@@ -163,7 +179,7 @@ class Packed(Tracker):
             version, ids, blob = saved
             _require(version)
             group.loads([(split(bytes(ids)), bytes(blob))], version)
-        elif any(name != WAITING for (name,) in self._map.keys()):  # noqa: SIM118  # because it is a method of Spark's
+        elif any(name not in (WAITING, TOLD) for (name,) in self._map.keys()):  # noqa: SIM118  # because it is a method of Spark's
             raise ValueError(OTHER_LAYOUT.format("map"))
 
     def save(self, group: Bucket, numbers: Any) -> None:

@@ -10,7 +10,7 @@ from swordplay.estimators.model import LossName
 from swordplay.keyed import opening
 from swordplay.keyed.group import FORMAT
 from swordplay.keyed.key_text import join, split
-from swordplay.spark.bucket import WITH_BANDS
+from swordplay.spark.bucket import WITH_BANDS, WORDS
 from swordplay.spark.plan import Plan
 
 
@@ -43,6 +43,8 @@ def open_state(
     ValueError
         If these are no learners, or learners with other columns.
     """
+    if fmt == WORDS:  # the settings of a bucket: there are no learners in it
+        return {}
     if fmt not in (FORMAT, WITH_BANDS):
         raise ValueError(f"fmt must be {FORMAT} or {WITH_BANDS}, which values with learners have, got {arguments.shown(fmt)}.")
     data = bytes(blob)

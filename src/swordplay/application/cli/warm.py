@@ -26,7 +26,7 @@ Examples:
   swordplay warm --into /opt/kernels       # and NUMBA_CACHE_DIR=/opt/kernels wherever it is used
   swordplay warm learn intervals --processes 1
 """
-NAMES = ("learn", "intervals", "steps", "curves", "keys", "games")
+NAMES = ("learn", "intervals", "steps", "late", "curves", "keys", "games")
 """Keys of ``warming.RECIPES``, told without importing it."""
 
 

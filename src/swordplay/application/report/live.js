@@ -1,6 +1,7 @@
 // Feeds the live page: figures, charts, last answers and the list of models, as the server sends them (/events).
 "use strict";
 (() => {
+  const SOME = 100; // answers that a share is taken of, at the least
   const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
   const chosen = new URLSearchParams(location.search);
   const lead = document.querySelector(".lead");
@@ -47,10 +48,10 @@
     const now = picture.now, wrong = now.target !== "number";
     const error = (value) => (wrong ? percent(value) : number(value));
     const what = wrong ? "share of wrong answers" : "mean error";
-    lead.textContent = now.tells
+    lead.textContent = now.recent.rows
       ? `${named(picture)}: ${what} ${error(now.recent.error)} over the last ${number(now.recent.rows)} answers` +
         (now.recent.coverage === null ? "." : `, and ${percent(now.recent.coverage)} of the truths inside their intervals.`)
-      : `${named(picture)}: ${number(now.asks)} asked, no answer yet.`;
+      : `${named(picture)}: ${number(now.asks)} asked, no prediction answered yet.`;
     const rows = [
       [what, error(now.recent.error), error(now.ever.error)],
       ...(wrong ? [] : [["truths inside their intervals", percent(now.recent.coverage), percent(now.ever.coverage)]]),
@@ -68,16 +69,28 @@
     return unit * ROUND.find((one) => unit * one >= 1.02 * highest || one === 10);
   };
 
+  // Shares of single answers are 0 or 1: each is the mean over so many answers up to there, or all that there are.
+  const shares = (points, place) => points.map((_, last) => {
+    let rows = 0, inside = 0;
+    for (let k = last; k >= 0 && rows < SOME; k--) {
+      const count = points[k][0] - (k ? points[k - 1][0] : 0);
+      if (points[k][place] === null) continue;
+      rows += count;
+      inside += count * points[k][place];
+    }
+    return rows ? inside / rows : null;
+  });
+
   const course = (points, wrong) => {
     const [error, coverage, step] = charts();
     const span = [0, Math.max(1, points.length ? points[points.length - 1][0] : 1)];
-    const feed = (chart, k, reach) => {
-      const line = points.map((point) => ({ x: point[0], y0: point[k] }));
+    const feed = (chart, values, reach) => {
+      const line = points.map((point, k) => ({ x: point[0], y0: values[k] }));
       chart.feed(line, span, [0, reach === undefined ? top(line.map((row) => row.y0 || 0)) : reach]);
     };
-    feed(error, 1);
-    feed(coverage, 2, 1);
-    feed(step, 3);
+    feed(error, wrong ? shares(points, 1) : points.map((point) => point[1]));
+    feed(coverage, shares(points, 2), 1);
+    feed(step, points.map((point) => point[3]));
     coverage.figure.hidden = wrong;
     for (const chart of [error, coverage, step]) chart.figure.dataset.rows = chart.rows.length;
   };

@@ -34,11 +34,15 @@ def page() -> Page:
     )
     error = _chart(
         "Error",
-        "Mean error of answered rows, stretch by stretch: how far off numbers were, or the share of wrong classes.",
+        "How far off numbers were, stretch by stretch; of classes, the share of wrong ones over a hundred answers or more.",
         "error",
     )
     sure = _chart(
-        "Coverage", "The share of truths inside their intervals; 90\u202f% are meant to be.", "coverage", "other", "percent"
+        "Coverage",
+        "The share of truths inside their intervals, over a hundred answers or more; 90\u202f% are meant to be.",
+        "coverage",
+        "other",
+        "percent",
     )
     step = _chart("Effective step size", "The larger, the faster the model forgets.", "step size", "hindsight")
     course = Section("Since the first row", (error, Pair((sure, step))))

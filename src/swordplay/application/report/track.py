@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swordplay import __version__
-from swordplay.application.report import first_screen, interval_charts, over_time, result_charts, track_charts, words
+from swordplay.application.report import first_screen, interval_charts, over_time, proven, result_charts, track_charts, words
 from swordplay.application.report.document import write
 from swordplay.application.report.page import Answer, Page, Score, Scores, Section, Table, Text, Verbatim
 from swordplay.application.tracking.changes import changes
@@ -79,7 +79,7 @@ def track_sections(story: Story, *, command: str = "", date: str = "") -> tuple[
         _changes(story, found),
         _errors(story),
     ]
-    worked = [_course(story, found), _curious(), _pace(story), _trust(story)]
+    worked = [_course(story, found), _curious(), _pace(story), _trust(story), *proven.section(story)]
     return (*results, *worked, _columns(story), _making(story, command, date))
 
 

@@ -21,7 +21,7 @@ from swordplay.application.tracking.bulk_bands import BulkBands
 from swordplay.application.tracking.bulk_clocks import BulkClocks
 from swordplay.application.tracking.bulk_state import read, written
 from swordplay.application.tracking.keyed import KeyedTracker
-from swordplay.application.tracking.keyed_story import Key, KeyedStory, KeyLine
+from swordplay.application.tracking.keyed_story import Key, KeyedStory, Lines
 from swordplay.application.tracking.known_keys import KnownKeys
 from swordplay.application.tracking.order import Remark
 from swordplay.application.tracking.story import Intervals, Task
@@ -40,8 +40,14 @@ from swordplay.keyed.turns import turns
 
 KINDS = ("number", "truth", "date", "date and time", "time", "left out")
 """What columns may be."""
-AT_ONCE = 1 << 19
-"""Rows that are best learned together: five of each of a hundred thousand keys, some 50 MB with a dozen columns."""
+AT_ONCE = 1 << 20
+"""Rows that are best learned together: ten of each of a hundred thousand keys. Each key is taken from memory once for them."""
+FEWER, MANY_KEYS = 1 << 17, 1 << 14
+"""Rows that suffice where there are not so many keys: the sooner one can tell how it goes, save and stop."""
+ROOM = 1 << 27
+"""Bytes of such rows as numbers, at the most."""
+SLICE = 1 << 13
+"""Rows that are made into numbers at a time: they stay in the cache of a processor."""
 THREADS = 2
 """Others read ahead and write behind."""
 
@@ -82,6 +88,7 @@ class BulkTracker:
         self.dated = BulkClocks(like.clocks)
         self.last_targets, self.totals = Growing(np.empty(0)), Growing(np.empty(0))
         self.counts, self.sums = Growing(np.empty(0, dtype=np.int64)), Growing(np.empty((0, 3)))
+        self._room = np.empty((0, self.encoder.width))
         self.rows = self.unlabelled = self.refused = self.last = 0
         self.numbering: NDArray[np.int64] | None = None
 
@@ -94,6 +101,12 @@ class BulkTracker:
     def task(self) -> Task:
         """Always a regression."""
         return self.recognised.task
+
+    @property
+    def at_once(self) -> int:
+        """Rows to be learned together; of a table that has just begun nobody knows how many keys it has."""
+        rows = FEWER if 0 < len(self.group.places) < MANY_KEYS else AT_ONCE
+        return max(1, min(rows, ROOM // (8 * max(1, self.encoder.width))))
 
     @property
     def started(self) -> bool:
@@ -122,9 +135,8 @@ class BulkTracker:
         batch, numbers, refusals = self.usable(batch, numbers)
         column = batch.column(self.settings.target)
         targets = np.ascontiguousarray(self.like.blank.contestants.targets(column))
-        rows = self.encoder.encode(batch, np.empty((len(batch), 0))).rows
-        whose = self._numbers(batch)
-        by_key = np.argsort(whose, kind="stable")
+        rows, whose = self._encoded(batch), self._numbers(batch)
+        by_key = self._by_key(whose)
         said, known, scored, bounds = self._play(whose, by_key, rows, targets)
         self.dated.add(batch, whose, by_key, self.settings.key)
         errors = np.where(scored, (said - targets) ** 2, 0.0)
@@ -140,6 +152,23 @@ class BulkTracker:
         self.rows, self.refused, self.last = self.rows + len(batch), self.refused + len(refusals), last
         self.unlabelled += column.null_count
         return Tracked(pa.record_batch(columns, schema=self.schema), refusals, self._appeared(batch, columns[0]))
+
+    def _encoded(self, batch: Any) -> Matrix:
+        """Rows of numbers, in room that is used again: pages of new memory cost more than what is written there."""
+        if len(batch) > len(self._room):
+            self._room = np.empty((len(batch), self.encoder.width))
+        for first in range(0, len(batch), SLICE):
+            some = batch.slice(first, SLICE)
+            self._room[first : first + len(some)] = self.encoder.encode(some, np.empty((len(some), 0))).rows
+        return self._room[: len(batch)]
+
+    def _by_key(self, whose: Any) -> Any:
+        """Places of the rows, key by key and in their order."""
+        from swordplay.application.tracking.bulk_kernel import sort_by_key  # numba is imported with the first row
+
+        places = np.empty(len(whose), dtype=np.int64)
+        sort_by_key(whose, np.zeros(len(self.counts), dtype=np.int64), places)
+        return places
 
     def _appeared(self, batch: Any, rows: Any) -> tuple[str, ...]:
         """What to say of columns that were not there before."""
@@ -203,14 +232,12 @@ class BulkTracker:
         """All keys in the order in which they appeared. One column alone is kept without the tuple around it: it takes less."""
         return list(self.group.places) if len(self.settings.key) > 1 else [(value,) for value in self.group.places]
 
-    def lines(self) -> list[KeyLine]:
+    def lines(self) -> Lines:
         """How every key went that has a prediction."""
-        rows = (self.counts.all - 1).tolist()
-        roots = np.sqrt(self.sums.all / np.maximum(self.counts.all - 1, 1)[:, None]).tolist()
-        names = ValueContestants.names
-        return [
-            KeyLine(key, rows[k], dict(zip(names, roots[k], strict=True))) for k, key in enumerate(self.trackers) if rows[k] > 0
-        ]
+        rows, some = self.counts.all - 1, np.flatnonzero(self.counts.all > 1)
+        roots = np.sqrt(self.sums.all[some] / rows[some, None])
+        keys = self.trackers
+        return Lines(keys if len(some) == len(keys) else [keys[k] for k in some], rows[some], roots, ValueContestants.names)
 
     def errors(self) -> tuple[dict[str, float], float]:
         """RMSE over all keys; there is no single best step size."""

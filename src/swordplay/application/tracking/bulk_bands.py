@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.application.tracking.band import FIGURES, judged
+from swordplay.application.tracking.band import FIGURES
 from swordplay.base.state import Range, require
 from swordplay.base.types import Array, State, Vector
 from swordplay.data.encoding.sanity import refuse
@@ -61,6 +61,8 @@ class BulkBands:
         """
         if not len(by_key):
             return
+        from swordplay.application.tracking.bulk_kernel import hold  # numba is imported with the first row
+
         who, edges = runs(numbers[by_key])
         records, figures = self._records.all, self.figures.all
 
@@ -71,8 +73,7 @@ class BulkBands:
                     bounds[of] = form.ask(records, who[first:last], inner, predictions[of])
                     continue
                 found = form.play(records, who[first:last], inner, predictions[of], targets[of])
-                # One by one, and not by numpy's sum: where a batch ends must not show in the last digit.
-                np.add.at(figures, numbers[of], judged(found, targets[of]))
+                hold(numbers[of], targets[of], found, figures)
                 bounds[of] = found
 
         self._crew.share(work, edges)

@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.application.tracking import sanity
 from swordplay.base import nested
-from swordplay.base.state import ROWS, Range, require
+from swordplay.base.state import ROWS, Range, require, require_one
 from swordplay.base.types import State
 from swordplay.data.encoding.sanity import refuse, require_encoder
 from swordplay.estimators.model import LARGEST
@@ -65,12 +65,12 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
         if values.shape != (len(keys), *room.all.shape[1:]) or np.isnan(values).any():
             raise refuse(f"the {name} of the keys have shape {values.shape}")
         require(name, values, ranges[name])
-        room.join(values)
+        room.join(values.astype(room.all.dtype))
     tracker.dated.load_state(nested.take("clocks", bulk), len(keys))
     if tracker.bands is not None:
         tracker.bands.load_state(nested.take("bands", bulk), len(keys))
     for name in COUNTS:
-        require(name, saved[name], ROWS)
+        require_one(name, saved[name], ROWS)
         setattr(tracker, name, int(saved[name]))
     tracker.late = [str(name) for name in json.loads(bulk["late"])]
     encoder = nested.take("encoder", saved)

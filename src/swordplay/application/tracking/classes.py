@@ -17,9 +17,10 @@ from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.data.encoding.categories import codes_of
 from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.head import Head
+from swordplay.estimators.head import Head, Standing
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.raw_units import in_scaled_units
+from swordplay.estimators.scratch import Plans
 
 NOT_WHOLE = "is not a whole number, and those before it were taken for classes; if it is an amount, say --task regression"
 ONE_TOO_MANY = f"is one class more than {MOST_CLASSES}; if it is an amount, say --task regression"
@@ -81,6 +82,12 @@ class ClassContestants:
             for k, (sign, head) in enumerate(zip(self.model.signs, heads, strict=True))
         }
 
+    def standing(self) -> Standing | None:
+        """What the certificate of the predictions needs now; of three classes or more each has its own, and they none."""
+        if self.model.classes != 2:
+            return None
+        return self.model.heads[0].standing(None if self.model.second is None else self.model.second.gain)
+
     def targets(self, column: Any) -> Vector:
         """Codes of the classes, NaN where missing; new ones get the next codes."""
         found, values = codes_of(column)
@@ -112,7 +119,8 @@ class ClassContestants:
         """Predict rows, each before it is learned."""
         before, known = self.model.counts, ~np.isnan(targets)
         labels = np.where(known, targets, 0.0).astype(np.intp)
-        learn = functools.partial(self.asking.learn, beside=lambda told, places: self.rungs.play_labels(told, places, rungs))
+        plans = Plans(lambda told, places: self.rungs.play_labels(told, places, rungs))
+        learn = functools.partial(self.asking.learn, beside=plans)
         chances = interleaved(learn, self.asking.predict, rows, labels, known)
         said = _said(chances)
         if not known.any():
@@ -128,7 +136,7 @@ class ClassContestants:
         for k in range(chances.shape[1]):  # class by class, so that no sum depends on how the rows lie in memory
             squares += chances[:, k] ** 2
         figures = _figures(losses, squares, said.predictions[known], targets)
-        return Played(said, losses, errors.astype(np.float64), figures, np.empty((len(labels), 0)))
+        return Played(said, losses, errors.astype(np.float64), figures, np.empty((len(labels), 0)), plans.plan)
 
     def debut(self, row: Matrix, target: Vector, rungs: Vector) -> Played | None:
         """Everybody errs on a class that nobody has seen, and it counts as if it had had one chance in as many rows."""

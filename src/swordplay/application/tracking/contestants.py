@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.estimators.head import Head
+from swordplay.estimators.head import Head, Standing
 
 LEARNER, NO_CHANGE, BEST_STEP = "swordplay", "no change", "best step size"
 """``swordplay`` is the model that ``swordplay track`` runs: that of SwordRegressor and SwordClassifier, not ``sp.Sword``."""
 SAID, WAS = "predicted", "actual"
+NO_PLAN: Matrix = np.empty((0, 2))
 
 
 class Said(NamedTuple):
@@ -37,6 +38,8 @@ class Played(NamedTuple):
     """What else is summed over those rows, shape ``(n, F)``: see ``Contestants.figures``."""
     values: Matrix
     """What extremes are kept of: prediction, target and their difference, shape ``(n, 3)``; ``(n, 0)`` for classes."""
+    plan: Matrix = NO_PLAN
+    """Weight and threshold of each row's loss as the learner counts it, shape ``(n, 2)``; no rows where nobody knows."""
 
 
 class Contestants(Protocol):
@@ -60,6 +63,10 @@ class Contestants(Protocol):
     @property
     def coefficients(self) -> dict[int, Vector]:
         """Of the scaled columns, for each model by the code of its class (0 for a regression); shape ``(d,)`` each."""
+        ...
+
+    def standing(self) -> Standing | None:
+        """What the certificate of the predictions needs now; None where they have none, as those of three classes."""
         ...
 
     def targets(self, column: Any) -> Vector:

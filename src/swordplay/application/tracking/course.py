@@ -16,8 +16,10 @@ import numpy as np
 
 from swordplay.application.tracking.coefficients import Now, Paths
 from swordplay.application.tracking.contestants import BEST_STEP, Played
+from swordplay.application.tracking.proven import Certified, Windows
 from swordplay.application.tracking.rungs import COUNT, STEP_SIZES
 from swordplay.application.tracking.story import Course, Moment
+from swordplay.base import nested
 from swordplay.base.types import State, Vector
 from swordplay.estimators.head import Head
 from swordplay.parts.learners.ageless import DEPTH
@@ -93,6 +95,8 @@ class Recorder:
         """The worst row of each stretch."""
         self.open = 0
         """Rows in the open stretch."""
+        self.windows = Windows()
+        """What was proven of larger stretches."""
 
     @property
     def rows(self) -> int:
@@ -140,14 +144,16 @@ class Recorder:
             self.moments[here] = moment(worst)
         self.lowest[here] = min(self.lowest[here], played.losses.min())
         self.open += len(played.losses)
+        self.windows.add(played)
 
-    def close(self, now: Sample, coefficients: Callable[[], Now]) -> None:
-        """Close the open stretch, whose rows are complete; coefficients are asked for after a few stretches only."""
+    def close(self, now: Sample, coefficients: Callable[[], Now], standing: Certified = lambda: None) -> None:
+        """Close the open stretch, whose rows are complete; the last two are asked for after a few stretches only."""
         if not (self.closed + 1) % EVERY:
             self.paths.put((self.closed + 1) // EVERY - 1, coefficients())
         here = self.closed
         self.weights[here], self.effective[here], self.extra[here], self.optimism[here] = now
         self.closed, self.open = here + 1, 0
+        self.windows.look(self.rows, float(self.times[here]), standing)
         self.moments.append(None)
         # Looks at the coefficients are merged in pairs, too, so the stretches up to the last look have to be.
         while self.closed >= room_for(self.width) and not self.closed % (2 * EVERY):
@@ -218,7 +224,8 @@ class Recorder:
         arrays = {name: getattr(self, name)[: self.closed + 1].copy() for name in ARRAYS}
         moments = json.dumps([None if one is None else list(one) for one in self.moments])
         counts = {"width": self.width, "closed": self.closed, "open": self.open, "began": self.began}
-        return {**arrays, **self.paths.state(self.closed // EVERY), **counts, "moments": moments}
+        windows = nested.put("windows", self.windows.state())
+        return {**arrays, **self.paths.state(self.closed // EVERY), **counts, "moments": moments, **windows}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
@@ -230,6 +237,7 @@ class Recorder:
                 raise ValueError(f"recorder.{name} has shape {np.shape(saved[name])} instead of {mine.shape}.")
             mine[:] = saved[name]
         self.paths.load_state(_looked(saved, self.closed), self.closed // EVERY)
+        self.windows.load_state(nested.take("windows", saved))
         self.moments = [None if one is None else Moment(*one) for one in json.loads(saved["moments"])]
 
 

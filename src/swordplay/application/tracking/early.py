@@ -72,7 +72,9 @@ class Early(NamedTuple):
         if len(kinds) < early.rows.num_columns or not set(kinds.values()) <= TYPES.keys():
             raise ValueError(f"the first rows have the columns {shown(kinds)}. {DAMAGED}")
         numbers = early.numbers
-        if numbers.dtype != np.int64 or numbers.shape != (len(early.rows),) or np.any(np.diff(numbers, prepend=0) < 1):
+        right = numbers.dtype == np.int64 and numbers.shape == (len(early.rows),)
+        # Compared, not subtracted: a difference of vast ones would overflow.
+        if not right or (numbers[:1] < 1).any() or (numbers[1:] <= numbers[:-1]).any():
             raise ValueError(f"the first rows have no numbers that ascend. {DAMAGED}")
         return early
 

@@ -18,7 +18,7 @@ from swordplay.application.tracking.settings import Settings
 from swordplay.application.tracking.trackers import AnyTracker
 from swordplay.base import checkpoint, nested
 from swordplay.base.checkpoint.encoding import MAGIC
-from swordplay.base.state import ROWS, require
+from swordplay.base.state import ROWS, require_one
 from swordplay.base.types import State
 from swordplay.data.tables import Frame, OutputPosition, Position, Refusal
 from swordplay.data.tables.reading import ReadOptions
@@ -231,7 +231,7 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
     _compare(_plain(tracker.settings), _plain(job.settings), str(job.state))
     job_sanity.require_layout(job_sanity.require_position(position), tracker)
     for name in ("done", "bad"):
-        require(name, state[name], ROWS)
+        require_one(name, state[name], ROWS)
     stream = job.learn or (job.output is not None and (job.output == "-" or is_stream(job.output)))
     return Saved(
         tracker=tracker,

@@ -45,7 +45,7 @@ def require_layout(position: Position, tracker: AnyTracker) -> None:
     layout, details = Layout.read(position.layout)
     if not all_of(layout.names, (str,)) or len(set(layout.names)) < len(layout.names) or not all_of(details.values(), (str,)):
         raise refuse(f"the layout of the input is {shown(position.layout)}")
-    if not re.fullmatch(r"[\t -~]?", details.get("delimiter", "")) or not re.fullmatch("[.,]?", details.get("decimal", "")):
+    if not re.fullmatch(r"[\t -~]", details.get("delimiter", ";")) or not re.fullmatch("[.,]", details.get("decimal", ".")):
         raise refuse(f"the layout of the input is {shown(position.layout)}")
     kinds = {field.name: type_of(field) for field in layout.schema}
     # A column may join between this position and the row that was tracked last.

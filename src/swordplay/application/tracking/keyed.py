@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from swordplay.application.tracking import carried, keyed_story, sanity
 from swordplay.application.tracking.errors import TrackingError
-from swordplay.application.tracking.keyed_story import Key, KeyedStory, KeyLine
+from swordplay.application.tracking.keyed_story import Key, KeyedStory, Lines
 from swordplay.application.tracking.order import OrderWatch, Remark, told
 from swordplay.application.tracking.packing import pack, unpack
 from swordplay.application.tracking.predictions import Predictions
@@ -24,7 +24,7 @@ from swordplay.application.tracking.story import Intervals, Task
 from swordplay.application.tracking.task import Recognised, recognise
 from swordplay.application.tracking.tracker import Tracked, Tracker
 from swordplay.base import nested
-from swordplay.base.state import ROWS, require
+from swordplay.base.state import ROWS, require_one
 from swordplay.base.types import State
 from swordplay.data.encoding.categories import codes_of
 from swordplay.data.encoding.encoder import Encoder
@@ -224,7 +224,7 @@ class KeyedTracker:
         ordered = any(one.in_order for one in every[1:])
         return told(self.clocks[0], every[0], None, ordered=ordered, within=" within a key")
 
-    def lines(self) -> list[KeyLine]:
+    def lines(self) -> Lines:
         """How every key went that has a prediction."""
         return keyed_story.lines(self)
 
@@ -279,7 +279,7 @@ class KeyedTracker:
             keyed._require_alike(tracker)
         keyed._learn_classes(pa.array(sanity.require_classes_of(json.loads(saved["classes"]), saved["kind"])))
         for name in COUNTS:
-            require(name, saved[name], ROWS)
+            require_one(name, saved[name], ROWS)
             setattr(keyed, name, int(saved[name]))
         return keyed
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, final
 
 import numpy as np
 
@@ -75,6 +75,48 @@ class KeyLine(NamedTuple):
 
 
 @final
+class Lines:
+    """How many keys went, in arrays: a line is made of one when it is asked for.
+
+    Parameters
+    ----------
+    keys
+        Those that have a prediction.
+    rows, errors, names
+        Of each, the rows that were predicted and then learned, shape ``(K,)``, and the errors of the learner and the
+        baselines, shape ``(K, len(names))``.
+    """
+
+    def __init__(self, keys: Sequence[Key], rows: Any, errors: Any, names: Sequence[str]) -> None:
+        self._keys, self.rows, self._errors, self._names = keys, rows, errors, tuple(names)
+
+    @classmethod
+    def of(cls, lines: Sequence[KeyLine]) -> Self:
+        """Those that are there already."""
+        names = tuple(lines[0].errors) if lines else (LEARNER, NO_CHANGE)
+        errors = np.array([[line.errors[name] for name in names] for line in lines]).reshape(-1, len(names))
+        return cls([line.key for line in lines], np.array([line.rows for line in lines], dtype=np.int64), errors, names)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, place: int) -> KeyLine:
+        errors = dict(zip(self._names, self._errors[place].tolist(), strict=True))
+        return KeyLine(self._keys[place], int(self.rows[place]), errors)
+
+    def errors(self, name: str) -> Any:
+        """Of all keys."""
+        return self._errors[:, self._names.index(name)]
+
+    def ratios(self) -> Any:
+        """``KeyLine.ratio`` of all keys."""
+        ours, theirs = self.errors(LEARNER), self.errors(NO_CHANGE)
+        either = np.where(ours > 0.0, math.inf, 1.0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.divide(ours, theirs, out=either, where=theirs > 0.0)
+
+
+@final
 @dataclass(frozen=True, kw_only=True)
 class KeyedStory(RunStory):
     """What a run over many keys has to tell: made at its end, read by ``report.keys``."""
@@ -105,10 +147,10 @@ class KeyedStory(RunStory):
         return {title: lines for title, lines in lists.items() if lines}
 
 
-def lines(tracker: KeyedTracker) -> list[KeyLine]:
+def lines(tracker: KeyedTracker) -> Lines:
     """How every key went that has a prediction."""
     found = ((key, one.recorder.rows, one.errors()[0]) for key, one in tracker.trackers.items())
-    return [KeyLine(key, rows, _without_best_step(errors)) for key, rows, errors in found if rows]
+    return Lines.of([KeyLine(key, rows, _without_best_step(errors)) for key, rows, errors in found if rows])
 
 
 def errors(tracker: KeyedTracker) -> dict[str, float]:
@@ -135,23 +177,25 @@ def story(tracker: KeyedTracker | BulkTracker, source: str, refused: int, second
     """All that a report needs (see ``Tracker.story``)."""
     facts = common(tracker, source, refused, seconds)
     found, regression = tracker.lines(), tracker.task == "regression"
-    judged = [line for line in found if line.rows >= FEWEST_ROWS]
-    ranked = sorted(judged, key=lambda line: line.ratio if regression else line.errors[LEARNER])
+    ratios = found.ratios()
+    judged = np.flatnonzero(found.rows >= FEWEST_ROWS)
+    ranked = judged[np.argsort((ratios if regression else found.errors(LEARNER))[judged], kind="stable")].tolist()
     best = ranked[: min(NAMED, (len(ranked) + 1) // 2)]
+    largest = np.argsort(-found.rows, kind="stable")[:NAMED].tolist() if len(np.unique(found.rows)) > 1 else []
     return KeyedStory(
         **facts,
-        rows=sum(line.rows for line in found),
+        rows=int(found.rows.sum()),
         errors=tracker.errors()[0],
         intervals=tracker.intervals(),
         columns=tuple(column(one) for one in tracker.plans),
         key=tracker.settings.key,
         keys=len(tracker.trackers),
-        ahead=sum(line.errors[LEARNER] < line.errors[NO_CHANGE] for line in found),
-        best=tuple(best),
-        worst=tuple(ranked[len(best) :][: -NAMED - 1 : -1]),
-        largest=tuple(sorted(found, key=lambda line: -line.rows)[:NAMED]) if len({line.rows for line in found}) > 1 else (),
-        remarks=(*(remark.text for remark in tracker.remarks()), *_little(found)),
-        spread=_spread(judged),
+        ahead=int((found.errors(LEARNER) < found.errors(NO_CHANGE)).sum()),
+        best=tuple(map(found.__getitem__, best)),
+        worst=tuple(map(found.__getitem__, ranked[len(best) :][: -NAMED - 1 : -1])),
+        largest=tuple(map(found.__getitem__, largest)),
+        remarks=(*(remark.text for remark in tracker.remarks()), *_little(found.rows)),
+        spread=_spread(found.errors(LEARNER)[judged], ratios[judged]),
     )
 
 
@@ -164,29 +208,29 @@ def with_key(story: KeyedStory, tracker: KeyedTracker | BulkTracker, values: tup
         If there is no such key, or none of its rows was predicted.
     """
     wanted = ", ".join(values)
-    for line in tracker.lines():
+    found = tracker.lines()
+    for line in map(found.__getitem__, range(len(found))):
         if line.name == wanted:
             return replace(story, asked=(*story.asked, line))
     raise TrackingError(
         f"--show-key: no row was predicted of a key {wanted!r}. Give the values of {' and '.join(story.key)} as the "
-        f"predictions have them, such as {tracker.lines()[0].name!r}."
+        f"predictions have them, such as {found[0].name!r}."
         if story.rows
         else "--show-key: no row was predicted."
     )
 
 
-def _spread(lines: list[KeyLine]) -> tuple[Spread, ...]:
+def _spread(errors: Any, ratios: Any) -> tuple[Spread, ...]:
     """Errors that a key has, and that so many keys do not exceed."""
-    if not lines:
+    if not len(errors):
         return ()
-    errors, ratios = ([line.errors[LEARNER] for line in lines], [line.ratio for line in lines])
     every = (np.quantile(values, SHARES, method="inverted_cdf").tolist() for values in (errors, ratios))
     return tuple(Spread(*one) for one in zip(SHARES, *every, strict=True))
 
 
-def _little(lines: list[KeyLine]) -> tuple[str, ...]:
+def _little(rows: Any) -> tuple[str, ...]:
     """A remark where most keys have few rows."""
-    middle = float(np.median([line.rows for line in lines])) if lines else LITTLE
+    middle = float(np.median(rows)) if len(rows) else LITTLE
     if middle >= LITTLE:
         return ()
     return (f"The median key has {middle:.0f} predicted rows: little data for a model each.",)

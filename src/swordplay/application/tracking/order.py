@@ -19,6 +19,7 @@ from swordplay.application.tracking.clock import dates
 from swordplay.application.tracking.series import Series, candidates
 from swordplay.application.tracking.steps import Moves, Steps, moves
 from swordplay.base import nested
+from swordplay.base.told import read
 from swordplay.base.types import State
 
 FEWEST_STEPS = 20
@@ -100,7 +101,7 @@ class OrderWatch:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        clocks = json.loads(saved["clocks"])
+        clocks = read("order.clocks", saved["clocks"], {str: str})
         self.clocks, self.keyed = {name: Steps.resumed({"steps": steps}) for name, steps in clocks.items()}, saved["keyed"]
         if series := nested.take("series", saved):
             self.series = Series(())

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from swordplay.base import told
 from swordplay.base.arguments import shown
-from swordplay.base.state import DAMAGED
+from swordplay.base.state import DAMAGED, ROWS, Range
 from swordplay.base.types import State
 
 SCALARS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
-"""Numbers that are put into arrays, by type."""
+"""Numbers that are put into arrays, by type,"""
+NUMBERS = {kind.__name__: dtype for kind, dtype in SCALARS.items()}
+"""and by its name."""
 
 
 def pack(states: Sequence[Mapping[str, Any]]) -> State:
@@ -58,10 +62,9 @@ def unpack(packed: Mapping[str, Any], count: int) -> list[State]:
         if not named.endswith(":about"):
             continue
         name, _, kind = named.removesuffix(":about").rpartition(":")
-        about = json.loads(text)
-        places = about.get("states", range(len(states)))
-        if any(type(place) is not int or not 0 <= place < count for place in places):
-            raise ValueError(f"the states that have {name} are {shown(places)}. {DAMAGED}")
+        about = told.read(named, text, {str: list})
+        places = about.get("states", list(range(count)))
+        told.require_shape(named, places, [Range(0.0, count - 1.0, whole=True)])
         for place, value in zip(places, _values(packed.get(f"{name}:{kind}"), kind, about, len(places)), strict=True):
             states[place][name] = value
     return states
@@ -73,10 +76,18 @@ def _kind(value: Any) -> str:
 
 
 def _values(packed: Any, kind: str, about: Mapping[str, Any], count: int) -> list[Any]:
+    """The values of one name and kind, of as many states."""
     if kind == "str":
+        told.require_shape("texts", about["texts"], [str])
         return list(about["texts"] * count if len(about["texts"]) == 1 else about["texts"])
+    wanted = kind.removeprefix("array of ") if "shapes" in about else np.dtype(NUMBERS[kind]).name
+    if type(packed) is not np.ndarray or packed.ndim != 1 or packed.dtype.name != wanted:
+        raise ValueError(f"values of the kind {kind} are {shown(packed)}. {DAMAGED}")
     if "shapes" not in about:
         return list(packed.tolist())
+    told.require_shape("shapes", about["shapes"], [[ROWS]])
     shapes = about["shapes"] * count if len(about["shapes"]) == 1 else about["shapes"]
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-    return [part.reshape(shape).copy() for part, shape in zip(np.split(packed, ends), shapes, strict=True)]
+    sizes = [math.prod(shape) for shape in shapes]
+    if sum(sizes) != packed.size:
+        raise ValueError(f"arrays of {sum(sizes)} numbers in all are {shown(packed)}. {DAMAGED}")
+    return [part.reshape(shape).copy() for part, shape in zip(np.split(packed, np.cumsum(sizes)[:-1]), shapes, strict=True)]

@@ -40,7 +40,12 @@ class Piece(NamedTuple):
 
 def at_once(tracker: AnyTracker, save_every: int | None) -> int:
     """Rows to be gathered before they are learned, 1 for none; a run is saved where it was said to be, and not later."""
-    return min(AT_ONCE, save_every or AT_ONCE) if isinstance(tracker, BulkTracker) else 1
+    return min(tracker.at_once, save_every or AT_ONCE) if isinstance(tracker, BulkTracker) else 1
+
+
+def at_most(tracker: AnyTracker, save_every: int | None) -> int:
+    """Rows of a piece: those that were gathered are not cut just because the last batch had some more."""
+    return at_once(tracker, save_every) if save_every else 2 * at_once(tracker, None) - 1
 
 
 def larger(batches: Iterable[Batch | None], most: Callable[[], int], *, live: bool) -> Iterator[Batch | None]:

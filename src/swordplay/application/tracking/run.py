@@ -21,9 +21,9 @@ from swordplay.application.tracking.job import Job, Saved
 from swordplay.application.tracking.keeping import Kept, kept_by
 from swordplay.application.tracking.ordered import everything, ordered
 from swordplay.application.tracking.outputs import Outputs
-from swordplay.application.tracking.pieces import Piece, at_once, larger, pieces
+from swordplay.application.tracking.pieces import Piece, at_most, at_once, larger, pieces
 from swordplay.application.tracking.saving import RunClock, SaveClock
-from swordplay.application.tracking.threads import GLANCE, Ahead
+from swordplay.application.tracking.threads import AHEAD, GLANCE, MANY, Ahead
 from swordplay.application.tracking.trackers import AnyTracker
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.data.tables import Batch, Table, TableError, open_table
@@ -91,7 +91,7 @@ class _Run:
             if self.job.order:
                 self.table = self._ordered(self.table)
             self.position, self.schema = self.position or self.table.start, self.table.schema
-            reader = Ahead(self.table.batches())
+            reader = Ahead(self.table.batches(), MANY if self.job.settings.key and not self.table.live else AHEAD)
             stack.callback(reader.close)
             stack.callback(self.table.close)  # comes first on the way out: the reader may be waiting for a pipe
             batches = reader.arriving(GLANCE)
@@ -102,9 +102,9 @@ class _Run:
             jobs.forget(self.job)
             if self.saved:
                 self._tell()
-            many = larger(batches, lambda: at_once(self.tracker, self.job.save_every), live=self.table.live)
+            rest = itertools.chain(waiting, batches)
             try:
-                stopped = self._all(itertools.chain(waiting, many))
+                stopped = self._all(larger(rest, lambda: at_once(self.tracker, self.job.save_every), live=self.table.live))
             except (TableError, TrackingError) as error:
                 self._fail(error)
             partial = self._end(stopped, news=self.rows > self.before)
@@ -146,7 +146,7 @@ class _Run:
     def _all(self, batches: Iterable[Batch | None]) -> bool:
         """Track batch after batch; whether it was told to stop before the end."""
         for batch in batches:
-            size = at_once(self.tracker, self.job.save_every)
+            size = at_most(self.tracker, self.job.save_every)
             for piece in pieces(batch, self.rows, self.job.rows, size) if batch is not None else [None]:
                 if piece is not None:
                     self._one(piece)

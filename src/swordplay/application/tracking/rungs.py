@@ -70,7 +70,7 @@ class Rungs:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self.points = np.array(saved["points"])
+        self.points = np.array(saved["points"], dtype=np.float64)
 
     def _scratch(self) -> Matrix:
         return np.empty((len(self.points), COUNT))

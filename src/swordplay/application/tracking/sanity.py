@@ -12,6 +12,7 @@ import numpy as np
 from swordplay.application.tracking.carried import RESERVED
 from swordplay.application.tracking.course import ARRAYS, FIRST_WIDTH, MOST, Recorder
 from swordplay.application.tracking.predictions import Predictions
+from swordplay.application.tracking.proven import require_windows
 from swordplay.application.tracking.rungs import COUNT as COUNT_OF_RUNGS
 from swordplay.application.tracking.rungs import Rungs
 from swordplay.application.tracking.settings import Settings
@@ -164,6 +165,7 @@ def require_tracker(tracker: Tracker) -> None:
         classes = len(tracker.contestants.codes)  # type: ignore[attr-defined]  # because of the same
     if isinstance(tracker.recorder, Recorder):
         require_recorder(tracker.recorder)
+        require_windows(tracker.recorder.windows, tracker.recorder.rows, tracker.contestants.standing())
         require_classes(tracker.tally, classes)
     else:
         require_totals(tracker.recorder)
@@ -253,8 +255,14 @@ def require_keys(saved: Any, names: Sequence[str], most: int) -> list[tuple[Any,
 
 
 def all_of(values: Iterable[Any], kinds: Sequence[type]) -> bool:
-    """Whether all values are of exactly these types, and finite."""
-    return all(type(value) in kinds and (type(value) is not float or math.isfinite(value)) for value in values)
+    """Whether all values are of exactly these types, numbers finite, and texts made of whole characters."""
+    return all(type(value) in kinds and _is_sound(value) for value in values)
+
+
+def _is_sound(value: Any) -> bool:
+    if type(value) is str:  # half of a surrogate pair, which JSON can hold, has no bytes
+        return value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
+    return type(value) is not float or math.isfinite(value)
 
 
 def _is_moment(one: Any) -> bool:

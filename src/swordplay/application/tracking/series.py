@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from swordplay.application.tracking.parts import is_named, is_part
-from swordplay.base.state import DAMAGED, ROWS, require
+from swordplay.base import told
+from swordplay.base.state import DAMAGED, ROWS, Range, require
 from swordplay.base.types import State
 
 FARTHEST = 1e15
@@ -38,6 +39,8 @@ SHARED, DIFFERENT, RECURRING = 0.9, 0.95, 0.8
 with the date before as well."""
 FEWEST_DATES, FEWEST_AGAIN = 5, 30
 """Dates that there must be, and rows that share the date of the row before."""
+FOUND = told.Either((None, ([str], Range(0.0, SAMPLE_ROWS, whole=True), [str])))
+"""What is saved of series side by side."""
 
 
 class Together(NamedTuple):
@@ -162,8 +165,8 @@ class Series:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self.names, self.sealed = tuple(json.loads(saved["names"])), saved["sealed"]
-        key, size, parts = json.loads(saved["found"]) or ((), 0, ())
+        self.names, self.sealed = tuple(told.read("order.series.names", saved["names"], [str])), saved["sealed"]
+        key, size, parts = told.read("order.series.found", saved["found"], FOUND) or ((), 0, ())
         self.found = Together(tuple(key), size, tuple(parts)) if key else None
         self.changes, self.sample = np.array(saved["changes"]), np.array(saved["sample"])
         self.turns = {way: np.array(saved[f"turns {way}"]) for way in self.turns}
@@ -183,11 +186,10 @@ class Series:
             if found.dtype != np.int64:
                 raise ValueError(f"order.series.{name} holds values of type {found.dtype}. {DAMAGED}")
         require("order.series.changes", self.changes, ROWS)
-        key, size, parts = self.found or ((), 0, ())
-        known = {*key, *parts} <= set(self.names)
-        if not all(type(name) is str for name in self.names) or len(set(self.names)) < width or not known:
+        key, _, parts = self.found or ((), 0, ())
+        if len(set(self.names)) < width or not {*key, *parts} <= set(self.names):
             raise ValueError(f"order.series.names are {self.names!r}. {DAMAGED}")
-        if type(self.sealed) is not bool or type(size) is not int or not 0 <= size <= SAMPLE_ROWS:
+        if type(self.sealed) is not bool:
             raise ValueError(f"order.series.found is {self.found!r}. {DAMAGED}")
 
 

@@ -12,11 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from swordplay.base.state import DAMAGED, ROWS, Range, require
+from swordplay.base import told
+from swordplay.base.state import DAMAGED, ROWS, Range
 from swordplay.base.types import State
 
 POSITIVE, ANY = Range(0.0, np.inf), Range(-np.inf, np.inf)
 """What lengths and dates may be in a saved state."""
+SHAPES: dict[str, Any] = {
+    **dict.fromkeys(("rows", "ups", "downs", "copies"), ROWS),
+    **dict.fromkeys(("risen", "fallen", "highest"), POSITIVE),
+    **dict.fromkeys(("low", "high"), ANY),
+    "last": told.Either((ANY, None)),
+    "mark": str,
+}
+"""What the numbers of :class:`Steps` may be in a saved state."""
 
 FEWEST_UPS, LATE = 20, 0.01
 """A column of dates is in order if it goes up so often, and down at no more than such a share of its steps."""
@@ -103,18 +112,9 @@ class Steps:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        found = dict(zip(_NAMES, json.loads(saved["steps"]), strict=True))
-        for name in ("rows", "ups", "downs", "copies"):
-            require(f"order.{name}", found[name], ROWS)
-        for name in ("risen", "fallen", "highest"):
-            require(f"order.{name}", found[name], POSITIVE)
-        for name in ("low", "high", "last"):
-            require(f"order.{name}", 0.0 if found[name] is None else found[name], ANY)
-        last, kinds = found["last"], (int, float, type(None))
-        far = type(last) is int and not -(2**63) <= last < 2**63  # dates are whole numbers, and numpy knows no larger ones
-        missing = None in (found["low"], found["high"])
-        if far or missing or type(last) not in kinds or type(found["mark"]) is not str:
-            raise ValueError(f"the steps of time are {found!r}. {DAMAGED}")
+        found = dict(zip(_NAMES, told.read("order.steps", saved["steps"], tuple(SHAPES[name] for name in _NAMES)), strict=True))
+        if type(found["last"]) is int and not -(2**63) <= found["last"] < 2**63:  # numpy knows no larger whole numbers
+            raise ValueError(f"the last of the dates is {found['last']}. {DAMAGED}")
         vars(self).update(found)
 
     @classmethod

@@ -10,6 +10,8 @@ from typing import Any, Generic, TypeVar, final
 T = TypeVar("T")
 AHEAD, BEHIND = 2, 2
 """Batches that may wait, read or to be written."""
+MANY = 32
+"""The same where many keys are learned together: about as many batches make one."""
 GLANCE = 0.1
 """Seconds after which a wait looks whether it should go on."""
 
@@ -22,12 +24,14 @@ class Ahead(Generic[T]):
     ----------
     items
         Nobody else may take from it.
+    ahead
+        How many may wait.
     """
 
-    def __init__(self, items: Iterator[T]) -> None:
+    def __init__(self, items: Iterator[T], ahead: int = AHEAD) -> None:
         self._items, self._pool = items, ThreadPoolExecutor(1, thread_name_prefix="swordplay-reader")
         self._waiting: deque[Future[T | None]] = deque()
-        for _ in range(1 + AHEAD):
+        for _ in range(1 + ahead):
             self._order()
 
     def _order(self) -> None:

@@ -61,6 +61,8 @@ class Totals:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self.errors, self.open_rungs, self.rows = np.array(saved["errors"]), np.array(saved["rungs"]), int(saved["rows"])
+        # Doubles, whatever is in the file: further sums are added to them where they stand.
+        self.errors, self.open_rungs = (np.array(saved[name], dtype=np.float64) for name in ("errors", "rungs"))
+        self.rows = int(saved["rows"])
         if self.figure_names:
-            self.figures = np.array(saved["figures"])
+            self.figures = np.array(saved["figures"], dtype=np.float64)

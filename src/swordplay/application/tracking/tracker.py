@@ -209,7 +209,7 @@ class Tracker:
         if len(learned):
             self.recorder.add(played, page.times[learned] if self.clock else None, moment)
         if not self.recorder.room:
-            self.recorder.close(sample(self._models()), lambda: self.contestants.coefficients)
+            self.recorder.close(sample(self._models()), lambda: self.contestants.coefficients, self.contestants.standing)
 
     def strange(self, batch: Any) -> dict[int, str]:
         """Which rows of a batch cannot be used, by their targets, and why."""
@@ -287,7 +287,7 @@ class Tracker:
             getattr(tracker, name).load_state(nested.take(name, saved))
         if tracker.band is not None:
             tracker.band.load_state(nested.take("band", saved))
-        tracker.lags.recent, tracker.clock = np.array(saved["lags"]), str(saved["clock"])
+        tracker.lags.recent, tracker.clock = np.array(saved["lags"], dtype=np.float64), str(saved["clock"])
         for name in COUNTS:
             setattr(tracker, name, int(saved[name]))
         sanity.require_tracker(tracker)

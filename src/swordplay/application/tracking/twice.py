@@ -23,7 +23,7 @@ from swordplay.application.tracking.twice_rows import Rows, ids_of
 from swordplay.application.tracking.twice_score import Said, Score
 from swordplay.application.tracking.twice_story import TwiceStory
 from swordplay.base import nested
-from swordplay.base.state import ROWS, require
+from swordplay.base.state import ROWS, require_one
 from swordplay.base.types import State
 from swordplay.data.encoding.encoder import Encoder
 from swordplay.data.encoding.plans import how_read, plan
@@ -268,6 +268,6 @@ class TwiceTracker:
         if recognised.of_classes:
             tracker.blank.contestants.targets(pa.array(list(tracker.score.counts)))
         for name in COUNTS:
-            require(name, saved[name], ROWS)
+            require_one(name, saved[name], ROWS)
             setattr(tracker, name, int(saved[name]))
         return tracker

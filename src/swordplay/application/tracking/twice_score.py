@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
-from swordplay.base.state import ROWS, require
+from swordplay.base.state import ROWS, require_one
 from swordplay.data.encoding.sanity import refuse
 from swordplay.late import Ticket
 
@@ -83,8 +83,8 @@ class Score:
         score = cls()
         score.told, score.judged, sums, score.last, score.total, counts = saved
         score.sums, score.counts = dict(zip(SUMS, map(float, sums), strict=True)), {label: int(n) for label, n in counts}
-        require("score.told", score.told, ROWS)
-        require("score.judged", score.judged, ROWS)
+        require_one("score.told", score.told, ROWS)
+        require_one("score.judged", score.judged, ROWS)
         if score.judged > score.told or not all(math.isfinite(one) for one in (score.total, *score.sums.values())):
             raise refuse("the sums over its answers are not those of any answers")
         return score

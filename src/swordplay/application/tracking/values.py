@@ -14,9 +14,10 @@ from swordplay.application.tracking.rungs import COUNT, Rungs
 from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.data.encoding.encoder import numbers_of
-from swordplay.estimators.head import Head
+from swordplay.estimators.head import Head, Standing
 from swordplay.estimators.model import LARGEST, LinearModel, LossName
 from swordplay.estimators.raw_units import in_scaled_units
+from swordplay.estimators.scratch import Plans
 
 TOO_LARGE = f"must not pass {LARGEST:g} in magnitude"
 NONE: Vector = np.empty(0)
@@ -68,6 +69,10 @@ class ValueContestants:
         """Those of the one model."""
         return {0: in_scaled_units(self.model.head, self.model.second)}
 
+    def standing(self) -> Standing | None:
+        """What the certificate of the predictions needs now."""
+        return self.model.head.standing(None if self.model.second is None else self.model.gain)
+
     def targets(self, column: Any) -> Vector:
         """Targets as numbers, NaN where missing."""
         return np.ascontiguousarray(numbers_of(column))
@@ -84,7 +89,8 @@ class ValueContestants:
     def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
         """Predict rows, each before it is learned."""
         before, known = self.model.rounds, ~np.isnan(targets)
-        learn = functools.partial(self.asking.learn, beside=lambda told, _: self.rungs.play_values(told, rungs))
+        plans = Plans(lambda told, _: self.rungs.play_values(told, rungs))
+        learn = functools.partial(self.asking.learn, beside=plans)
         predictions = interleaved(learn, self.asking.predict, rows, targets, known)
         if not known.any():
             return Played(Said(predictions, NONE), NONE, *NOTHING)
@@ -102,7 +108,7 @@ class ValueContestants:
         np.abs(off, out=table[:, 3:6])
         np.square(off, out=off)
         table[:, 6], table[:, 7] = said, targets
-        return Played(Said(predictions, NONE), table[:, 0], table[:, :3], table[:, 3:8], table[:, 6:])
+        return Played(Said(predictions, NONE), table[:, 0], table[:, :3], table[:, 3:8], table[:, 6:], plans.plan)
 
     def debut(self, row: Matrix, target: Vector, rungs: Vector) -> None:
         """Learn the first row."""

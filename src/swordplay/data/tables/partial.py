@@ -27,10 +27,14 @@ class Partial:
         What is kept of a file that is there already; what lies beyond is cut off.
     suffix
         What is added to the final name.
+    known
+        Whether its bytes are digested while they are written, so that one can go on from there.
     """
 
-    def __init__(self, path: str, offset: int = 0, fingerprint: str = "", suffix: str = ".partial") -> None:
-        self.path, self.partial = path, path + suffix
+    def __init__(
+        self, path: str, offset: int = 0, fingerprint: str = "", suffix: str = ".partial", *, known: bool = True
+    ) -> None:
+        self.path, self.partial, self._known = path, path + suffix, known
         self.offset = offset
         self._keep = offset > 0
         if offset and not os.path.lexists(self.partial):
@@ -65,7 +69,8 @@ class Partial:
         """Write all of it."""
         with reported(self.path):
             view = memoryview(data)
-            self._digest.update(view)
+            if self._known:
+                self._digest.update(view)
             while len(view):
                 view = view[self._file.write(view) :]
         self.offset += len(data)
@@ -80,6 +85,7 @@ class Partial:
 
     def fingerprint(self) -> str:
         """Of all bytes that count."""
+        assert self._known
         return str(self._digest.hexdigest())
 
     def publish(self) -> None:

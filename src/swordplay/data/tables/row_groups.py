@@ -97,7 +97,7 @@ class ParquetOutput(Output):
 
     def __init__(self, path: str, schema: pa.Schema, group_rows: int = GROUP_ROWS, suffix: str = ".partial") -> None:
         self.name, self.rows = path, 0
-        self._file = Partial(path, suffix=suffix)
+        self._file = Partial(path, suffix=suffix, known=False)  # nobody goes on from here
         self._groups = RowGroups(self._file, schema, group_rows)
 
     def write(self, rows: pa.RecordBatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.curved import mixing
 from swordplay.engine.curved.bends import count_asked
 from swordplay.engine.curved.layout import (
     CENTER,
@@ -18,7 +17,7 @@ from swordplay.engine.curved.layout import (
     count_forecasts,
     desk_of,
 )
-from swordplay.engine.curved.rounds import PRIOR, TOP_PRIOR, WITHOUT, bend, mean, mix
+from swordplay.engine.curved.rounds import WITHOUT, bend, mean, mix, prepare
 from swordplay.engine.curved.saying import Setting, forecast, put_row, setting_of
 
 
@@ -30,7 +29,6 @@ def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk) -> float:
     if count == STRAIGHT:
         return plain
     bend(me, book, lanes, desk, plain, False)
-    mixing.weigh(book.top_behind[:count], TOP_PRIOR, desk.top_weights)
     total, share = desk.top_weights[0] * plain, desk.top_weights[0]
     for i in range(STRAIGHT, count):
         total += desk.top_weights[i] * desk.top[i]
@@ -89,12 +87,12 @@ def predict_rows(
         if (me.logistic or columns[SPREAD, last] > 0.0) and book.known[KNOWN.active] > 0.0:
             center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
             put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
+            prepare(me, book, desk)
             forecast(me, book, lanes, desk, (first[t] - center) / spread, False)
             if t < following or not me.compete:
                 mixed = mix(me, book, lanes, desk, False)
                 if notes.shape[1] > 0:
                     note(book, desk, count_asked(book, me.logistic), notes[t])
             else:
-                mixing.weigh(book.behind, PRIOR, desk.weights)
                 mixed = without_lags(me, book, lanes, desk)
             answer[t] = mixed * spread + center

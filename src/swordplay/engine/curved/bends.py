@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from swordplay.base.compiling import exact
+from swordplay.base.fours import put, same
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.curved.layout import KNOWN, SHAPE, STRAIGHT, Book
 from swordplay.engine.curved.series import put_cosines
@@ -28,6 +29,9 @@ ASLEEP = 7.0
 """How far behind all with curves have to be to be asked seldom where targets are labels: their weight is below a thousandth."""
 SELDOM = 8.0
 """Rounds from one time to the next else."""
+PACE, PACE_OF_LABELS = 4, 1
+"""Rounds from one in which those who correct learn to the next, once the early ones are over and curves are asked in every
+round. Labels tell less than numbers: none of them is left out."""
 QUICK, QUICKER = 1.5, 3.0
 """How fast waves run along a column, in spreads; every other one is a quicker one."""
 SEED = 20
@@ -36,20 +40,26 @@ ROOT2 = math.sqrt(2.0)
 
 
 @exact
+def near(rows: Matrix, place: float, first: int) -> float:
+    """A scaled column of a row, cut."""
+    return float(min(max(rows[first + int(place), 0], -FARTHEST), FARTHEST))
+
+
+@exact
 def put_bends(rows: Matrix, first: int, shapes: Matrix, angles: Vector, bent: Matrix) -> None:
     """Write one, and every curve at a row whose scaled columns begin at a place of ``rows``; ``angles`` is scratch."""
-    count = len(shapes)
-    for k in range(count):
-        one = min(max(rows[first + int(shapes[k, 0]), 0], -FARTHEST), FARTHEST)
-        other = min(max(rows[first + int(shapes[k, 1]), 0], -FARTHEST), FARTHEST)
+    count, kinks = len(shapes), 0
+    put(bent, 0, same(1.0))
+    while kinks < count and shapes[kinks, 2] == 0.0:
+        put(bent, 1 + kinks, same(abs(near(rows, shapes[kinks, 0], first))))
+        kinks += 1
+    for k in range(kinks, count):
+        one, other = near(rows, shapes[k, 0], first), near(rows, shapes[k, 1], first)
         angles[k] = shapes[k, 2] * one + shapes[k, 3] * other + shapes[k, 4]
-        bent[1 + k, 1] = abs(one)
     waves = angles[count : 2 * count]
-    put_cosines(angles[:count], waves)
-    bent[0, 0] = bent[0, 1] = bent[0, 2] = bent[0, 3] = 1.0
-    for k in range(count):
-        curve = bent[1 + k, 1] if shapes[k, 2] == 0.0 else ROOT2 * waves[k]
-        bent[1 + k, 0] = bent[1 + k, 1] = bent[1 + k, 2] = bent[1 + k, 3] = curve
+    put_cosines(angles[kinks:count], waves[kinks:])
+    for k in range(kinks, count):
+        put(bent, 1 + k, same(ROOT2 * waves[k] if shapes[k, 2] != 0.0 else abs(near(rows, shapes[k, 0], first))))
 
 
 @exact
@@ -66,6 +76,16 @@ def count_asked(book: Book, logistic: bool) -> int:
         else:
             bending = min(bending, book.top_behind[k])
     return everybody if bending < straight + (ASLEEP if logistic else -LEAD) else STRAIGHT
+
+
+@exact
+def rests(book: Book, count: int) -> bool:
+    """Whether nobody who corrects learns in this round, in which so many of the top are asked.
+
+    So it is between two rounds of a pace, once the early ones are over, where curves are asked in every round.
+    """
+    active = book.known[KNOWN.active]
+    return count > STRAIGHT and active >= EARLY and active % book.known[KNOWN.pace] != 0.0
 
 
 def drawn(dim: int, count: int) -> Any:

@@ -14,6 +14,8 @@ TO_SPREAD = 2.0
 """The spread in lower medians of eight distances; roughly, as it only tells how much the ridge weighs."""
 SMALLEST_SPREAD = 1e-9
 """Spreads below this share of the centre are rounding."""
+LEAST_SPREAD = 1e-80
+"""Of any column: the largest values that there may be, 1e60, have squares in units of it that are still numbers."""
 
 
 @exact
@@ -67,6 +69,6 @@ def fix_column(columns: Matrix, j: int, intercept: bool) -> None:
         if nearest == math.inf:
             break
         spread = nearest
-    if spread > SMALLEST_SPREAD * abs(center):
+    if spread > SMALLEST_SPREAD * abs(center) and TO_SPREAD * spread >= LEAST_SPREAD:
         columns[CENTER, j] = center
         columns[SPREAD, j] = TO_SPREAD * spread

@@ -41,6 +41,8 @@ class _Known(NamedTuple):
     """Share of labels that stayed what they were."""
     gain: int = 3
     """Loss of the mixture less that of the first-order forecasts, summed; in losses of smoothness 1."""
+    pace: int = 4
+    """Rounds from one in which those with curves learn to the next, once the early ones are over."""
 
 
 KNOWN = _Known()

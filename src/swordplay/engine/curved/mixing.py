@@ -34,6 +34,9 @@ ROOM = 0.5
 """Forecasts may lie outside the usual range of the target by this share of it."""
 SHRINK = 1.0 / 4096.0
 """How fast the usual range forgets its ends, a share of it a round."""
+FARTHEST = 1e62
+"""No target counts as farther out, in spreads: where the first ones were of 1e-300, squares of later ones would pass all
+numbers, and no state that holds them could be loaded."""
 SMALLEST_SHARE = 1e-18
 """Mean losses below this share of the squared range are rounding."""
 SURE = 15.0
@@ -51,9 +54,9 @@ class Cut(NamedTuple):
 
 @exact
 def tamed(target: float, ends: Vector) -> float:
-    """A target that does not leave the usual range by more than the range: an outlier counts as that."""
+    """A target that leaves the usual range by no more than the range, as which an outlier counts; nor does it pass FARTHEST."""
     width = ends[1] - ends[0]
-    return float(min(max(target, ends[0] - width), ends[1] + width))
+    return float(min(max(target, ends[0] - width, -FARTHEST), ends[1] + width, FARTHEST))
 
 
 @exact

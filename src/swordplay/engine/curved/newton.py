@@ -16,6 +16,7 @@ import math
 from typing import Any
 
 from swordplay.base.compiling import exact, lane_loop
+from swordplay.base.fours import put, same, smaller, take
 from swordplay.base.types import Matrix
 from swordplay.engine.curved.series import power_of_e
 
@@ -44,41 +45,70 @@ group_rows = exact(rows_of)
 """The same, for kernels."""
 
 
+@exact
+def column(width: int, j: int) -> int:
+    """Where column j of U begins in a group."""
+    return 2 * width + 2 + j * (j - 1) // 2
+
+
+@exact
+def along(group: Matrix, place: int, f: Any, v: Any, q: Any) -> Any:
+    """One entry of U on the way along its row: it takes its part of the sum, and adds to it what it was."""
+    u = take(group, place)
+    put(group, place, u - f * q)
+    return q + v * u
+
+
 @lane_loop
 def ask(group: Matrix, rows: Matrix, width: int, leaned: Matrix, notes: Matrix) -> None:
     """<theta, a> and a'P a of every lane; U'a is left in ``leaned`` for :func:`learn`.
 
-    ``rows`` holds the row a that each lane is told, shape ``(w, LANES)`` like ``leaned``. The lanes are written out, and become
-    vector instructions; in a loop over them sums would go through memory.
+    ``rows`` holds the row a that each lane is told, shape ``(w, LANES)`` like ``leaned``. The short columns of U that are left
+    over come first, then four columns at a time: their sums do not wait for each other.
     """
-    place = 2 * width + 2
-    z0 = z1 = z2 = z3 = s0 = s1 = s2 = s3 = 0.0
-    for j in range(width):
-        r0, r1, r2, r3 = rows[j, 0], rows[j, 1], rows[j, 2], rows[j, 3]
+    z = s = same(0.0)
+    first = width % 4
+    for j in range(first):
+        b, r = column(width, j), take(rows, j)
+        f = r
+        for i in range(j):
+            f = f + take(group, b + i) * take(rows, i)
+        put(leaned, j, f)
+        z, s = z + take(group, j) * r, s + take(group, width + j) * f * f
+    for j in range(first, width, 4):
+        b = column(width, j)
+        c = b + j
+        d = c + j + 1
+        e = d + j + 2
+        r0, r1, r2, r3 = take(rows, j), take(rows, j + 1), take(rows, j + 2), take(rows, j + 3)
+        z = z + take(group, j) * r0 + take(group, j + 1) * r1 + take(group, j + 2) * r2 + take(group, j + 3) * r3
         f0, f1, f2, f3 = r0, r1, r2, r3
         for i in range(j):
-            f0 += group[place + i, 0] * rows[i, 0]
-            f1 += group[place + i, 1] * rows[i, 1]
-            f2 += group[place + i, 2] * rows[i, 2]
-            f3 += group[place + i, 3] * rows[i, 3]
-        place += j
-        leaned[j, 0], leaned[j, 1], leaned[j, 2], leaned[j, 3] = f0, f1, f2, f3
-        d = width + j
-        z0, z1, z2, z3 = z0 + group[j, 0] * r0, z1 + group[j, 1] * r1, z2 + group[j, 2] * r2, z3 + group[j, 3] * r3
-        s0, s1 = s0 + group[d, 0] * f0 * f0, s1 + group[d, 1] * f1 * f1
-        s2, s3 = s2 + group[d, 2] * f2 * f2, s3 + group[d, 3] * f3 * f3
-    notes[SCORE, 0], notes[SCORE, 1], notes[SCORE, 2], notes[SCORE, 3] = z0, z1, z2, z3
-    notes[LEVERAGE, 0], notes[LEVERAGE, 1], notes[LEVERAGE, 2], notes[LEVERAGE, 3] = s0, s1, s2, s3
+            r = take(rows, i)
+            f0 = f0 + take(group, b + i) * r
+            f1 = f1 + take(group, c + i) * r
+            f2 = f2 + take(group, d + i) * r
+            f3 = f3 + take(group, e + i) * r
+        f1 = f1 + take(group, c + j) * r0
+        f2 = f2 + take(group, d + j) * r0 + take(group, d + j + 1) * r1
+        f3 = f3 + take(group, e + j) * r0 + take(group, e + j + 1) * r1 + take(group, e + j + 2) * r2
+        put(leaned, j, f0)
+        put(leaned, j + 1, f1)
+        put(leaned, j + 2, f2)
+        put(leaned, j + 3, f3)
+        s = s + take(group, width + j) * f0 * f0 + take(group, width + j + 1) * f1 * f1
+        s = s + take(group, width + j + 2) * f2 * f2 + take(group, width + j + 3) * f3 * f3
+    put(notes, SCORE, z)
+    put(notes, LEVERAGE, s)
 
 
 @lane_loop
 def score(group: Matrix, rows: Matrix, width: int, notes: Matrix) -> None:
     """<theta, a> alone, in the same order of additions."""
-    z0 = z1 = z2 = z3 = 0.0
+    z = same(0.0)
     for j in range(width):
-        z0, z1 = z0 + group[j, 0] * rows[j, 0], z1 + group[j, 1] * rows[j, 1]
-        z2, z3 = z2 + group[j, 2] * rows[j, 2], z3 + group[j, 3] * rows[j, 3]
-    notes[SCORE, 0], notes[SCORE, 1], notes[SCORE, 2], notes[SCORE, 3] = z0, z1, z2, z3
+        z = z + take(group, j) * take(rows, j)
+    put(notes, SCORE, z)
 
 
 @lane_loop
@@ -102,60 +132,87 @@ def miss_labels(target: float, weight: float, offset: float, notes: Matrix) -> N
         notes[CURVATURE, k] = min(weight * bend, HEAVIEST / max(notes[LEVERAGE, k], 1e-300))
 
 
-@exact
-def learn(group: Matrix, width: int, leaned: Matrix, gain: Matrix, notes: Matrix) -> None:
-    """theta += P a r/(gamma/h + a'P a) and P <- (P - P a a'P/(gamma/h + a'P a))/gamma; ``gain`` is scratch like ``leaned``."""
-    shrink(group, width, leaned, gain, notes)
-    turn(group, width, leaned, gain, notes)
-
-
 @lane_loop
-def shrink(group: Matrix, width: int, leaned: Matrix, gain: Matrix, notes: Matrix) -> None:
-    r"""Delta of the new P, and what its U follows from: all that takes divisions.
+def learn(group: Matrix, width: int, leaned: Matrix, gain: Matrix, notes: Matrix) -> None:
+    r"""theta += P a r/(gamma/h + a'P a) and P <- (P - P a a'P/(gamma/h + a'P a))/gamma; ``gain`` is scratch like ``leaned``.
+
+    U is walked through four rows at a time; the divisions of all columns are made on the way along the first four, and hidden
+    by it.
+    """
+    discount = take(group, 2 * width)
+    longer, alpha = same(1.0) / discount, discount / take(notes, CURVATURE)
+    inverse = same(1.0) / alpha
+    for j in range(min(width, 4)):
+        alpha, inverse = shrink(group, width, j, leaned, gain, longer, alpha, inverse)
+    i = 0
+    if width >= 4:
+        q0, q1, q2, q3 = begin(group, width, 0, leaned, gain)
+        place = column(width, 4)
+        for j in range(4, width):
+            alpha, inverse = shrink(group, width, j, leaned, gain, longer, alpha, inverse)
+            f, v = take(leaned, j), take(gain, j)
+            q0, q1 = along(group, place, f, v, q0), along(group, place + 1, f, v, q1)
+            q2, q3 = along(group, place + 2, f, v, q2), along(group, place + 3, f, v, q3)
+            place += j
+        move(group, 0, q0, q1, q2, q3, take(notes, RESIDUAL) * inverse)
+        i = 4
+    residual = take(notes, RESIDUAL) * inverse
+    while i + 4 <= width:
+        q0, q1, q2, q3 = begin(group, width, i, leaned, gain)
+        place = column(width, i + 4) + i
+        for j in range(i + 4, width):
+            f, v = take(leaned, j), take(gain, j)
+            q0, q1 = along(group, place, f, v, q0), along(group, place + 1, f, v, q1)
+            q2, q3 = along(group, place + 2, f, v, q2), along(group, place + 3, f, v, q3)
+            place += j
+        move(group, i, q0, q1, q2, q3, residual)
+        i += 4
+    while i < width:
+        q = take(gain, i)
+        for j in range(i + 1, width):
+            q = along(group, column(width, j) + i, take(leaned, j), take(gain, j), q)
+        put(group, i, take(group, i) + q * residual)
+        i += 1
+
+
+@exact
+def shrink(
+    group: Matrix, width: int, j: int, leaned: Matrix, gain: Matrix, longer: Any, alpha: Any, inverse: Any
+) -> tuple[Any, Any]:
+    r"""Entry j of the new Delta, and what column j of the new U follows from; the next alpha, and 1 divided by it.
 
     With :math:`f = U'a`, :math:`v = \Delta f` and :math:`\alpha_j = \gamma/h + \sum_{i \le j} f_i v_i`, the new entries are
-    :math:`\Delta_j \alpha_{j-1}/(\alpha_j \gamma)`. v is left in ``gain``, :math:`-f_j/\alpha_{j-1}` in ``leaned``, and the
-    residual is divided by the last alpha.
+    :math:`\Delta_j \alpha_{j-1}/(\alpha_j \gamma)`. v is left in ``gain``, and :math:`f_j/\alpha_{j-1}` in ``leaned``.
     """
-    c, most = 2 * width, 1.0 / RIDGE
-    g0, g1, g2, g3 = group[c, 0], group[c, 1], group[c, 2], group[c, 3]
-    o0, o1, o2, o3 = 1.0 / g0, 1.0 / g1, 1.0 / g2, 1.0 / g3
-    b0, b1, b2, b3 = g0 / notes[CURVATURE, 0], g1 / notes[CURVATURE, 1], g2 / notes[CURVATURE, 2], g3 / notes[CURVATURE, 3]
-    i0, i1, i2, i3 = 1.0 / b0, 1.0 / b1, 1.0 / b2, 1.0 / b3
-    for j in range(width):
-        d = width + j
-        f0, f1, f2, f3 = leaned[j, 0], leaned[j, 1], leaned[j, 2], leaned[j, 3]
-        d0, d1, d2, d3 = group[d, 0], group[d, 1], group[d, 2], group[d, 3]
-        v0, v1, v2, v3 = d0 * f0, d1 * f1, d2 * f2, d3 * f3
-        a0, a1, a2, a3 = b0 + f0 * v0, b1 + f1 * v1, b2 + f2 * v2, b3 + f3 * v3
-        gain[j, 0], gain[j, 1], gain[j, 2], gain[j, 3] = v0, v1, v2, v3
-        leaned[j, 0], leaned[j, 1], leaned[j, 2], leaned[j, 3] = -f0 * i0, -f1 * i1, -f2 * i2, -f3 * i3
-        i0, i1, i2, i3 = 1.0 / a0, 1.0 / a1, 1.0 / a2, 1.0 / a3
-        n0, n1, n2, n3 = d0 * (b0 * i0 * o0), d1 * (b1 * i1 * o1), d2 * (b2 * i2 * o2), d3 * (b3 * i3 * o3)
-        group[d, 0], group[d, 1], group[d, 2], group[d, 3] = min(n0, most), min(n1, most), min(n2, most), min(n3, most)
-        b0, b1, b2, b3 = a0, a1, a2, a3
-    r = RESIDUAL
-    notes[r, 0], notes[r, 1], notes[r, 2], notes[r, 3] = notes[r, 0] * i0, notes[r, 1] * i1, notes[r, 2] * i2, notes[r, 3] * i3
+    f, delta = take(leaned, j), take(group, width + j)
+    v = delta * f
+    put(gain, j, v)
+    put(leaned, j, f * inverse)
+    following = alpha + f * v
+    inverse = same(1.0) / following
+    put(group, width + j, smaller(delta * (alpha * inverse * longer), same(1.0 / RIDGE)))
+    return following, inverse
 
 
-@lane_loop
-def turn(group: Matrix, width: int, leaned: Matrix, gain: Matrix, notes: Matrix) -> None:
-    """U of the new P, column by column, while ``gain`` becomes P a, which moves theta."""
-    place = 2 * width + 2
-    for j in range(width):
-        l0, l1, l2, l3 = leaned[j, 0], leaned[j, 1], leaned[j, 2], leaned[j, 3]
-        v0, v1, v2, v3 = gain[j, 0], gain[j, 1], gain[j, 2], gain[j, 3]
-        for i in range(place, place + j):
-            u0, u1, u2, u3 = group[i, 0], group[i, 1], group[i, 2], group[i, 3]
-            q0, q1, q2, q3 = gain[i - place, 0], gain[i - place, 1], gain[i - place, 2], gain[i - place, 3]
-            group[i, 0], group[i, 1], group[i, 2], group[i, 3] = u0 + l0 * q0, u1 + l1 * q1, u2 + l2 * q2, u3 + l3 * q3
-            q0, q1, q2, q3 = q0 + v0 * u0, q1 + v1 * u1, q2 + v2 * u2, q3 + v3 * u3
-            gain[i - place, 0], gain[i - place, 1], gain[i - place, 2], gain[i - place, 3] = q0, q1, q2, q3
-        place += j
-    r0, r1, r2, r3 = notes[RESIDUAL, 0], notes[RESIDUAL, 1], notes[RESIDUAL, 2], notes[RESIDUAL, 3]
-    for j in range(width):
-        group[j, 0], group[j, 1] = group[j, 0] + gain[j, 0] * r0, group[j, 1] + gain[j, 1] * r1
-        group[j, 2], group[j, 3] = group[j, 2] + gain[j, 2] * r2, group[j, 3] + gain[j, 3] * r3
+@exact
+def begin(group: Matrix, width: int, i: int, leaned: Matrix, gain: Matrix) -> tuple[Any, Any, Any, Any]:
+    """The triangle where four rows of U begin; their entries of P a as far as they are added up."""
+    v1, v2, v3 = take(gain, i + 1), take(gain, i + 2), take(gain, i + 3)
+    place = column(width, i + 1) + i
+    q0 = along(group, place, take(leaned, i + 1), v1, take(gain, i))
+    place, f = place + i + 1, take(leaned, i + 2)
+    q0, q1 = along(group, place, f, v2, q0), along(group, place + 1, f, v2, v1)
+    place, f = place + i + 2, take(leaned, i + 3)
+    return along(group, place, f, v3, q0), along(group, place + 1, f, v3, q1), along(group, place + 2, f, v3, v2), v3
+
+
+@exact
+def move(group: Matrix, i: int, q0: Any, q1: Any, q2: Any, q3: Any, residual: Any) -> None:
+    """Four entries of theta, from i on, along their entries of P a."""
+    put(group, i, take(group, i) + q0 * residual)
+    put(group, i + 1, take(group, i + 1) + q1 * residual)
+    put(group, i + 2, take(group, i + 2) + q2 * residual)
+    put(group, i + 3, take(group, i + 3) + q3 * residual)
 
 
 def fresh(group: Any, discounts: Any) -> None:

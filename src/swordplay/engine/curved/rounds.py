@@ -5,7 +5,7 @@ from __future__ import annotations
 from swordplay.base.compiling import exact, kernel, part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.curved import mixing, newton
-from swordplay.engine.curved.bends import count_asked, put_bends
+from swordplay.engine.curved.bends import count_asked, put_bends, rests
 from swordplay.engine.curved.columns import follow_column
 from swordplay.engine.curved.layout import (
     CENTER,
@@ -60,13 +60,22 @@ def near(value: float, me: Setting, ends: Vector) -> float:
 
 
 @part
+def prepare(me: Setting, book: Book, desk: Desk) -> None:
+    """All weights, and the curves of the row that was put: what does not wait for any forecast, while these are made."""
+    count = count_asked(book, me.logistic)
+    mixing.weigh(book.behind, PRIOR, desk.weights)
+    mixing.weigh(book.top_behind[:count], TOP_PRIOR, desk.top_weights)
+    if count > STRAIGHT:
+        put_bends(desk.rows, me.width - (book.columns.shape[1] - 1), book.shapes, desk.angles, desk.bent)
+
+
+@part
 def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> float:
     """The mixture of all forecasts, corrected: where the plain mixture leans too far towards a side, experts learn by how much.
 
     The plain mixture and the corrected ones are left in ``desk.top``.
     """
-    everybody = len(book.behind)
-    mixing.weigh(book.behind, PRIOR, desk.weights)
+    everybody, count = len(book.behind), count_asked(book, me.logistic)
     plain = mean(desk.said, desk.weights, 0, everybody)
     sides, width = desk.sides, 1
     put_side(sides, 0, desk.said[0] - plain)
@@ -78,17 +87,15 @@ def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> floa
         put_side(sides, width, 1.0)
         put_side(sides, width + 1, plain)
     group = lanes[newton.group_rows(me.width) :]
-    if ready:
+    if ready and not rests(book, count):
         newton.ask(group, sides, me.corrections, desk.side_leaned, desk.side_notes)
     else:
         newton.score(group, sides, me.corrections, desk.side_notes)
     desk.top[0] = plain
     for k in range(LANES):
         desk.top[1 + k] = near(plain + desk.side_notes[SCORE, k], me, book.ends)
-    count = count_asked(book, me.logistic)
     if count > STRAIGHT:
-        bend(me, book, lanes, desk, plain, ready)
-    mixing.weigh(book.top_behind[:count], TOP_PRIOR, desk.top_weights)
+        bend(me, book, lanes, desk, plain, ready and not rests(book, count))
     return mean(desk.top, desk.top_weights, 0, count)
 
 
@@ -96,7 +103,6 @@ def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> floa
 def bend(me: Setting, book: Book, lanes: Matrix, desk: Desk, plain: float, ready: bool) -> None:
     """Let experts correct a mixture along the curves of a row; left in ``desk.top``."""
     group, width = lanes[newton.group_rows(me.width) + newton.group_rows(me.corrections) :], 1 + me.bends
-    put_bends(desk.rows, me.width - (book.columns.shape[1] - 1), book.shapes, desk.angles, desk.bent)
     if ready:
         newton.ask(group, desk.bent, width, desk.bent_leaned, desk.bent_notes)
     else:
@@ -109,14 +115,17 @@ def bend(me: Setting, book: Book, lanes: Matrix, desk: Desk, plain: float, ready
 def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, weight: float, plain: float, judged: int) -> None:
     """Judge all forecasts of a round by its target, so many of the top, and let the experts learn."""
     group, count = lanes[newton.group_rows(me.width) :], count_asked(book, me.logistic)
+    correct = not rests(book, count)
+    curve = correct and count > STRAIGHT
     bending = group[newton.group_rows(me.corrections) :]
     before = mixing.leader(book.top_behind[:STRAIGHT])
     if me.logistic:
         mixing.judge_labels(book.behind, desk.said, target, weight)
         mixing.judge_labels(book.top_behind[:judged], desk.top, target, weight)
         newton.miss_labels(target, weight, 0.0, desk.notes)
-        newton.miss_labels(target, weight, plain, desk.side_notes)
-        if count > STRAIGHT:
+        if correct:
+            newton.miss_labels(target, weight, plain, desk.side_notes)
+        if curve:
             newton.miss_labels(target, weight, plain, desk.bent_notes)
     else:
         cut_at = mixing.Cut(mixing.MEMORY, mixing.WILDEST, book.ends[1] - book.ends[0])
@@ -125,14 +134,16 @@ def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, wei
         newton.miss_numbers(lanes, me.width, target, weight, desk.notes)
         # In units of the usual error, so that the ridge means the same whatever that is.
         usual = max(mixing.least(book.sums, len(book.behind)), SMALLEST_ERROR)
-        newton.miss_numbers(group, me.corrections, target - plain, weight / usual, desk.side_notes)
-        if count > STRAIGHT:
+        if correct:
+            newton.miss_numbers(group, me.corrections, target - plain, weight / usual, desk.side_notes)
+        if curve:
             newton.miss_numbers(bending, 1 + me.bends, target - plain, weight, desk.bent_notes)
     if judged < len(book.top_behind):
         mixing.keep_distance(book.top_behind, judged, before)
     newton.learn(lanes, me.width, desk.leaned, desk.gain, desk.notes)
-    newton.learn(group, me.corrections, desk.side_leaned, desk.gain, desk.side_notes)
-    if count > STRAIGHT:
+    if correct:
+        newton.learn(group, me.corrections, desk.side_leaned, desk.gain, desk.side_notes)
+    if curve:
         newton.learn(bending, 1 + me.bends, desk.bent_leaned, desk.gain, desk.bent_notes)
 
 
@@ -199,11 +210,11 @@ def learn_rows(
         if me.logistic or columns[SPREAD, last] > 0.0:
             center, spread = (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
             target = targets[t] if me.logistic else mixing.tamed((targets[t] - center) / spread, book.ends)
-            weight = weights[t] if len(weights) > 0 else 1.0
-            late = len(asked) > 0 and asked[t, 0] > 0.0
+            weight, late = weights[t] if len(weights) > 0 else 1.0, len(asked) > 0 and asked[t, 0] > 0.0
             if late:
                 exchange(book.recent, asked[t])
             put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
+            prepare(me, book, desk)
             forecast(me, book, lanes, desk, (one - center) / spread, True)
             before = book.recent[0]
             if late:

@@ -15,7 +15,18 @@ from swordplay.base.types import Vector
 from swordplay.parts.experts.steps import AdaGradNorm
 
 PATIENCE = 8
-"""The capped descent expert averages over about this many rounds: what many coordinates need, and few do not mind."""
+"""Rounds that the capped descent expert averages over."""
+MANY = 64
+"""Coordinates from which on a row says so little about each that steps have to be shorter."""
+
+
+def caution(dim: int) -> float:
+    r"""ρ: by how much, :math:`\sqrt{d / 64}`.
+
+    A step too long is noise along the row. With few coordinates later rows undo it; with d of them each row mends one direction
+    in d, so that what the first rounds did to an expert it carries for thousands of rounds.
+    """
+    return math.sqrt(max(1.0, dim / MANY))
 
 
 class Gauge(NamedTuple):
@@ -25,6 +36,19 @@ class Gauge(NamedTuple):
     """L, the largest smoothness of a loss that knows its own."""
     span: float = 0.0
     """How wide the part of the domain is that has been of use; 0 before the first gradient."""
+    patience: float | tuple[()] = ()
+    """Over how many rounds the capped descent expert averages in some states of before; the others do not say: ``PATIENCE``."""
+    caution: float | tuple[()] = ()
+    """ρ; states of before do not say, and go on with 1."""
+
+    def average(self, rounds: int) -> float:
+        """m of the capped descent expert after so many rounds: as many as there are, at most."""
+        return min(rounds + 1.0, self.patience if isinstance(self.patience, float) else float(PATIENCE))
+
+    @property
+    def rho(self) -> float:
+        """m of the capped extra-gradient expert, and the root of what the span is divided by."""
+        return self.caution if isinstance(self.caution, float) else 1.0
 
     def after(self, smoothness: float, gradient: float, farthest: float) -> Gauge:
         r"""With one loss more.
@@ -44,7 +68,7 @@ class Gauge(NamedTuple):
         if span == 0.0 and gradient > 0.0:
             span = 2.0 * gradient / L if L > 0.0 else math.inf
         step = gradient / (2.0 * L * PATIENCE) if L > 0.0 else 0.0
-        return Gauge(L, max(span, 2.0 * farthest, 2.0 * step))
+        return self._replace(smoothness=L, span=max(span, 2.0 * farthest, 2.0 * step))
 
 
 @final
@@ -52,9 +76,10 @@ class GaugedSteps:
     r"""Steps of a pool whose first expert is capped.
 
     .. math:: \eta_0 = \min\Big\{\frac{c_0 D}{\sqrt{\sum_s q_{s,0}}}, \frac{1}{2 L m}\Big\}, \qquad
-        \eta_i = \frac{c_i \min\{D, \text{span}\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i = \tfrac12 2^i
+        \eta_i = \frac{c_i \min\{D, \text{span} / \varrho^2\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i = \tfrac12 2^i
 
-    Where the smoothness is unknown, these are the steps of :class:`AdaGradNorm`.
+    ρ is the caution that many coordinates ask for, 1 with few. Where the smoothness is unknown, these are the steps of
+    :class:`AdaGradNorm`.
 
     Parameters
     ----------
@@ -66,9 +91,9 @@ class GaugedSteps:
         m, over how many rounds the capped expert averages.
     """
 
-    def __init__(self, diameter: float, gauge: Gauge, average: int = 1) -> None:
+    def __init__(self, diameter: float, gauge: Gauge, average: float = 1.0) -> None:
         self._whole = AdaGradNorm(diameter)
-        self._used = AdaGradNorm(min(diameter, gauge.span) or diameter)  # 0 only where no step was taken yet
+        self._used = AdaGradNorm(min(diameter, gauge.span / gauge.rho**2) or diameter)  # 0 only where no step was taken yet
         bend = 2.0 * gauge.smoothness * average
         self._ceiling = 1.0 / bend if bend > 0.0 else math.inf
 

@@ -24,13 +24,16 @@ are it sums by parts to
 
 as :math:`w_1 = 0`; σ is the support function of the domain around c, and no w is longer than the domain's reach r. Whatever
 the last w, that is at most :math:`\tfrac{a}{2} r^2 + P a r`: on a ball :math:`a (D^2/8 + D P / 2)`, and much less in a ball
-that is too large. For steps that change, the sums by parts are those of
-:math:`S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t w_{t+1} - \sum_{s \le t} (a_s - a_{s-1}) w_s`, a vector of which only
-a bound is kept, :math:`\|S_t\| \le a_t \|w_{t+1}\| + \sum_s |a_s - a_{s-1}| \|w_s\|`, its last sum (the turning) and the
-largest it has been (the pull, which P is multiplied by), and the squares leave
-:math:`\sum_t (a_t - a_{t-1}) \|w_t\|^2 / 2`, the swing. Or one pays for the largest distances at once: a
-growing a costs :math:`D^2` times its growth and a moving u costs 2D times its move,
-:math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D P \max_t a_t` with
+that is too large. For steps that change, the sums by parts are those of a vector, the heading:
+
+.. math:: \text{distance}(P) = \sigma(S_T) - \tfrac{a_T}{2} \|w_{T+1}\|^2 + \text{swing} + P \max_t \|S_t\|,
+    \qquad S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t w_{t+1} - \sum_{s \le t} (a_s - a_{s-1}) w_s ,
+
+where the squares have left the swing, :math:`\sum_t (a_t - a_{t-1}) \|w_t\|^2 / 2`. Up to ``WIDEST`` coordinates S is kept
+whole, with the longest that it has been (the pull). Beyond, one more vector an expert would be dear, and only a bound is kept,
+:math:`\|S_t\| \le a_t \|w_{t+1}\| + \sum_s |a_s - a_{s-1}| \|w_s\|`: its last sum (the turning) and the
+largest it has been (the pull again). Or one pays for the largest distances at once: a growing a costs :math:`D^2` times its
+growth and a moving u costs 2D times its move, :math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D P \max_t a_t` with
 :math:`\Lambda = a_1 + \sum_{t \ge 2} (a_t - a_{t-1})_+`. The smaller of the two counts.
 
 Every term is a sum over rounds. Summed over a window alone, with w counted from its first round, they certify the regret on
@@ -68,11 +71,19 @@ class CertificateState(NamedTuple):
     farthest: Vector
     """The largest norm(w)^2 so far."""
     turning: Vector
-    """Sum of |1/eta_t - 1/eta_{t-1}| norm(w_t)."""
+    """Sum of |1/eta_t - 1/eta_{t-1}| norm(w_t), where S is not kept."""
     pull: Vector
-    """The largest norm(w_{t+1}) / eta_t + turning so far."""
+    """The largest norm(S_t) so far where S is kept, of norm(w_{t+1}) / eta_t + turning where it is not."""
+    heading: Any = ()
+    """S, sum of (w_{t+1} - w_t) / eta_t, shape ``(N, d)``, where it is kept."""
 
 
+WIDEST = 8
+"""Coordinates up to which S is kept: beyond, one more pass over as many numbers would be felt in every round."""
+
+
+SCALARS = CertificateState._fields[:-1]
+"""The sums that are one number an expert."""
 YOUNGER = {"turning", "pull"}
 """Sums that states of before did not hold,"""
 ELDER = YOUNGER | {"swing", "farthest"}
@@ -84,11 +95,13 @@ class Lengths(NamedTuple):
 
     before: Vector
     after: Vector
+    moved: Matrix | float = 0.0
+    """w_{t+1} - w_t, shape ``(N, d)``."""
 
     @classmethod
     def of(cls, before: Matrix, after: Matrix, center: Vector) -> Lengths:
         """Of base points, shape ``(N, d)``."""
-        return cls(_squares(before - center), _squares(after - center))
+        return cls(_squares(before - center), _squares(after - center), after - before)
 
 
 class Moment(NamedTuple):
@@ -130,15 +143,16 @@ class Surroundings(NamedTuple):
         )
 
 
-def start(experts: int) -> CertificateState:
-    """Before the first round nothing is owed to anyone."""
-    return CertificateState(*(np.zeros(experts) for _ in CertificateState._fields))
+def start(experts: int, dim: int | None = None) -> CertificateState:
+    """Before the first round nothing is owed to anyone; ``dim`` are the coordinates of S, where it is kept."""
+    sums = {name: np.zeros(experts) for name in SCALARS}
+    return CertificateState(**sums, heading=() if dim is None else np.zeros((experts, dim)))
 
 
 def renewed(saved: Mapping[str, Any]) -> State:
     """A saved state, with what states of before did not hold."""
-    names = {name for name in CertificateState._fields if f"certificate.{name}" in saved}
-    lacking = set(CertificateState._fields) - names
+    names = {name for name in SCALARS if f"certificate.{name}" in saved}
+    lacking = set(SCALARS) - names
     if lacking not in (ELDER, YOUNGER) or not all(np.ndim(saved[f"certificate.{name}"]) == 1 for name in names):
         return dict(saved)  # of this version, or damaged, which others will say
     known = {name: np.asarray(saved[f"certificate.{name}"], dtype=np.float64) for name in names}
@@ -171,7 +185,13 @@ def step(
     inverse = 1.0 / move.step_sizes
     met = move.surprise > 0  # an infinite step has met no gradient: inf * 0 is nothing here
     price = np.where(met, np.where(met, move.step_sizes, 0.0) * move.surprise, 0.0) / 2
-    turning = state.turning + np.abs(inverse - state.inverse_step) * np.sqrt(lengths.before)
+    heading, turning = state.heading, state.turning
+    if len(heading):
+        heading = heading + inverse[:, None] * lengths.moved
+        pulled = np.sqrt(_squares(heading))
+    else:
+        turning = state.turning + np.abs(inverse - state.inverse_step) * np.sqrt(lengths.before)
+        pulled = inverse * np.sqrt(lengths.after) + turning
     return CertificateState(
         advantage=state.advantage + advantage,
         drift=state.drift + price - inverse * move.lead / 2 - curved,
@@ -181,13 +201,19 @@ def step(
         swing=state.swing + (inverse - state.inverse_step) * lengths.before / 2,
         farthest=np.maximum(state.farthest, lengths.after),
         turning=turning,
-        pull=np.maximum(state.pull, inverse * np.sqrt(lengths.after) + turning),
+        pull=np.maximum(state.pull, pulled),
+        heading=heading,
     )
+
+
+def as_saved(experts: int, dim: int, saved: Mapping[str, Any]) -> CertificateState:
+    """A fresh start that keeps S if a saved state does: those of before have none, and go on without."""
+    return start(experts, dim if "certificate.heading" in saved else None)
 
 
 def fork(state: CertificateState, parents: Vector) -> CertificateState:
     """A copied expert has the past of its parent."""
-    return CertificateState(*(sums[parents] for sums in state))
+    return CertificateState(*(sums[parents] if len(sums) else sums for sums in state))
 
 
 def value(state: CertificateState, around: Surroundings, path_length: float, steady: Any, base: Matrix | None = None) -> float:
@@ -208,9 +234,16 @@ def value(state: CertificateState, around: Surroundings, path_length: float, ste
         w, shape ``(N, d)``; without it the farthest that it may be is allowed for.
     """
     a, far = state.inverse_step, _farthest(state, around)
-    left = a * (around.reach * far - far**2 / 2) if base is None else around.support(a[:, None] * base) - a * _squares(base) / 2
-    turned, pulled = np.where(steady, 0.0, state.turning), np.where(steady, a * far, state.pull)
-    staying = left + state.swing + around.reach * turned + path_length * pulled
+    if len(state.heading):
+        left = around.support(state.heading) - (0.0 if base is None else a * _squares(base) / 2)
+    else:
+        left = (
+            a * (around.reach * far - far**2 / 2)
+            if base is None
+            else around.support(a[:, None] * base) - a * _squares(base) / 2
+        )
+        left = left + around.reach * np.where(steady, 0.0, state.turning)
+    staying = left + state.swing + path_length * np.where(steady, a * far, state.pull)
     changing = _changing(around, state.inverse_growth, state.inverse_largest, path_length)
     return float((state.advantage + state.drift + _smaller(state, staying, changing, steady)).min())
 
@@ -232,10 +265,16 @@ def value_since(
     then, stood = fork(since.sums, parents), since.base[parents]
     a, b, far = state.inverse_step, then.inverse_step, _farthest(state, around)
     length = np.sqrt(_squares(stood))
-    turned = np.where(steady, 0.0, state.turning - then.turning)
-    moved = around.support(a[:, None] * base - b[:, None] * stood) + (b * length**2 - a * _squares(base)) / 2
-    swung = state.swing - then.swing + around.reach * turned
-    pulled = np.where(steady, a * np.minimum(around.diameter, far + length), state.pull - then.turning + b * length)
+    if len(state.heading):
+        moved = around.support(state.heading - then.heading)
+        pull = state.pull + np.sqrt(_squares(then.heading))  # no S is farther from the window's first than both are from 0
+    else:
+        turned = np.where(steady, 0.0, state.turning - then.turning)
+        moved = around.support(a[:, None] * base - b[:, None] * stood) + around.reach * turned
+        pull = state.pull - then.turning + b * length
+    moved = moved + (b * length**2 - a * _squares(base)) / 2
+    swung = state.swing - then.swing
+    pulled = np.where(steady, a * np.minimum(around.diameter, far + length), pull)
     growth = b + state.inverse_growth - then.inverse_growth
     changing = _changing(around, growth, state.inverse_largest, path_length)
     owed = state.advantage - then.advantage + state.drift - then.drift

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from swordplay.base import arguments
-from swordplay.base.state import COUNT, require
+from swordplay.base.state import COUNT, DAMAGED, require_one
 from swordplay.base.types import Array, Domain, Gradient, Loss, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, strides
@@ -95,7 +95,7 @@ class _Cover(Baseline):
 
     def _sizes(self, energy: Vector) -> Vector:
         """D / (2 sqrt(energy)) each: the first step of the pool, for experts that have nothing in common."""
-        return np.array([self._steps.sizes(one[None])[0] for one in energy])
+        return np.asarray(self._steps.sizes(energy) / 2.0 ** np.arange(len(energy)))  # powers of two: nothing is rounded
 
     def _begun(self, state_: CoverState) -> CoverState:
         """Those intervals begun that begin with the coming round; of the compact cover also those that nobody will wake."""
@@ -114,7 +114,7 @@ class _Cover(Baseline):
 
     def _template(self, saved: Mapping[str, Any]) -> CoverState:
         """As many rows as the rounds of a saved state ask for."""
-        require("rounds", saved.get("rounds", 0), COUNT)
+        require_one("rounds", saved.get("rounds", 0), COUNT)
         rows = (int(saved.get("rounds", 0)) + 1).bit_length()
         return CoverState(0, np.zeros((rows, self.domain.dim)), np.zeros(rows), np.zeros((rows, 2)))
 
@@ -136,6 +136,13 @@ class _Cover(Baseline):
 
     def _feasible(self, state_: CoverState) -> Array:
         return state_.points
+
+    def _require_sane(self, new: CoverState) -> None:
+        super()._require_sane(new)
+        right = self._meta.sane(new.memory, _life(new.rounds + 1, np.arange(len(new.energy))))
+        if not right.all():
+            row = int(right.argmin())
+            raise ValueError(f"state['memory'] holds {new.memory[row]} in row {row}, and no losses lead to that. {DAMAGED}")
 
 
 def _life(t: int, awake: Any) -> Life:

@@ -78,7 +78,13 @@ class Ensemble(StatefulLearner[EnsembleState]):
             self.shared,
             grows=self.grows,
             capped=self.capped,
+            headed=self.headed,
         )
+
+    @property
+    def headed(self) -> bool:
+        """Whether the certificate keeps S of every expert, which only steps that change have a use for."""
+        return False
 
     @property
     def weights(self) -> Vector:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.base import arguments
-from swordplay.base.state import COUNT, require
+from swordplay.base.state import COUNT, require_one
 from swordplay.base.types import Array, Domain, Gradient, Matrix, Vector
 from swordplay.parts.domains.enclosures import enclosing_box
 from swordplay.parts.learners.baseline import Baseline
@@ -198,7 +198,7 @@ class Aligator(Baseline):
         return self._begun(AligatorState(0, np.zeros((0, self.domain.dim)), np.zeros((0, self.domain.dim))))
 
     def _template(self, saved: Mapping[str, Any]) -> AligatorState:
-        require("rounds", saved.get("rounds", 0), COUNT)
+        require_one("rounds", saved.get("rounds", 0), COUNT)
         empty = np.zeros(((int(saved.get("rounds", 0)) + 1).bit_length(), self.domain.dim))
         return AligatorState(0, empty, empty)
 

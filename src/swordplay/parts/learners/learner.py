@@ -140,8 +140,8 @@ class StatefulLearner(ABC, Generic[S]):
             return certificate.value(sums, self._around, path, self._steady, base)
         if not isinstance(since, Moment):
             raise TypeError(f"since must be a moment that learner.moment gave, got {arguments.shown(since)}.")
-        then, now = len(since.base), len(base)
-        if since.rounds > self.rounds or then > now or since.base.shape[1:] != base.shape[1:]:
+        then, now, kept = len(since.base), len(base), [np.shape(part.heading)[1:] for part in (since.sums, sums)]
+        if since.rounds > self.rounds or then > now or since.base.shape[1:] != base.shape[1:] or kept[0] != kept[1]:
             raise ValueError(
                 f"since must be a moment of this learner's past, got one after {since.rounds} rounds with {then} experts, and "
                 f"the learner has played {self.rounds} with {now}. Take it from this learner, and earlier."

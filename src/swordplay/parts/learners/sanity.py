@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
-from swordplay.base.arguments import LARGEST_GRADIENT
-from swordplay.base.state import COUNT, Range, flatten, require
+import numpy as np
 
+from swordplay.base.arguments import LARGEST_GRADIENT
+from swordplay.base.state import DAMAGED, MOST_ROUNDS, Range, flatten, require
+
+SLACK = 1e-6
+"""Rounding of sums, relatively."""
 VAST = 1e300
 """Products of the longest gradients with the largest domains, summed over many rounds."""
+COUNT = Range(0.0, MOST_ROUNDS / 2.0, whole=True)
+"""So that all rounds that are played on top can be saved again."""
+LARGEST_SUM = 1e100
+"""Of regrets and logarithms of products, which count in units of the largest regret: their squares are numbers."""
 SIGNED, POSITIVE, SHARE = Range(-VAST, VAST), Range(0.0, VAST), Range(0.0, 1.0)
 RANGES = {
     "rounds": COUNT,
@@ -30,16 +39,21 @@ RANGES = {
     "value": Range(0.0, math.inf),
     "trust": SHARE,
     "magnitude": POSITIVE,
-    "magnitudes": POSITIVE,
+    "magnitudes": COUNT._replace(whole=False),
+    "regrets": Range(-LARGEST_SUM, LARGEST_SUM),
+    "log_products": Range(-LARGEST_SUM, LARGEST_SUM),
     "members": COUNT,
     "passed": POSITIVE,
     "late": COUNT,
     "squares": POSITIVE,
-    "posterior": SHARE,
-    "rates": Range(0.0, 0.5),
+    "posterior": Range(sys.float_info.min, 1.0),
+    "rates": Range(1e-20, 0.5),
+    "faded": POSITIVE,
     "unit": POSITIVE,
     "smoothness": Range(0.0, math.inf),
     "span": Range(0.0, math.inf),
+    "patience": Range(1.0, 1e9),
+    "caution": Range(1.0, 1e9),
 }
 """By the last part of an entry's name; others are any numbers that are not vast."""
 
@@ -53,4 +67,17 @@ def require_ranges(state: Any) -> None:
         The named tuple of a learner.
     """
     for name, value in flatten(state).items():
-        require(name, value, RANGES.get(name.rpartition(".")[2], SIGNED))
+        last = name.rpartition(".")[2]
+        require(name, value, RANGES.get(last, SIGNED))
+        if last == "curvature" and np.ndim(value) > 1:
+            _require_convex(name, value)
+
+
+def _require_convex(name: str, matrices: Any) -> None:
+    """Sums of curvatures of convex losses, ``(..., d, d)``: symmetric, and nowhere negative but for rounding."""
+    size = np.abs(matrices).max(axis=(-2, -1), initial=0.0)
+    slack = SLACK * size
+    bent = np.abs(matrices - np.swapaxes(matrices, -2, -1)).max(axis=(-2, -1), initial=0.0)
+    unit = np.where(size > 0.0, size, 1.0)[..., None, None]  # eigenvalues of vast numbers would be none
+    if (bent > slack).any() or (np.linalg.eigvalsh(matrices / unit) < -SLACK).any():
+        raise ValueError(f"state[{name!r}] must hold symmetric matrices without negative eigenvalues. {DAMAGED}")

@@ -12,7 +12,7 @@ from swordplay.base import arguments
 from swordplay.base.types import Domain, Gradient, Setting, Vector
 from swordplay.parts import rates
 from swordplay.parts.experts import AdaGradNorm, Experts, Gauge, GaugedSteps, OEGDExperts, OGDExperts
-from swordplay.parts.experts.gauge import PATIENCE
+from swordplay.parts.experts.gauge import caution
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.assumptions import smoothness_of
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState
@@ -78,7 +78,14 @@ class Sword(Ensemble):
         return {**super().settings(), "step_sizes": self._concatenated_steps(self._begun(()))}
 
     def _start(self) -> EnsembleState:
-        return self._begun(Gauge())
+        fresh = self._begun(Gauge(caution=caution(self.domain.dim)))
+        sums = certificate.start(len(fresh.certificate.drift), self.domain.dim if self.headed else None)
+        return fresh._replace(certificate=sums)
+
+    @property
+    def headed(self) -> bool:
+        """Whether the certificate keeps S of every expert."""
+        return self.domain.dim <= certificate.WIDEST
 
     def _begun(self, gauge: Gauge | tuple[()]) -> EnsembleState:
         """Before the first round; without a gauge nobody is capped, as before there were capped experts.
@@ -94,8 +101,8 @@ class Sword(Ensemble):
         if not (isinstance(before, Gauge) and isinstance(gauge, Gauge)):
             return self._experts
         X, D = self.domain, self.domain.diameter
-        patient = GaugedSteps(D, gauge, min(state_.rounds + 1, PATIENCE))
-        return OEGDExperts(X, GaugedSteps(D, before), GaugedSteps(D, gauge)), OGDExperts(X, patient)
+        patient = GaugedSteps(D, gauge, gauge.average(state_.rounds))
+        return OEGDExperts(X, GaugedSteps(D, before, before.rho), GaugedSteps(D, gauge, gauge.rho)), OGDExperts(X, patient)
 
     def _measured(self, state_: EnsembleState, gradient: Gradient, observed: Vector) -> Gauge | tuple[()]:
         gauge = state_.gauge
@@ -123,9 +130,12 @@ class Sword(Ensemble):
         )
 
     def _template(self, saved: Mapping[str, Any]) -> EnsembleState:
-        """Saved after more rounds than this learner played, a state has more experts; one of before has no gauge."""
+        """Saved after more rounds than this learner played, a state has more experts; one of before has no gauge or no S."""
         wanted = min(np.size(saved.get("hedge.weights", ())), 2 * MOST_MULTIPLIERS)
-        state_ = self._begun(Gauge() if "gauge.span" in saved else ())
+        gauge = Gauge(**{name: 1.0 for name in ("patience", "caution") if f"gauge.{name}" in saved})
+        state_ = self._begun(gauge if "gauge.span" in saved else ())
+        sums = certificate.as_saved(len(state_.certificate.drift), self.domain.dim, saved)
+        state_ = state_._replace(certificate=sums)
         while len(state_.hedge.weights) < wanted:
             rounds = (4 ** (len(state_.experts[0].points) - 1) + 1) // 2
             state_ = self._grow(state_._replace(rounds=rounds))

@@ -29,5 +29,7 @@ class Parts(NamedTuple):
     """Whether the fastest expert of each kind is forked as rounds go by."""
     capped: bool = False
     """Whether the first expert of each kind is capped (``experts.gauge``)."""
+    headed: bool = False
+    """Whether the certificate keeps a vector an expert, the sum of its steps over their sizes."""
     charge: float = 0.0
     """What the meta charges each expert for the squared distance that it moves; 2L in Sword++."""

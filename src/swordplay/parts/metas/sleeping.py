@@ -6,7 +6,7 @@ In round t the cover has one interval of each length :math:`2^k`, k = 0 .. K-1, 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, final
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
@@ -40,6 +40,10 @@ class Sleeping(Protocol):
         """The rows after a round, shape ``(K, 2)``; a new expert's row is 0."""
         ...
 
+    def sane(self, memory: Matrix, life: Life) -> Any:
+        """Which rows regrets from -1 to 1 can have led to, before a round; shape ``(K,)``. A saved state is asked."""
+        ...
+
 
 @final
 class Multiplicative:
@@ -65,6 +69,10 @@ class Multiplicative:
     def learn(self, memory: Matrix, life: Life, regrets: Vector) -> Matrix:
         """Multiply."""
         return np.asarray(memory + np.stack([np.log1p(self._rates(life) * regrets), np.zeros(len(memory))], axis=1))
+
+    def sane(self, memory: Matrix, life: Life) -> Any:
+        """A round changes a logarithm by ln 2 at the most."""
+        return (np.abs(memory[:, 0]) <= life.length) & (memory[:, 1] == 0.0)
 
     def _rates(self, life: Life) -> Vector:
         return np.asarray(np.minimum(0.5, life.length**-0.5))
@@ -100,6 +108,10 @@ class CoinBetting:
         coins = np.where(fraction > 0, regrets, np.maximum(regrets, 0.0))
         return np.stack([memory[:, 0] + coins, memory[:, 1] + np.log1p(coins * fraction)], axis=1)
 
+    def sane(self, memory: Matrix, life: Life) -> Any:
+        """A coin a round, so that never everything is bet; a round loses all but one part in its age."""
+        return (np.abs(memory[:, 0]) <= life.age - 1.0) & (np.abs(memory[:, 1]) <= np.log(2.0 * life.age) * life.age)
+
 
 @final
 class Normal:
@@ -121,3 +133,7 @@ class Normal:
     def learn(self, memory: Matrix, life: Life, regrets: Vector) -> Matrix:
         """Add the regrets and their magnitudes."""
         return np.asarray(memory + np.stack([regrets, np.abs(regrets)], axis=1))
+
+    def sane(self, memory: Matrix, life: Life) -> Any:
+        """One a round, and no regret beyond its magnitude."""
+        return (np.abs(memory[:, 0]) <= memory[:, 1]) & (memory[:, 1] <= life.length)

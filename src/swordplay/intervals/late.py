@@ -1,0 +1,130 @@
+"""Truths that come late: intervals of rows that are asked before the truths of the last ones are known.
+
+What shape and scale learn holds for the next row: how large the last residual was, which of many quick experts was right. When
+a hundred rows are asked before the first of their truths comes, that is stale, and intervals by it are too narrow; misses are
+counted a hundred rows late, and the balance would go from one of its limits to the other, with intervals of everything most of
+the time. So rows get intervals by the plain quantile of the last residuals whose truths came late, as soon as there are enough
+of them: whatever makes a forecast worse by coming early is in these. The balance widens and narrows them as it does the others,
+with limits that lie as much farther apart as the truths are late.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from swordplay.base.state import DAMAGED, Range, require
+from swordplay.base.types import Array, State, Vector
+from swordplay.intervals.layout import BEND, GAIN, LIMIT
+
+MOST_SIZES = 1000
+"""Residuals that are remembered."""
+PACE = 0.01
+"""How fast the usual lateness follows."""
+LATE = 0.5
+"""Truths that are later than this on average, in rows that were learned between interval and truth, come late."""
+NONE = 0.001
+"""A usual lateness below this is none."""
+ROOM = 2.0
+"""How much farther off the limit of the balance is, for each row that truths are late on average."""
+
+
+class Late:
+    """How late truths come, and how large the residuals were of those that did."""
+
+    def __init__(self, lateness: float = 0.0, sizes: Vector | None = None) -> None:
+        self.lateness = lateness
+        self.sizes: Vector = np.empty(0) if sizes is None else sizes
+        """The oldest first."""
+        self._sorted: Vector | None = None
+
+    @property
+    def limit(self) -> float:
+        """Balance at which intervals become everything."""
+        return LIMIT + ROOM * self.lateness
+
+    def decides(self, alphas: Vector) -> bool:
+        """Whether truths come late, and enough of them are known for the widest interval."""
+        return self.lateness >= LATE and bool(_rank(float(alphas[-1]), len(self.sizes)) <= len(self.sizes))
+
+    def learn(self, late: Vector, residuals: Vector, missed: Any, alphas: Vector, balances: Vector) -> Vector:
+        """Truths in their order; returns the balances afterwards, as in ``intervals.integrator`` with this limit.
+
+        Parameters
+        ----------
+        late, residuals
+            How many truths were learned since the interval of each row was given, and its residual, shape ``(T,)``.
+        missed
+            Whether the truth fell outside, shape ``(T, levels)``.
+        alphas, balances
+            Of the levels.
+        """
+        counted, kept = balances.copy(), np.zeros(len(late), dtype=bool)
+        for t, rows in enumerate(late.tolist()):
+            free = ~missed[t] & (counted <= -self.limit)
+            counted += np.where(free, 0.0, missed[t] - alphas)
+            lateness = self.lateness + PACE * (rows - self.lateness)
+            self.lateness = lateness if lateness >= NONE else 0.0
+            kept[t] = rows > 0.0 or lateness >= LATE
+        self.sizes, self._sorted = np.concatenate([self.sizes, np.abs(residuals[kept])])[-MOST_SIZES:], None
+        return counted
+
+    def bounds(self, predictions: Vector, alphas: Vector, balances: Vector) -> Array:
+        """Intervals of rows that are asked together, shape ``(T, levels, 2)``.
+
+        Rows of everything, which cannot miss, and of the prediction alone, which hardly can hold, are counted when they are
+        given: of many rows that are asked together, no more get one than the balance asks for.
+        """
+        if self._sorted is None:
+            self._sorted = np.sort(self.sizes)
+        radii = np.empty((len(predictions), len(alphas)))
+        for i, (alpha, balance) in enumerate(zip(alphas.tolist(), balances.tolist(), strict=True)):
+            size = float(self._sorted[_rank(alpha, len(self._sorted)) - 1])
+            for t in range(len(predictions)):
+                radii[t, i] = _radius(size, balance / self.limit)
+                if radii[t, i] == math.inf:
+                    balance -= alpha
+                elif balance <= -self.limit:
+                    balance += 1.0 - alpha
+                else:  # nothing is certain of this row, so the others get the same
+                    radii[t:, i] = radii[t, i]
+                    break
+        radii = np.maximum.accumulate(radii, axis=1)  # from the narrowest level to the widest
+        return np.stack([predictions[:, None] - radii, predictions[:, None] + radii], axis=2)
+
+    def state(self) -> State:
+        """Nothing where no truth was late."""
+        return {"lateness": self.lateness, "sizes": self.sizes.copy()} if self.lateness else {}
+
+    @classmethod
+    def of_state(cls, saved: Mapping[str, Any]) -> Late:
+        """What was saved, checked."""
+        if not saved:
+            return cls()
+        if missing := sorted({"lateness", "sizes"} - saved.keys()):
+            raise ValueError(f"state lacks late.{missing[0]}. {DAMAGED}")
+        lateness, sizes = np.array(saved["lateness"], dtype=np.float64), np.array(saved["sizes"], dtype=np.float64)
+        if lateness.ndim or sizes.ndim != 1 or len(sizes) > MOST_SIZES:
+            raise ValueError(
+                f"state['late.sizes'] must have shape (n,) with n up to {MOST_SIZES}, got {sizes.shape}. {DAMAGED}"
+            )
+        require("late.lateness", lateness, Range(0.0, 1e15))
+        require("late.sizes", sizes, Range(0.0, 1e63))
+        return cls(float(lateness), sizes)
+
+
+def _rank(alpha: float, count: int) -> int:
+    """Which of so many sorted residuals a share alpha of the next ones exceeds, as in split conformal prediction."""
+    return math.ceil((1.0 - alpha) * (count + 1))
+
+
+def _radius(size: float, near: float) -> float:
+    """A size, wider or narrower by how near the balance is to its limit (1 or -1)."""
+    if near >= 1.0:
+        return math.inf
+    if near <= -1.0:
+        return 0.0
+    return max(size * (1.0 + GAIN * LIMIT * near * (1.0 + BEND * near * near)), 0.0)

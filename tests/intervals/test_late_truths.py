@@ -1,0 +1,161 @@
+"""Rows that are asked many at a time, before the truths of the last ones are known."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+
+from swordplay.intervals import SwordIntervals
+from swordplay.intervals.late import LATE, Late
+from swordplay.intervals.layout import LIMIT
+from swordplay.late import LateModel
+
+
+def world(rows, seed=0):
+    """A target that wanders, so that a forecast from before a batch is the worse the later its row comes."""
+    return np.cumsum(np.random.default_rng(seed).normal(size=rows))
+
+
+def in_batches(intervals, truths, size):
+    """Ask the rows of a batch around the last truth before it, then learn them; returns all intervals."""
+    bounds = []
+    for first in range(0, len(truths), size):
+        forecast = float(truths[first - 1]) if first else 0.0
+        asked = forecast + 1e-9 * np.arange(len(truths[first : first + size]))  # so that each is found by its forecast
+        bounds += [intervals.interval(one) for one in asked.tolist()]
+        for one, truth in zip(asked.tolist(), truths[first : first + size].tolist(), strict=True):
+            intervals.learn(one, truth)
+    return np.array(bounds)
+
+
+@pytest.mark.parametrize("size", [3, 10, 100])
+def test_rows_that_are_asked_together_get_intervals_with_ends(size):
+    truths = world(6000)
+    bounds = in_batches(SwordIntervals(0.9), truths, size)
+    late = slice(max(200, 2 * size), None)
+    assert np.isinf(bounds[late]).any(axis=1).mean() < 0.05
+    assert np.mean((bounds[late, 0] <= truths[late]) & (truths[late] <= bounds[late, 1])) == pytest.approx(0.9, abs=0.02)
+
+
+def test_so_do_tickets():
+    truths, model = np.sin(np.arange(3000) / 300) + world(3000) / 100, LateModel("regression")
+    infinite = []
+    for first in range(0, 3000, 100):
+        tickets = model.ask_many([{"x": float(k % 7)} for k in range(100)])
+        infinite += [ticket.lower is None or math.isinf(ticket.lower) for ticket in tickets]
+        model.tell_many(tickets, truths[first : first + 100].tolist())
+    assert np.mean(infinite[:100]) == 1.0  # nothing was known
+    assert np.mean(infinite[200:]) < 0.1
+
+
+def test_when_truths_come_at_once_again_so_do_the_usual_intervals():
+    truths = world(3000)
+    intervals = SwordIntervals(0.9)
+    in_batches(intervals, truths[:1000], 20)
+    assert intervals._late.lateness > LATE
+    other = copy.deepcopy(intervals)
+    forecasts = truths[999:-1]
+    told = intervals.interval_then_learn(forecasts, truths[1000:])
+    alone = np.array([(other.interval(p), other.learn(p, y))[0] for p, y in zip(forecasts, truths[1000:], strict=True)])
+    assert np.array_equal(told, alone)
+    assert intervals._late.lateness == 0.0
+    assert np.mean(told[1500:, 1] - told[1500:, 0]) < 5.0  # of a standard normal step, and not of twenty
+
+
+def test_many_at_once_are_learned_as_one_after_the_other():
+    truths, forecasts, late = world(400), np.zeros(400), np.tile(np.arange(40.0), 10)
+    given = np.tile([-5.0, 5.0], (400, 1))
+    together, alone = SwordIntervals((0.9,)), SwordIntervals((0.9,))
+    together.play_clean(forecasts, truths, None, given[:, None], late)
+    for k in range(400):
+        alone.learn(0.0, truths[k], given=([-5.0], [5.0]), late=int(late[k]))
+    one, other = together.state(), alone.state()
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    assert np.array_equal(together.intervals(forecasts[:3]), alone.intervals(forecasts[:3]))
+
+
+def test_a_saved_one_goes_on_bit_by_bit(tmp_path):
+    truths = world(600)
+    one = SwordIntervals((0.5, 0.9))
+    in_batches(one, truths[:300], 30)
+    asked = [one.interval(float(k)) for k in range(20)]
+    one.save(tmp_path / "late.ckpt")
+    other = SwordIntervals((0.5, 0.9))
+    other.load(tmp_path / "late.ckpt")
+    for k in range(20):
+        one.learn(float(k), truths[300 + k])
+        other.learn(float(k), truths[300 + k])
+    assert len(asked) == 20
+    assert one._late.lateness == other._late.lateness > LATE
+    assert np.array_equal(in_batches(one, truths[320:], 30), in_batches(other, truths[320:], 30))
+
+
+def test_a_higher_level_holds_the_lower_ones_and_few_rows_are_everything():
+    late = Late(50.0, np.arange(1.0, 101.0))
+    alphas = np.array([0.5, 0.1])
+    bounds = late.bounds(np.zeros(3), alphas, np.zeros(2))
+    assert bounds[0].tolist() == [[-51.0, 51.0], [-91.0, 91.0]]
+    assert late.limit == LIMIT + 100.0
+    bounds = late.bounds(np.zeros(40), alphas, np.array([0.0, late.limit + 1.0]))
+    assert np.isinf(bounds[:, 1, 1]).sum() == 11  # as many as bring the balance below its limit
+    bounds = late.bounds(np.zeros(40), alphas, np.array([-late.limit - 1.0, 0.0]))
+    assert (bounds[:, 0, 1] == 0.0).sum() == 3
+    assert (bounds[:, 0, 1] <= bounds[:, 1, 1]).all()
+
+
+def test_lateness_sizes_and_balances_by_hand():
+    late = Late()
+    balances = late.learn(
+        np.array([0.0, 100.0]), np.array([3.0, -4.0]), np.array([[True], [False]]), np.array([0.1]), np.zeros(1)
+    )
+    assert (late.lateness, late.sizes.tolist()) == (1.0, [4.0])  # a hundredth of the way; the first truth came at once
+    assert balances == pytest.approx([0.8])
+    late.learn(np.array([0.0]), np.array([5.0]), np.array([[False]]), np.array([0.1]), balances)
+    assert (late.lateness, late.sizes.tolist()) == (0.99, [4.0, 5.0])  # it is late on average
+    frozen = late.learn(np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.array([-late.limit]))
+    assert frozen.tolist() == [-LIMIT - 2.0 * 0.99]
+    counted = late.learn(np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.array([-LIMIT - 0.5]))
+    assert counted == pytest.approx([-LIMIT - 0.6])  # not at the limit, which is farther off
+    late.lateness = 0.00102
+    late.learn(np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.zeros(1))
+    assert late.lateness == pytest.approx(0.00102 * 0.99)
+    late.learn(np.zeros(1), np.ones(1), np.array([[False]]), np.array([0.1]), np.zeros(1))
+    assert late.lateness == 0.0
+
+
+def test_too_few_truths_tell_nothing():
+    assert not Late(50.0, np.ones(8)).decides(np.array([0.1]))
+    assert Late(50.0, np.ones(9)).decides(np.array([0.1]))
+    assert not Late(0.4, np.ones(9)).decides(np.array([0.1]))
+
+
+FORGED = [
+    ({"late.lateness": -1.0}, "lateness"),
+    ({"late.lateness": math.nan}, "lateness"),
+    ({"late.sizes": np.array([-1.0])}, "sizes"),
+    ({"late.sizes": np.ones(1001)}, "sizes"),
+    ({"late.sizes": np.ones((2, 2))}, "sizes"),
+    ({"given.rows": np.array([1, 2])}, "rows"),
+    ({"given.rows": np.array([-1])}, "rows"),
+]
+
+
+@pytest.mark.parametrize(("forged", "words"), FORGED)
+def test_forged_states_are_refused(forged, words):
+    intervals = SwordIntervals(0.9)
+    in_batches(intervals, world(60), 20)
+    intervals.interval(1.0)
+    saved = intervals.state()
+    with pytest.raises(ValueError, match=words):
+        intervals.load_state(saved | forged)
+    lacking = {name: value for name, value in saved.items() if name != "late.sizes"}
+    with pytest.raises(ValueError, match=r"late\.sizes"):
+        intervals.load_state(lacking)
+
+
+@pytest.mark.parametrize("late", [-1, 0.5, "1"])
+def test_a_bad_lateness_is_refused(late):
+    with pytest.raises((ValueError, TypeError), match="late"):
+        SwordIntervals(0.9).learn(0.0, 1.0, given=(0.0, 1.0), late=late)
