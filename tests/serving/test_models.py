@@ -147,7 +147,7 @@ def test_replies_by_hand():
     for told in (
         Told("row", Ticket("i", 3, None, None, {3: 0.5, "a": 0.5}), "a", 1.0),
         Told(2**64 - 1, Ticket("i", 5e-324, -math.inf, math.inf), 1.7e308, None),
-        Told("ü", Ticket("i", 0.1, -math.inf, 0.3), 2**70, 0.0),  # beyond what msgspec writes
+        Told("ü", Ticket("i", 0.1, -math.inf, 0.3), 2**70, 0.0),  # beyond 64 bits, as labels may be
     ):
         assert repr(Told.of_saved(*json.loads(replies.saved([("i", *told.saved())]))[0])) == repr(told)
 

@@ -51,7 +51,6 @@ class Dropped(msgspec.Struct, gc=False):
 Reply = Asked | AskedLabel | Told | Dropped
 ENDLESS: dict[Any, Any] = {math.inf: msgspec.Raw(b"1e999"), -math.inf: msgspec.Raw(b"-1e999")}
 """What is infinite, as JSON can say it: too large for any number."""
-INFINITE = {id(raw): number for number, raw in ENDLESS.items()}
 _encode = msgspec.json.Encoder().encode
 _value = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
@@ -79,11 +78,7 @@ def listed(parts: Sequence[Reply | None], many: bool) -> bytes:
 
 def saved(rows: Sequence[Sequence[Any]]) -> bytes:
     """Values for a file, which Python's own reader reads as they were; what is infinite is there as :data:`ENDLESS` has it."""
-    try:
-        return _encode(rows)
-    except OverflowError:  # a label that is a whole number beyond 64 bits
-        plain = [[INFINITE.get(id(one), one) for one in row] for row in rows]
-        return json.dumps(plain, separators=(",", ":")).encode("ascii")
+    return _encode(rows)
 
 
 def body(value: Any) -> bytes:
