@@ -3,7 +3,8 @@
 git worktree add ../earlier COMMIT && python -m benchmarks.earlier ../earlier/src
 
 Each version plays in processes of its own, which take turns; the best turn counts, in processor time. Both have their default
-settings. One stream is a line; on the other the answer is a curve of its columns, so that everything that models bends is at work.
+settings. One stream is a line; on the other the answer is a curve of its columns, so that everything that learns curves is at
+work.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ for bent in (False, True):
             if dim == 10:
                 make = getattr(river, kind)
                 one_by_one(make, rows[:500], answers[:500])
-                found[f"predict and learn one row: {where}"] = min(one_by_one(make, rows[:8000], answers[:8000]) for _ in range(2))
+                some = rows[:8000], answers[:8000]
+                found[f"predict and learn one row: {where}"] = min(one_by_one(make, *some) for _ in range(2))
 print(json.dumps(found))
 """
 MOST = {"partial_fit of 1000 rows": {10: 2.0, 100: 1.3}, "predict and learn one row": {10: 1.5}}
