@@ -79,7 +79,7 @@ class GaugedSteps:
         \eta_i = \frac{c_i \min\{D, \text{span} / \varrho^2\}}{\sqrt{\sum_s q_{s,i}}}, \qquad c_i = \tfrac12 2^i
 
     ρ is the caution that many coordinates ask for, 1 with few. Where the smoothness is unknown, these are the steps of
-    :class:`AdaGradNorm`.
+    ``AdaGradNorm``.
 
     Parameters
     ----------
