@@ -1,15 +1,18 @@
 """Numbers that campaigns of forged states found: each is a number, and one more round would make none of it."""
 
+import json
 import re
 
 import numpy as np
 import pytest
 
 import swordplay as sp
+from swordplay.application.tracking import Settings, trackers
 from swordplay.engine.layout import LIVE
 from swordplay.intervals import layout
 from swordplay.keyed.bands import BandForm
 from swordplay.sklearn import SwordRegressor
+from tracking.worlds import twice, world
 
 BALL = sp.Ball(2)
 
@@ -31,6 +34,7 @@ SUMS_OF_SWORD = [
     ("gauge.span", (), 5e-324),  # steps that vanish, and 1 / eta that is infinite
     ("gauge.smoothness", (), 1.7e308),
     ("gauge.smoothness", (), np.inf),
+    ("experts.0.energy", 1, 5e-324),  # no step can be measured by it
     ("certificate.inverse_step", 0, 1e300),  # what comes of it cannot be saved again
     ("certificate.inverse_growth", 0, 1e290),
     ("certificate.inverse_largest", 0, 1e290),
@@ -47,6 +51,15 @@ def test_steps_and_their_sums_stay_numbers(entry, place, value):
     fresh.load_state(good)
     with pytest.raises(ValueError, match=rf"state\['{entry}'\] must hold numbers from .*got {re.escape(f'{value:g}')}"):
         fresh.load_state(put(good, entry, place, value))
+
+
+@pytest.mark.parametrize("make", [lambda domain: sp.SAOL(domain, gradient_bound=4.0), sp.OptimisticOGD])
+def test_steps_are_not_made_of_sums_that_lost_their_digits(make):
+    learner = taught(make(BALL))
+    name, energy = next((name, value) for name, value in learner.state().items() if name.endswith("energy"))
+    learner.load_state(learner.state())
+    with pytest.raises(ValueError, match=rf"state\['{name}'\] must hold numbers from 1e-300"):
+        learner.load_state(learner.state() | {name: np.full_like(energy, 1e-310)})
 
 
 def test_sums_of_before_that_are_not_finite_are_refused_by_name():
@@ -107,3 +120,27 @@ def test_records_of_intervals_hold_what_intervals_do(place, value, told):
     records[1, where] = value
     with pytest.raises(ValueError, match=told):
         form.require_sane(records)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda said, answered, score: said[-1][1].__setitem__(0, 1e200), r"said\.last"),  # its square is no number
+        (lambda said, answered, score: said[-1][1].__setitem__(1, "x"), r"said\.usual"),
+        (lambda said, answered, score: answered[0].__setitem__(1, "x"), "answered"),
+        (lambda said, answered, score: score[2].__setitem__(1, -1.0), r"score\.no change"),  # it has no root
+        (lambda said, answered, score: score.__setitem__(3, None), r"said\.last"),
+        (lambda said, answered, score: score.__setitem__(4, 1e300), r"score\.total"),
+        (lambda said, answered, score: score.__setitem__(5, [["x", 3]]), "sums over its answers"),
+    ],
+)
+def test_rows_that_come_twice(change, told):
+    rows = twice(world("regression", 40, seed=3), delay=5)
+    tracker = trackers.begin(Settings("y", id=("name",), twice=True), rows)
+    tracker.track(rows.slice(0, 60), np.arange(1, 61))
+    state = tracker.state()
+    trackers.resumed(state)
+    parts = json.loads(state["twice"])
+    change(*parts)
+    with pytest.raises(ValueError, match=told):
+        trackers.resumed(state | {"twice": json.dumps(parts)})

@@ -12,6 +12,7 @@ from swordplay.base.arguments import LARGEST_GRADIENT
 from swordplay.base.state import DAMAGED, MOST_ROUNDS, Range, flatten, require
 from swordplay.base.types import Vector
 from swordplay.parts.experts import Gauge
+from swordplay.parts.experts.steps import SMALLEST_ENERGY
 from swordplay.parts.learners.certificate import CertificateState
 
 SLACK = 1e-6
@@ -96,6 +97,11 @@ def require_certificate(sums: CertificateState, diameter: float) -> None:
     require("certificate.turning", sums.turning, Range(0.0, VAST / wide))
     require("certificate.heading", sums.heading, Range(-LONGEST, LONGEST))
     require("certificate.pull", sums.pull, Range(0.0, 3.0 * LONGEST if len(sums.heading) else VAST / wide))
+
+
+def require_energy(name: str, energy: Vector) -> None:
+    """Refuse sums of squared surprises that have lost their digits where steps are made of them; 0 is where nothing was met."""
+    require(name, energy[energy != 0.0], Range(SMALLEST_ENERGY, VAST))
 
 
 def require_gauge(gauge: Gauge, energy: Vector, diameter: float) -> None:
