@@ -80,8 +80,6 @@ class CertificateState(NamedTuple):
 
 WIDEST = 8
 """Coordinates up to which S is kept: beyond, one more pass over as many numbers would be felt in every round."""
-
-
 SCALARS = CertificateState._fields[:-1]
 """The sums that are one number an expert."""
 YOUNGER = {"turning", "pull"}

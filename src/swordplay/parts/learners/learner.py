@@ -200,12 +200,9 @@ class StatefulLearner(ABC, Generic[S]):
 
     def _require_sane(self, new: S) -> None:
         """Refuse a state that no game leads to."""
-        sanity.require_ranges(new)
-        sanity.require_certificate(new.certificate, self.domain.diameter)
+        sanity.require_numbers(new, self.domain.diameter, steady=bool(np.all(self._steady)))
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
-        for k, kind in enumerate(new.experts):
-            if not np.all(self._steady):
-                sanity.require_energy(f"experts.{k}.energy", kind.energy)
+        for kind in new.experts:
             inside = np.isfinite(kind.points).all() and np.isfinite(kind.base).all()
             if not (inside and self.domain.contains(np.vstack([kind.points, kind.base]), atol=slack).all()):
                 raise ValueError("state has points outside the domain. Make the learner with the domain it was saved with.")

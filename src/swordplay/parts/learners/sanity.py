@@ -81,6 +81,17 @@ def require_ranges(state: Any) -> None:
             _require_convex(name, value)
 
 
+def require_numbers(state: Any, diameter: float, *, steady: bool) -> None:
+    """Refuse numbers of a learner with a certificate that are out of range, or that the next round would make infinite.
+
+    Its steps are made of its energies unless they are ``steady``.
+    """
+    require_ranges(state)
+    require_certificate(state.certificate, diameter)
+    for k, kind in enumerate(() if steady else state.experts):
+        require_energy(f"experts.{k}.energy", kind.energy)
+
+
 def require_certificate(sums: CertificateState, diameter: float) -> None:
     """Refuse sums of a certificate that one more round would make infinite.
 
