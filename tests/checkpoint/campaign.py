@@ -17,7 +17,16 @@ import numpy as np
 
 import swordplay as sp
 from checkpoint.kinds import Kind, Refused, intervals_kind, learner_kind, river_kind, sklearn_kind, table_kind
-from checkpoint.kinds_of_runs import bulk_kind, early_kind, job_kind, keyed_kind, spark_kind, taught_kind, tracker_kind
+from checkpoint.kinds_of_runs import (
+    bulk_kind,
+    early_kind,
+    job_kind,
+    keyed_kind,
+    spark_kind,
+    taught_kind,
+    tracker_kind,
+    twice_kind,
+)
 from checkpoint.kinds_of_services import folder_kind, late_kind, server_kind
 
 CLASSES = ["low", "middle", "high"]
@@ -68,6 +77,8 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "tracker of keys, values": lambda: keyed_kind("regression"),
     "tracker of keys, classes": lambda: keyed_kind("multi-class"),
     "tracker of keys in bulk": bulk_kind,
+    "tracker of rows that come twice, values": lambda: twice_kind("regression"),
+    "tracker of rows that come twice, classes": lambda: twice_kind("multi-class"),
     "first rows of a pipe": early_kind,
     "file of track": job_kind,
     "file of learn": taught_kind,
@@ -103,6 +114,8 @@ MILLISECONDS = {
     "tracker of keys, values": 17,
     "tracker of keys, classes": 22,
     "tracker of keys in bulk": 7,
+    "tracker of rows that come twice, values": 20,
+    "tracker of rows that come twice, classes": 20,
     "first rows of a pipe": 2,
     "file of track": 14,
     "file of learn": 11,

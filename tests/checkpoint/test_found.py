@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import swordplay as sp
+from swordplay.application.tracking import Settings, trackers
 from swordplay.application.tracking.early import Early
 from swordplay.application.tracking.packing import pack, unpack
+from swordplay.application.tracking.parts import is_part
 from swordplay.application.tracking.rungs import COUNT, Rungs
 from swordplay.application.tracking.steps import Steps
 from swordplay.application.tracking.totals import Totals
@@ -17,7 +19,10 @@ from swordplay.keyed import Keyed
 from swordplay.keyed.folder import Folder
 from swordplay.late import LateModel
 from swordplay.parts.metas.sleeping import CoinBetting, Life, Multiplicative, Normal
+from swordplay.serving.limits import Bounds
+from swordplay.serving.models import Models
 from swordplay.sklearn import SwordClassifier, SwordRegressor
+from tracking.test_bulk import table
 from tracking.worlds import world
 
 BALL = sp.Ball(2)
@@ -229,3 +234,49 @@ def test_columns_that_begin_with_vanishing_numbers(small):
     state[entry][2, 1] = small
     with pytest.raises(ValueError, match=r"second.columns.*numbers from 1e-80"):
         SwordRegressor.from_state(state)
+
+
+def test_fractions_are_no_classes():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = SwordClassifier().fit(X, np.where(X[:, 0] > 0, 1.0, 2.0))
+    assert SwordClassifier.from_state(model.state()).classes_.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"its classes are \[0\.87, 16\.9\]"):
+        SwordClassifier.from_state(model.state() | {"classes": np.array([0.87, 16.9])})
+    with pytest.raises(ValueError, match=r"classes must be whole numbers, truth values or strings, got \[1\.0, 2\.5\]"):
+        SwordClassifier().partial_fit(X, np.ones(40), classes=[1.0, 2.5])
+
+
+@pytest.mark.parametrize("values", [np.full(2, np.nan), np.array([91.0, 93.0]), np.array([[91, 93]], np.uint8), "[]", 3])
+def test_bytes_are_bytes(values):
+    state = Models(Bounds()).state()
+    assert Models.of_state(state).series == {}
+    with pytest.raises(CheckpointError, match=r"state\['memory'\] must hold bytes, got"):
+        Models.of_state(state | {"memory": values})
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "told"),
+    [
+        ("fields", '[["shop", "null", false]]', "'shop' stands beside the predictions as null"),
+        ("fields", '[["shop", "double", false]]', "the keys in 'shop' are .* to be written as double"),
+        ("bulk.group", np.full(2, np.nan), r"state\['bulk.group'\] must hold bytes"),
+        ("bulk.sums", np.inf, r"state\['sums'\] must hold numbers"),
+        ("bulk.totals", -np.inf, r"state\['totals'\] must hold numbers"),
+    ],
+)
+def test_keys_in_bulk(entry, value, told):
+    rows = table(1, 100, 4)
+    bulk = trackers.begin(Settings("y", key=("shop",), lags=1), rows)
+    bulk.track(rows, np.arange(1, 101))
+    state = bulk.state()
+    trackers.resumed(state)
+    with pytest.raises(ValueError, match=told):
+        trackers.resumed(state | {entry: np.full_like(state[entry], value) if type(value) is float else value})
+
+
+def test_the_first_of_all_dates_is_a_date():
+    times = np.repeat(np.array([-(2**63), 2024, 2025, 2026], np.int64), 4)
+    quarters = np.tile(np.arange(1.0, 5.0), 4).view(np.int64)
+    assert is_part("shop", quarters, np.repeat(np.arange(2023, 2027), 4))
+    assert is_part("quarter", quarters, times)
+    assert not is_part("shop", quarters, times)  # they are no years

@@ -15,6 +15,7 @@ TWINS = "tests/learners/test_twins.py"
 GAUGE = "tests/experts/test_gauge.py"
 LOADING = "tests/learners/test_save_and_load.py"
 FOUND = "tests/checkpoint/test_found.py"
+NUMBERS = "tests/checkpoint/test_found_numbers.py"
 OPTIMISM = "tests/metas/test_optimism.py"
 HEDGE = "tests/metas/test_hedge.py"
 RATES = "tests/test_rates.py"
@@ -335,6 +336,64 @@ MUTANTS = [
         (LOADING,),
         ("np.vstack([kind.points, kind.base])", "kind.points"),
         ("SLACK = 1e-9", "SLACK = 1e-6"),
+    ),
+    *_in(
+        "parts/learners/sanity.py",
+        (f"{NUMBERS}::test_steps_and_their_sums_stay_numbers",),
+        ("DEAREST = 1e280", "DEAREST = 1e305"),
+        ("STEEPEST, LONGEST = 1e151, 1e153", "STEEPEST, LONGEST = 1e151, 1e201"),
+        ("most / (2.0 * average)", "math.inf"),
+        ("Range(SMALLEST_ENERGY, VAST)", "POSITIVE"),
+        ("if gauge.span != 0.0:", "if gauge.span > 1e-200:"),
+        ("getattr(sums, name), Range(0.0, DEAREST / wide**2)", "getattr(sums, name), POSITIVE"),
+        ("sums.turning, Range(0.0, VAST / wide)", "sums.turning, POSITIVE"),
+        ("3.0 * LONGEST if len(sums.heading) else VAST / wide", "VAST"),
+    ),
+    *_in(
+        "engine/sanity.py",
+        (
+            f"{NUMBERS}::test_what_an_engine_has_measured",
+            f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",
+        ),
+        ("ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e79, 1e79)", "ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e80, 1e80)"),
+        ("ROW, HEADINGS = Range(-1e81, 1e81)", "ROW, HEADINGS = Range(-1e160, 1e160)"),
+        ('with np.errstate(over="ignore", invalid="ignore"):  # points', "with np.errstate():  # points"),
+        ("steepest * steepest * float(now", "np.float64(steepest) * steepest * (now"),
+        ('now["smoothness"], Range(0.0, most)', 'now["smoothness"], round_range("smoothness")'),
+        ("Range(least, math.inf)", "Range(0.0, math.inf)"),
+    ),
+    *_in(
+        "estimators/second_order_state.py",
+        (f"{NUMBERS}::test_numbers_of_estimators_whose_squares_are_none",),
+        ('"recent": Range(-2.0 * FARTHEST, 2.0 * FARTHEST)', '"recent": ANYTHING'),
+    ),
+    *_in(
+        "intervals/memory.py",
+        (f"{NUMBERS}::test_records_of_intervals_hold_what_intervals_do",),
+        ("Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE)", "Range(0.0, layout.LARGEST_RAW_SCORE)"),
+        ("(first == SETTLED) & (counts >= WARM_UP)", "first == SETTLED"),
+    ),
+    *_in(
+        "base/state.py",
+        (f"{FOUND}::test_bytes_are_bytes",),
+        (" or values.dtype != np.uint8 or values.ndim != 1", ""),
+    ),
+    *_in(
+        "application/tracking/sanity.py",
+        (f"{FOUND}::test_keys_in_bulk",),
+        ('.replace("null", "string")', ""),
+        ("not all_of(known, LABELS[written])", "False"),
+    ),
+    *_in(
+        "application/tracking/parts.py",
+        (f"{FOUND}::test_the_first_of_all_dates_is_a_date",),
+        ("np.concatenate([[True], times[1:] != times[:-1]])", "np.diff(times, prepend=times[0] - 1)"),
+        ("bool(times.min() > -LAST_YEAR and times.max() < LAST_YEAR)", "bool(np.abs(times).max() < LAST_YEAR)"),
+    ),
+    *_in(
+        "estimators/label_arrays.py",
+        (f"{FOUND}::test_fractions_are_no_classes",),
+        (" & (np.floor(classes) == classes)", ""),
     ),
     *_in(
         "parts/learners/sanity.py",

@@ -84,6 +84,19 @@ def require_one(name: str, value: Any, allowed: Range) -> None:
     require(name, value, allowed)
 
 
+def bytes_of(name: str, values: Any) -> bytes:
+    """What an entry that is an array of bytes holds; other numbers would be cut to bytes.
+
+    Raises
+    ------
+    ValueError
+        Names the entry and what it holds.
+    """
+    if type(values) is not np.ndarray or values.dtype != np.uint8 or values.ndim != 1:
+        raise ValueError(f"state[{name!r}] must hold bytes, got {shown(values)}. {DAMAGED}")
+    return values.tobytes()
+
+
 def length(name: str, saved: Mapping[str, Any], axis: int = 0) -> int:
     """How long an array of a saved state is, to be compared before room is made for as many.
 

@@ -34,12 +34,13 @@ from swordplay.engine.layout import (
 )
 from swordplay.engine.memory import Memory
 from swordplay.engine.rounds import play_planned
-from swordplay.engine.sanity import SIGNED, SLACK, expert_range, round_range
+from swordplay.engine.sanity import ROW, SIGNED, SLACK, expert_range, round_range
 
 __all__ = [
     "EXPERTS",
     "PROVEN",
     "ROUND",
+    "ROW",
     "SIGNED",
     "SLACK",
     "Arrays",

@@ -6,6 +6,8 @@ all others. So each number is looked at before a saved learner plays. Ranges are
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, kept_names
 from swordplay.engine.recipe import Recipe
 from swordplay.engine.saved import Numbers
+from swordplay.parts.experts.gauge import PATIENCE
 
 VAST = 1e160
 """Sums of squared gradients, each below 1e150, over as many rounds as anybody plays."""
@@ -28,6 +31,8 @@ SLOPES = Range(-STEEPEST, STEEPEST)
 LOSSES = Range(-1e139, 1e139)
 """Their squares are added up."""
 SIGNED, POSITIVE, SHARE = Range(-VAST, VAST), Range(0.0, VAST), Range(0.0, 1.0 + SLACK)
+ROW, HEADINGS = Range(-1e81, 1e81), Range(-1e79, 1e79)
+"""Entries of rows, and of S of a certificate: their squares are added up, and what comes out is not vast."""
 
 ROUND_RANGES = {
     "rounds": COUNT,
@@ -112,12 +117,15 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
         require(f"experts.{name}", experts[name], expert_range(name))
     for name, allowed in SETTING_RANGES.items():
         require(f"settings.{name}", settings[name], allowed)
-    for name, values in (("last", saved.last), ("points", saved.points), ("heading", saved.heading)):
+    require("last", saved.last, ROW)
+    for name, values, allowed in (("points", saved.points, SIGNED), ("heading", saved.heading, HEADINGS)):
         if values is not None:
-            require(name, values, SIGNED)
+            require(name, values, allowed)
     size = settings["size"]
-    steepest = max(abs(now["candidate"]), np.abs(experts["replay"]).max())
-    require("squared gradients", steepest * steepest * now["last_norm"], Range(0.0, LONGEST_SQUARE))
+    steepest = float(max(abs(now["candidate"]), np.abs(experts["replay"]).max()))
+    require("squared gradients", steepest * steepest * float(now["last_norm"]), Range(0.0, LONGEST_SQUARE))
+    if settings["capped"] == 1.0:
+        _require_gauge(now, experts["energy"])
     _equal("a diameter", settings["diameter"], recipe.config[CONFIG.diameter_per_size] * size)
     _equal("a norm of the last row", now["last_norm"], saved.last @ saved.last)
     _equal("weights", experts["weight"].sum(), 1.0)
@@ -134,6 +142,16 @@ def _equal(name: str, found: Any, wanted: Any) -> None:
         right = np.abs(found - wanted) <= TINIEST + SLACK * np.abs(wanted)
     if not right.all():
         raise ValueError(f"state has {name} that do not follow from its other numbers. {DAMAGED}")
+
+
+def _require_gauge(now: Mapping[str, float], energy: Vector) -> None:
+    """What was measured leads to steps that are numbers: 1 / eta is 2 L m for the capped, root(energy) / (c W) for others."""
+    rho, span = max(1.0, float(now["caution"])), float(now["span"])
+    most = VAST / (2.0 * max(rho, PATIENCE, float(now["patience"])))
+    require("round.smoothness", now["smoothness"], Range(0.0, most))
+    if span != 0.0:
+        least = 2.0 * rho**2 * math.sqrt(max(1.0, float(energy.max()))) / VAST
+        require("round.span", span, Range(least, math.inf))
 
 
 def _require_pool(recipe: Recipe, rounds: float, saved: dict[str, Vector], capped: bool) -> None:
@@ -160,8 +178,9 @@ def _require_inside(recipe: Recipe, saved: Numbers, reach: float) -> None:
             inside = (points >= -SLACK * reach) & (abs(points.sum(axis=1, keepdims=True) - reach) <= SLACK * reach)
         farthest = 0.0 if inside.all() else np.inf
     else:
-        base = experts["scale"] * (points + np.multiply.outer(saved.last, experts["coefficient"]))
-        ahead = experts["alpha"] * base - np.multiply.outer(saved.last, experts["gamma"])
-        farthest = max(float(np.sqrt((where * where).sum(axis=0)).max()) for where in (base, ahead))
+        with np.errstate(over="ignore", invalid="ignore"):  # points whose squares are no numbers lie outside
+            base = experts["scale"] * (points + np.multiply.outer(saved.last, experts["coefficient"]))
+            ahead = experts["alpha"] * base - np.multiply.outer(saved.last, experts["gamma"])
+            farthest = float(np.sqrt([(where * where).sum(axis=0) for where in (base, ahead)]).max())
     if not farthest <= reach * (1.0 + SLACK):
         raise ValueError(f"state has points outside the domain. {DAMAGED}")

@@ -227,9 +227,10 @@ def _named(saved: Mapping[str, Any], group: str, names: str) -> dict[str, Any]:
 def _keep_pulled(experts: dict[str, Any]) -> None:
     """The turning and the pull of states that do not tell: the farthest point, times all changes of 1/eta and its largest."""
     if {"growth", "inverse", "largest"} <= experts.keys() and not {"turning", "pull"} & experts.keys():
-        far = np.sqrt(np.maximum(experts["farthest"], 0.0))
-        experts["turning"] = (2.0 * experts["growth"] - experts["inverse"]) * far
-        experts["pull"] = experts["largest"] * far + experts["turning"]
+        with np.errstate(over="ignore", invalid="ignore"):  # of damaged numbers: what is not finite is refused by ``sanity``
+            far = np.sqrt(np.maximum(experts["farthest"], 0.0))
+            experts["turning"] = (2.0 * experts["growth"] - experts["inverse"]) * far
+            experts["pull"] = experts["largest"] * far + experts["turning"]
 
 
 def _entry(saved: Mapping[str, Any], name: str) -> Any:

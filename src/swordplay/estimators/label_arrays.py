@@ -11,6 +11,14 @@ import numpy as np
 from swordplay.base.arguments import shown
 
 
+def declared(classes: Any) -> Any:
+    """Classes that somebody names before their labels come; a fraction is none, as scikit-learn takes it for a measurement."""
+    found = np.asarray(classes)
+    if not _are_labels(found):
+        raise ValueError(f"classes must be whole numbers, truth values or strings, got {shown(found.tolist())}. Convert them.")
+    return found
+
+
 def joined(known: Any, more: Any) -> Any:
     """Classes that were known, and behind them those that join, so that no column of ``predict_proba`` moves."""
     _require_kind(known, more)
@@ -58,10 +66,14 @@ def load(saved: Any) -> Any:
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise ValueError(f"its classes are {shown(labels)}, and not strings.")
         classes = np.array(labels, dtype=object) if dtype == np.dtype(object).str else _words(dtype, labels)
-    numbers = classes.dtype.kind in "fiub"
-    if classes.ndim != 1 or not 1 <= len(classes) == len(np.unique(classes)) or (numbers and not np.isfinite(classes).all()):
+    if classes.ndim != 1 or not 1 <= len(classes) == len(np.unique(classes)) or not _are_labels(classes):
         raise ValueError(f"its classes are {shown(classes.tolist())}, and not different labels.")
     return classes
+
+
+def _are_labels(classes: Any) -> bool:
+    """Whether labels can be like these: of doubles, whole numbers only."""
+    return classes.dtype.kind != "f" or bool((np.isfinite(classes) & (np.floor(classes) == classes)).all())
 
 
 def _words(dtype: Any, labels: list[str]) -> Any:

@@ -24,6 +24,7 @@ FARTHEST = 1e63
 ALLOWED = {
     "known": ANYTHING,
     "factors": Range(-LARGEST_FACTOR, LARGEST_FACTOR),
+    "recent": Range(-2.0 * FARTHEST, 2.0 * FARTHEST),  # targets, and by how much the last one was missed
     "ends": Range(-FARTHEST, FARTHEST),
     "columns": Range(-LARGEST, 2.0 * LARGEST),
     "behind": Range(0.0, 14.0),

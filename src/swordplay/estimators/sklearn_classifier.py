@@ -197,9 +197,10 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
             if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
                 check_classification_targets(y)
             weights = loss_weights(sample_weight, len(y))
-            wanted = np.unique(y if classes is None else np.asarray(classes)) if fresh else self.classes_
+            some = y if classes is None else label_arrays.declared(classes)
+            wanted = np.unique(some) if fresh else self.classes_
             if not fresh and (open_ or classes is not None):
-                wanted = label_arrays.joined(wanted, y if open_ else np.asarray(classes))
+                wanted = label_arrays.joined(wanted, y if open_ else some)
             labels = label_arrays.places(wanted, y)
             if fresh:
                 self.model_ = self._make_for(len(wanted))

@@ -125,15 +125,25 @@ class Memory(NamedTuple):
         memory = state.restore(empty, {"bins": empty.bins} | dict(saved))
         for name, allowed in RANGES.items():
             require(name, getattr(memory, name), allowed)
-        for name, where, allowed in LIVE_RANGES:
-            require(f"live: {name}", memory.live[where], allowed)
-        usual = memory.live[layout.SCORE : layout.LARGEST_SCORE]
-        require("live: usual score", usual[usual != 0.0], Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE))
-        from swordplay.engine.scaling import SETTLED, WARM_UP  # numba is imported with the first row
-
-        marked = (memory.first == SETTLED) & (memory.counts >= WARM_UP)  # a mark, in columns that are past their first values
-        require("first", np.where(marked, 0.0, memory.first), Range(-arguments.LARGEST, arguments.LARGEST))
+        require_live("live", memory.live)
+        require_first("first", memory.first, memory.counts)
         return memory
+
+
+def require_live(name: str, live: Array) -> None:
+    """Refuse numbers about residuals, shape ``(..., LIVE)``, that no rows lead to; they are told under this name."""
+    for which, where, allowed in LIVE_RANGES:
+        require(f"{name}: {which}", live[..., where], allowed)
+    usual = live[..., layout.SCORE]
+    require(f"{name}: usual score", usual[usual != 0.0], Range(layout.SMALLEST_SCORE, layout.LARGEST_RAW_SCORE))
+
+
+def require_first(name: str, first: Array, counts: Array) -> None:
+    """The same of the first values of columns, of which so many were seen; a mark says that a column is past them."""
+    from swordplay.engine.scaling import SETTLED, WARM_UP  # numba is imported with the first row
+
+    marked = (first == SETTLED) & (counts >= WARM_UP)
+    require(name, np.where(marked, 0.0, first), Range(-arguments.LARGEST, arguments.LARGEST))
 
 
 def is_earlier(saved: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ from swordplay.base.arguments import LARGEST
 from swordplay.base.state import Range, require
 from swordplay.base.types import Array, Matrix, Vector
 from swordplay.intervals import layout
-from swordplay.intervals.memory import LIVE_RANGES, RANGES, Memory
+from swordplay.intervals.memory import RANGES, Memory, require_first, require_live
 
 ALL, OWN, ONE = 2, 1, 0
 """Kinds of experts of the shape: without columns, all are the own ones."""
@@ -99,15 +99,11 @@ class BandForm:
         ValueError
             Names what is wrong.
         """
-        from swordplay.engine.scaling import SETTLED  # numba is imported with the first row
-
         require("level of intervals", records[:, 0], Range(0.0, 1.0))
         for name, allowed in RANGES.items():
             require(f"intervals: {name}", records[:, self._named[name]], allowed)
-        live, first = records[:, self._named["live"]], records[:, self._named["first"]]
-        for name, where, allowed in LIVE_RANGES:
-            require(f"intervals: {name}", live[:, where], allowed)
-        require("intervals: first", np.where(first == SETTLED, 0.0, first), Range(-LARGEST, LARGEST))
+        require_live("intervals", records[:, self._named["live"]])
+        require_first("intervals: first", records[:, self._named["first"]], records[:, self._named["counts"]])
 
 
 NUMBERS_OF_BANDS = len(BandForm(0.5).fresh)

@@ -16,7 +16,7 @@ import numpy as np
 from swordplay.base.state import Range, require
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.plan import SETTING
-from swordplay.engine.record import EXPERTS, ROUND, SIGNED, SLACK, blocks_of, expert_range, round_range
+from swordplay.engine.record import EXPERTS, ROUND, ROW, SIGNED, SLACK, blocks_of, expert_range, round_range
 from swordplay.engine.scaling import SETTLED, WARM_UP
 from swordplay.estimators.model import CURVATURES, LARGEST, REACH, SMALLEST_NORM, THRESHOLDS, LinearModel, LossName
 from swordplay.estimators.scaler import FARTHEST, RANGES
@@ -93,7 +93,7 @@ class Form:
             ("target's spreads", slice(ends[1] + 1, ends[1] + 3), RANGES["spreads"]),
             ("target's count", self._place_count, RANGES["counts"]),
             *zip(RANGES, columns_, RANGES.values(), strict=True),
-            ("last row", self._last, SIGNED),
+            ("last row", self._last, ROW),
             *((f"experts.{name}", where, expert_range(name)) for name, where in self._numbers.items()),
             ("points", self._coords, SIGNED),
             ("certificate", self._proof, SIGNED),

@@ -17,6 +17,7 @@ import numpy as np
 from swordplay.base import nested
 from swordplay.base.arguments import shown
 from swordplay.base.checkpoint import CheckpointError
+from swordplay.base.state import bytes_of
 from swordplay.base.types import State
 from swordplay.serving import replies
 from swordplay.serving.learning import LateModel
@@ -217,13 +218,13 @@ class Models:
 
     @classmethod
     def _of_state(cls, parts: dict[str, Any]) -> Models:
-        about = _unpacked(parts["about"])
+        about = _unpacked("about", parts["about"])
         models = cls(Bounds(*about["bounds"]))
         require("a limit", all(map(is_count, models.bounds)), models.bounds)
         models.kinds = dict(about["kinds"])
         require("the kind of a model", set(models.kinds.values()) <= set(KINDS), models.kinds)
         require("the name of a model", all(map(MODEL.fullmatch, models.kinds)), models.kinds)
-        for series_place, name, *told in _unpacked(parts["memory"]):
+        for series_place, name, *told in _unpacked("memory", parts["memory"]):
             models.memory[series_place, name] = Told.of_saved(name, *told)
         states = nested.split(nested.part("late", parts)) if about["series"] else {}
         for place, (model, key) in enumerate(about["series"]):
@@ -231,10 +232,10 @@ class Models:
             late = LateModel.from_state(states[str(place)])
             require("what a series predicts", type(key) is str and late.of_classes == (kind != KINDS[0]), (key, kind))
             series = Series(kind, place, models.memory, late)
-            series.rows = _unpacked(parts["rows"][str(place)])
+            series.rows = _unpacked(f"rows.{place}", parts["rows"][str(place)])
             right = all(type(name) is str and is_print(one) for name, one in dict(series.rows).items())
             require("what rows are recognised by", type(series.rows) is dict and right, series.rows)
-            series.watch = Watch.loads(_unpacked(parts["watch"][str(place)]))
+            series.watch = Watch.loads(_unpacked(f"watch.{place}", parts["watch"][str(place)]))
             models.series[model, key] = series
         require("the names of the series", len(models.series) == len(about["series"]), about["series"])
         places = {place for place, _ in models.memory}
@@ -255,5 +256,5 @@ def _packed(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.frombuffer(_dumped(value).encode("ascii"), dtype=np.uint8)
 
 
-def _unpacked(array: Any) -> Any:
-    return json.loads(bytes(np.asarray(array, dtype=np.uint8)))
+def _unpacked(name: str, array: Any) -> Any:
+    return json.loads(bytes_of(name, array))

@@ -8,7 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.application.tracking.band import FIGURES
-from swordplay.base.state import Range, require
+from swordplay.application.tracking.sanity import SUM
+from swordplay.base.state import require
 from swordplay.base.types import Array, State, Vector
 from swordplay.data.encoding.sanity import refuse
 from swordplay.keyed.bands import BandForm
@@ -16,8 +17,6 @@ from swordplay.keyed.crew import Crew
 from swordplay.keyed.group import runs
 from swordplay.keyed.growing import Growing
 from swordplay.keyed.playing import parts
-
-SUMS = Range(0.0, np.inf)
 
 
 @final
@@ -96,6 +95,6 @@ class BulkBands:
         self._form.require_sane(records)
         if (records[:, 0] != self._form.level).any():
             raise refuse("the intervals of a key have another level")
-        require("figures", figures, SUMS)
+        require("figures", figures, SUM)
         self._records.join(records)
         self.figures.join(figures)

@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.application.tracking import sanity
 from swordplay.base import nested
-from swordplay.base.state import ROWS, Range, require, require_one
+from swordplay.base.state import ROWS, Range, bytes_of, require, require_one
 from swordplay.base.types import State
 from swordplay.data.encoding.sanity import refuse, require_encoder
 from swordplay.estimators.model import LARGEST
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
 MOST_KEYS = 1 << 31
-SUMS = Range(0.0, np.inf)
 
 
 def written(tracker: BulkTracker) -> State:
@@ -55,11 +54,11 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
         If it is not one that such a run leads to.
     """
     bulk = nested.take("bulk", saved)
-    keys = sanity.require_keys(json.loads(bulk["keys"]), tracker.settings.key, MOST_KEYS)
+    keys = sanity.require_keys(json.loads(bulk["keys"]), tracker.settings.key, MOST_KEYS, tracker.fields)
     names = keys if len(tracker.settings.key) > 1 else [value for (value,) in keys]
-    tracker.group.loads([(names, np.asarray(bulk["group"], dtype=np.uint8).tobytes())])
+    tracker.group.loads([(names, bytes_of("bulk.group", bulk["group"]))])
     held = {"last": tracker.last_targets, "totals": tracker.totals, "counts": tracker.counts, "sums": tracker.sums}
-    ranges = {"last": Range(-LARGEST, LARGEST), "totals": Range(-np.inf, np.inf), "counts": ROWS, "sums": SUMS}
+    ranges = {"last": Range(-LARGEST, LARGEST), "totals": sanity.TOTAL, "counts": ROWS, "sums": sanity.SUM}
     for name, room in held.items():
         values = np.asarray(bulk[name])
         if values.shape != (len(keys), *room.all.shape[1:]) or np.isnan(values).any():

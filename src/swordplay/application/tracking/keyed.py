@@ -272,7 +272,7 @@ class KeyedTracker:
         keyed = cls(settings, recognised, saved["kind"], plans, fields, tuple(clocks))
         keyed.predictions.load_state(nested.take("predictions", saved))
         sanity.require_predictions(keyed.predictions, recognised.of_classes)
-        keys = sanity.require_keys(json.loads(saved["keys"]), settings.key, MOST_KEYS)
+        keys = sanity.require_keys(json.loads(saved["keys"]), settings.key, MOST_KEYS, fields)
         states = unpack(nested.take("each", saved), len(keys))
         keyed.trackers = dict(zip(keys, map(Tracker.resumed, states), strict=True))
         for tracker in keyed.trackers.values():

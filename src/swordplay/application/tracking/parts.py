@@ -44,8 +44,10 @@ def is_part(name: str, marks: NDArray[np.int64], times: NDArray[np.int64]) -> bo
     times
         Dates of the rows, those of one date together; years as they are.
     """
-    starts = np.flatnonzero(np.diff(times, prepend=times[0] - 1))
-    return (is_named(name) and _in_one_order(marks, starts)) or _counts(marks, starts, bool(np.abs(times).max() < LAST_YEAR))
+    # Compared, not subtracted, and without its size: the first date that there is has none before it, and no opposite.
+    starts = np.flatnonzero(np.concatenate([[True], times[1:] != times[:-1]]))
+    years = bool(times.min() > -LAST_YEAR and times.max() < LAST_YEAR)
+    return (is_named(name) and _in_one_order(marks, starts)) or _counts(marks, starts, years)
 
 
 def _in_one_order(marks: NDArray[np.int64], starts: NDArray[np.intp]) -> bool:

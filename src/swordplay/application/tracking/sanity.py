@@ -50,7 +50,8 @@ SERIES = ("category", "truth", "number")
 LOSSES = ("squared", "huber")
 LABELS = {"double": (int, float), "bool": (bool,), "string": (str,)}
 """Types of the classes, by pyarrow's name of the target's type."""
-SUM, SHARE, VALUE = Range(0.0, VAST), Range(0.0, 1.0 + 1e-6), Range(-LARGEST, LARGEST, missing=True)
+SUM, TOTAL = Range(0.0, VAST), Range(-VAST, VAST)
+SHARE, VALUE = Range(0.0, 1.0 + 1e-6), Range(-LARGEST, LARGEST, missing=True)
 RECORDED = {
     "errors": SUM,
     "rungs": SUM,
@@ -124,7 +125,8 @@ def require_carried(fields: Sequence[Any], plans: Sequence[Plan]) -> None:
     if len(set(names)) < len(names) or not set(names) <= kinds.keys() - set(RESERVED):
         raise refuse(f"the columns {shown(names)} are to stand beside the predictions")
     for field in fields:
-        if type_of(field) not in (kinds[field.name] or type_of(field), "string"):
+        wanted = kinds[field.name] or type_of(field).replace("null", "string")  # of what is left out nobody knows the kind
+        if type_of(field) not in (wanted, "string"):
             raise refuse(f"the column {shown(field.name)} stands beside the predictions as {field.type}")
 
 
@@ -242,8 +244,8 @@ def require_value_contestants(contestants: ValueContestants) -> None:
     require_rungs(contestants.rungs, 1, contestants.model.columns.width)
 
 
-def require_keys(saved: Any, names: Sequence[str], most: int) -> list[tuple[Any, ...]]:
-    """Keys as they were saved: different ones, not too many, with a value for each column."""
+def require_keys(saved: Any, names: Sequence[str], most: int, fields: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Keys as they were saved: different ones, not too many, with a value of the right type for each column."""
     if type(saved) is not list or not names or len(saved) > most:
         raise refuse(f"the keys are {shown(saved)}")
     for key in saved:
@@ -251,6 +253,11 @@ def require_keys(saved: Any, names: Sequence[str], most: int) -> list[tuple[Any,
             raise refuse(f"a key is {shown(key)}")
     if len({tuple(key) for key in saved}) < len(saved):
         raise refuse("two keys are the same")
+    columns = dict(zip(names, zip(*saved, strict=True), strict=True)) if saved else {}
+    for field in fields:
+        written, known = type_of(field), [value for value in columns.get(field.name, ()) if value is not None]
+        if written in ("double", "bool") and not all_of(known, LABELS[written]):
+            raise refuse(f"the keys in {shown(field.name)} are {shown(known)}, and are to be written as {written}")
     return [tuple(key) for key in saved]
 
 

@@ -260,9 +260,14 @@ class TwiceTracker:
         tracker.model = LateModel.from_state(nested.take("late", saved))
         said, answered, score = json.loads(saved["twice"])
         tracker.said = {id: Said(*one) for id, one in said}
-        tracker.answered, tracker.score = dict(answered), Score.of_saved(score)
+        tracker.answered, tracker.score = dict(answered), Score.of_saved(score, recognised.of_classes)
+        for number in tracker.answered.values():
+            require_one("answered", number, ROWS)
         if list(tracker.said) != list(tracker.model.pending) or tracker.score.told != tracker.model.score.told:
             raise refuse("the rows that wait are not those of the model")
+        for id, one in tracker.said.items():
+            if one != Said() or tracker.model.pending[id].prediction is not None:
+                one.require_sane(recognised.of_classes)
         if tracker.model.of_classes != recognised.of_classes or len(tracker.answered) > REMEMBERED:
             raise refuse("what was answered does not fit the task")
         if recognised.of_classes:

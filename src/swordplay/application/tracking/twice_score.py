@@ -6,12 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
-from swordplay.base.state import ROWS, require_one
+from swordplay.application.tracking.sanity import SUM, TOTAL
+from swordplay.base.state import ROWS, Range, require_one
 from swordplay.data.encoding.sanity import refuse
+from swordplay.estimators.model import LARGEST
 from swordplay.late import Ticket
 
 SUMS = ("learner", "no change", "mean or majority", "covered", "bounded", "width")
 """What is summed over all answers that could be judged: squared errors or mistakes, then of the intervals."""
+
+VALUE = Range(-LARGEST, LARGEST)
 
 
 class Said(NamedTuple):
@@ -21,6 +25,11 @@ class Said(NamedTuple):
     """The last target,"""
     usual: Any = None
     """and the mean of all, or their commonest class."""
+
+    def require_sane(self, of_classes: bool) -> None:
+        """Refuse what no baseline says: numbers that are none, where numbers are predicted."""
+        for name, one in self._asdict().items() if not of_classes else ():
+            require_one(f"said.{name}", one, VALUE)
 
 
 @final
@@ -78,13 +87,18 @@ class Score:
         return [self.told, self.judged, list(self.sums.values()), self.last, self.total, list(self.counts.items())]
 
     @classmethod
-    def of_saved(cls, saved: Sequence[Any]) -> Score:
+    def of_saved(cls, saved: Sequence[Any], of_classes: bool) -> Score:
         """And back, checked."""
         score = cls()
         score.told, score.judged, sums, score.last, score.total, counts = saved
         score.sums, score.counts = dict(zip(SUMS, map(float, sums), strict=True)), {label: int(n) for label, n in counts}
         require_one("score.told", score.told, ROWS)
         require_one("score.judged", score.judged, ROWS)
-        if score.judged > score.told or not all(math.isfinite(one) for one in (score.total, *score.sums.values())):
+        for name, one in score.sums.items():
+            require_one(f"score.{name}", one, SUM)
+        require_one("score.total", score.total, TOTAL)
+        if score.judged > score.told or (bool(score.counts) if not of_classes else any(n < 1 for n in score.counts.values())):
             raise refuse("the sums over its answers are not those of any answers")
+        if score.told:
+            Said(score.last, 0.0).require_sane(of_classes)
         return score

@@ -80,8 +80,6 @@ class CertificateState(NamedTuple):
 
 WIDEST = 8
 """Coordinates up to which S is kept: beyond, one more pass over as many numbers would be felt in every round."""
-
-
 SCALARS = CertificateState._fields[:-1]
 """The sums that are one number an expert."""
 YOUNGER = {"turning", "pull"}
@@ -158,9 +156,10 @@ def renewed(saved: Mapping[str, Any]) -> State:
     known = {name: np.asarray(saved[f"certificate.{name}"], dtype=np.float64) for name in names}
     drift = known["drift"]
     known = {"swing": np.zeros_like(drift), "farthest": np.full_like(drift, UNKNOWN)} | known
-    far = np.sqrt(np.maximum(known["farthest"], 0.0))
-    turning = (2 * known["inverse_growth"] - known["inverse_step"]) * far
-    known |= {"turning": turning, "pull": known["inverse_largest"] * far + turning}
+    with np.errstate(over="ignore", invalid="ignore"):  # of damaged numbers, which are refused by whoever reads the answer
+        far = np.sqrt(np.maximum(known["farthest"], 0.0))
+        turning = (2 * known["inverse_growth"] - known["inverse_step"]) * far
+        known |= {"turning": turning, "pull": known["inverse_largest"] * far + turning}
     return {**saved, **{f"certificate.{name}": known[name] for name in lacking}}
 
 

@@ -15,6 +15,7 @@ from swordplay.parts.experts.expert import squared_norms, strides
 from swordplay.parts.learners.assumptions import Told, WatchedLoss
 from swordplay.parts.learners.baseline import Baseline
 from swordplay.parts.learners.learner import frozen
+from swordplay.parts.learners.sanity import require_energy
 from swordplay.parts.metas.meta import normalised
 from swordplay.parts.metas.sleeping import CoinBetting, Life, Multiplicative, Normal, Sleeping
 from swordplay.parts.rates import TIE
@@ -139,6 +140,7 @@ class _Cover(Baseline):
 
     def _require_sane(self, new: CoverState) -> None:
         super()._require_sane(new)
+        require_energy("energy", new.energy)
         right = self._meta.sane(new.memory, _life(new.rounds + 1, np.arange(len(new.energy))))
         if not right.all():
             row = int(right.argmin())

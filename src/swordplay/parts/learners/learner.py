@@ -200,7 +200,7 @@ class StatefulLearner(ABC, Generic[S]):
 
     def _require_sane(self, new: S) -> None:
         """Refuse a state that no game leads to."""
-        sanity.require_ranges(new)
+        sanity.require_numbers(new, self.domain.diameter, steady=bool(np.all(self._steady)))
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         for kind in new.experts:
             inside = np.isfinite(kind.points).all() and np.isfinite(kind.base).all()

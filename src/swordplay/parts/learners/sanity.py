@@ -10,6 +10,10 @@ import numpy as np
 
 from swordplay.base.arguments import LARGEST_GRADIENT
 from swordplay.base.state import DAMAGED, MOST_ROUNDS, Range, flatten, require
+from swordplay.base.types import Vector
+from swordplay.parts.experts import Gauge
+from swordplay.parts.experts.steps import SMALLEST_ENERGY
+from swordplay.parts.learners.certificate import CertificateState
 
 SLACK = 1e-6
 """Rounding of sums, relatively."""
@@ -17,6 +21,10 @@ VAST = 1e300
 """Products of the longest gradients with the largest domains, summed over many rounds."""
 COUNT = Range(0.0, MOST_ROUNDS / 2.0, whole=True)
 """So that all rounds that are played on top can be saved again."""
+DEAREST = 1e280
+"""D^2 / eta, what a move across the domain costs: beside sums as large as VAST it is nothing, and they can be saved again."""
+STEEPEST, LONGEST = 1e151, 1e153
+"""D / eta, what a round adds to S of a certificate, and S itself, which is squared."""
 LARGEST_SUM = 1e100
 """Of regrets and logarithms of products, which count in units of the largest regret: their squares are numbers."""
 SIGNED, POSITIVE, SHARE = Range(-VAST, VAST), Range(0.0, VAST), Range(0.0, 1.0)
@@ -71,6 +79,60 @@ def require_ranges(state: Any) -> None:
         require(name, value, RANGES.get(last, SIGNED))
         if last == "curvature" and np.ndim(value) > 1:
             _require_convex(name, value)
+
+
+def require_numbers(state: Any, diameter: float, *, steady: bool) -> None:
+    """Refuse numbers of a learner with a certificate that are out of range, or that the next round would make infinite.
+
+    Its steps are made of its energies unless they are ``steady``.
+    """
+    require_ranges(state)
+    require_certificate(state.certificate, diameter)
+    for k, kind in enumerate(() if steady else state.experts):
+        require_energy(f"experts.{k}.energy", kind.energy)
+
+
+def require_certificate(sums: CertificateState, diameter: float) -> None:
+    """Refuse sums of a certificate that one more round would make infinite.
+
+    Parameters
+    ----------
+    sums
+        As they were read; each is within its own range.
+    diameter
+        D of the domain, which they are multiplied with.
+    """
+    wide = max(1.0, diameter)
+    for name in ("inverse_step", "inverse_growth", "inverse_largest"):
+        require(f"certificate.{name}", getattr(sums, name), Range(0.0, DEAREST / wide**2))
+    require("certificate.turning", sums.turning, Range(0.0, VAST / wide))
+    require("certificate.heading", sums.heading, Range(-LONGEST, LONGEST))
+    require("certificate.pull", sums.pull, Range(0.0, 3.0 * LONGEST if len(sums.heading) else VAST / wide))
+
+
+def require_energy(name: str, energy: Vector) -> None:
+    """Refuse sums of squared surprises that have lost their digits where steps are made of them; 0 is where nothing was met."""
+    require(name, energy[energy != 0.0], Range(SMALLEST_ENERGY, VAST))
+
+
+def require_gauge(gauge: Gauge, energy: Vector, diameter: float) -> None:
+    """Refuse what was measured where the steps that follow from it would vanish.
+
+    Parameters
+    ----------
+    gauge
+        As it was read: 1 / eta is 2 L m for experts that are capped, and for others the root of their energy over the span.
+    energy
+        Of all experts.
+    diameter
+        D of the domain.
+    """
+    most = min(DEAREST, STEEPEST / diameter)
+    average = max(gauge.average(int(COUNT.most)), gauge.rho)
+    require("gauge.smoothness", gauge.smoothness, Range(0.0, most / (2.0 * average)))
+    if gauge.span != 0.0:
+        least = 2.0 * gauge.rho**2 * math.sqrt(max(1.0, float(energy.max()))) / most
+        require("gauge.span", gauge.span, Range(least, math.inf))
 
 
 def _require_convex(name: str, matrices: Any) -> None:

@@ -13,7 +13,7 @@ from swordplay.base.types import Domain, Gradient, Setting, Vector
 from swordplay.parts import rates
 from swordplay.parts.experts import AdaGradNorm, Experts, Gauge, GaugedSteps, OEGDExperts, OGDExperts
 from swordplay.parts.experts.gauge import caution
-from swordplay.parts.learners import certificate
+from swordplay.parts.learners import certificate, sanity
 from swordplay.parts.learners.assumptions import smoothness_of
 from swordplay.parts.learners.ensemble import Ensemble, EnsembleState
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping_with_tail
@@ -110,6 +110,11 @@ class Sword(Ensemble):
             return gauge
         farthest = np.linalg.norm(state_.experts[1].base[0] - self.domain.center)
         return gauge.after(smoothness_of(gradient), float(np.linalg.norm(observed)), float(farthest))
+
+    def _require_sane(self, new: EnsembleState) -> None:
+        super()._require_sane(new)
+        if isinstance(new.gauge, Gauge):
+            sanity.require_gauge(new.gauge, np.concatenate([kind.energy for kind in new.experts]), self.domain.diameter)
 
     def _grow(self, state_: EnsembleState) -> EnsembleState:
         """Fork while the fastest multiplier is too slow for a comparator that moved in every round."""

@@ -1,0 +1,146 @@
+"""Numbers that campaigns of forged states found: each is a number, and one more round would make none of it."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import swordplay as sp
+from swordplay.application.tracking import Settings, trackers
+from swordplay.engine.layout import LIVE
+from swordplay.intervals import layout
+from swordplay.keyed.bands import BandForm
+from swordplay.sklearn import SwordRegressor
+from tracking.worlds import twice, world
+
+BALL = sp.Ball(2)
+
+
+def taught(learner):
+    for row in np.random.default_rng(3).uniform(-1, 1, (6, 2)):
+        learner.observe(sp.SquaredLoss(row, float(row[0])))
+    return learner
+
+
+def put(state, entry, place, value):
+    """The state with another number at a place of an entry, or as the entry."""
+    changed = np.array(state[entry], dtype=float)
+    changed[place] = value
+    return state | {entry: changed if changed.ndim else float(changed)}
+
+
+SUMS_OF_SWORD = [
+    ("gauge.span", (), 5e-324),  # steps that vanish, and 1 / eta that is infinite
+    ("gauge.smoothness", (), 1.7e308),
+    ("gauge.smoothness", (), np.inf),
+    ("experts.0.energy", 1, 5e-324),  # no step can be measured by it
+    ("certificate.inverse_step", 0, 1e300),  # what comes of it cannot be saved again
+    ("certificate.inverse_growth", 0, 1e290),
+    ("certificate.inverse_largest", 0, 1e290),
+    ("certificate.turning", 0, 1e300),
+    ("certificate.heading", (0, 1), 1e200),  # squared
+    ("certificate.pull", 0, 1e300),
+]
+
+
+@pytest.mark.parametrize(("entry", "place", "value"), SUMS_OF_SWORD)
+def test_steps_and_their_sums_stay_numbers(entry, place, value):
+    learner, fresh = (sp.Sword(sp.Ball(2, radius=20.0)) for _ in range(2))
+    good = taught(learner).state()
+    fresh.load_state(good)
+    with pytest.raises(ValueError, match=rf"state\['{entry}'\] must hold numbers from .*got {re.escape(f'{value:g}')}"):
+        fresh.load_state(put(good, entry, place, value))
+
+
+@pytest.mark.parametrize("make", [lambda domain: sp.SAOL(domain, gradient_bound=4.0), sp.OptimisticOGD])
+def test_steps_are_not_made_of_sums_that_lost_their_digits(make):
+    learner = taught(make(BALL))
+    name, energy = next((name, value) for name, value in learner.state().items() if name.endswith("energy"))
+    learner.load_state(learner.state())
+    with pytest.raises(ValueError, match=rf"state\['{name}'\] must hold numbers from 1e-300"):
+        learner.load_state(learner.state() | {name: np.full_like(energy, 1e-310)})
+
+
+def test_sums_of_before_that_are_not_finite_are_refused_by_name():
+    learner = taught(sp.OGD(BALL, 0.1))
+    before = {name: value for name, value in learner.state().items() if not name.endswith(("turning", "pull"))}
+    learner.load_state(before)
+    with pytest.raises(ValueError, match=r"state\['certificate.*must hold numbers"):
+        learner.load_state(
+            before | {"certificate.inverse_growth": np.array([1e300]), "certificate.farthest": np.array([1e140])}
+        )
+
+
+@pytest.mark.parametrize("changes", [{"span": 5e-324}, {"smoothness": np.inf}, {"smoothness": 1.0, "span": 1e-200}])
+def test_what_an_engine_has_measured(changes):
+    learner = sp.Sword(BALL)
+    engine = sp.engine.online(learner)
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    engine.play(rows, rows.sum(axis=1))
+    good = engine.compact_state()
+    engine.load_compact_state(good)
+    now = good["round"].copy()
+    for name, value in changes.items():
+        now[good["round_names"].split().index(name)] = value
+    with pytest.raises(ValueError, match=r"state\['round.s\w+'\] must hold numbers"):
+        engine.load_compact_state(good | {"round": now})
+    for heading in (1e80, -1e160):
+        with pytest.raises(ValueError, match=r"state\['heading'\] must hold numbers"):
+            engine.load_compact_state(put(good, "heading", (0, 0), heading))
+
+
+@pytest.mark.parametrize(
+    ("entry", "changes", "told"),
+    [
+        ("model.engine.last", {0: -3e154}, r"state\['last'\] must hold numbers"),  # its square overflows
+        ("model.engine.points", {(0, 0): 1e158}, "points outside the domain"),
+        ("model.engine.round", {LIVE.candidate: 1e99, LIVE.last_norm: 1e159}, r"state\['squared gradients'\]"),
+        ("model.second.recent", {0: 1e150}, r"state\['second.recent'\] must hold numbers"),  # a prediction of 1e143
+    ],
+)
+def test_numbers_of_estimators_whose_squares_are_none(entry, changes, told):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    state = SwordRegressor(curves="auto").partial_fit(X, X.sum(axis=1)).state()
+    for place, value in changes.items():
+        state = put(state, entry, place, value)
+    with pytest.raises(ValueError, match=told):
+        SwordRegressor.from_state(state)
+
+
+@pytest.mark.parametrize(("place", "value", "told"), [("SCORE", 5e-318, "usual score"), (None, 31.0, "intervals: first")])
+def test_records_of_intervals_hold_what_intervals_do(place, value, told):
+    """A usual score that is none would be divided by; a column that is marked as settled has seen enough."""
+    form = BandForm(0.9)
+    rng = np.random.default_rng(0)
+    records = np.tile(form.fresh, (2, 1))
+    form.play(records, [0, 1], np.array([0, 50, 100]), *rng.normal(size=(2, 100)))
+    form.require_sane(records)
+    where = form._named["counts"] if place is None else form._named["live"][getattr(layout, place)]
+    records[1, where] = value
+    with pytest.raises(ValueError, match=told):
+        form.require_sane(records)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda said, answered, score: said[-1][1].__setitem__(0, 1e200), r"said\.last"),  # its square is no number
+        (lambda said, answered, score: said[-1][1].__setitem__(1, "x"), r"said\.usual"),
+        (lambda said, answered, score: answered[0].__setitem__(1, "x"), "answered"),
+        (lambda said, answered, score: score[2].__setitem__(1, -1.0), r"score\.no change"),  # it has no root
+        (lambda said, answered, score: score.__setitem__(3, None), r"said\.last"),
+        (lambda said, answered, score: score.__setitem__(4, 1e300), r"score\.total"),
+        (lambda said, answered, score: score.__setitem__(5, [["x", 3]]), "sums over its answers"),
+    ],
+)
+def test_rows_that_come_twice(change, told):
+    rows = twice(world("regression", 40, seed=3), delay=5)
+    tracker = trackers.begin(Settings("y", id=("name",), twice=True), rows)
+    tracker.track(rows.slice(0, 60), np.arange(1, 61))
+    state = tracker.state()
+    trackers.resumed(state)
+    parts = json.loads(state["twice"])
+    change(*parts)
+    with pytest.raises(ValueError, match=told):
+        trackers.resumed(state | {"twice": json.dumps(parts)})
