@@ -142,8 +142,8 @@ class KeptCode(_Cache):
     def load_overload(self, signature: Any, target: Any) -> Any:
         """What was compiled for these types, or None.
 
-        numba would first have ``target`` learn all functions that it can compile, some 0.3 s with scipy.linalg among them. Machine
-        code contains what it calls, and whoever compiles has them learned then (``CompilerBase``).
+        numba would first have ``target`` learn all that it can compile, some 0.3 s with scipy.linalg on the way. Machine code
+        contains what it calls, and whoever compiles has all that learned then (``CompilerBase``).
         """
         found = self._found(signature, target)
         if found is None and self.source in _expected:
