@@ -30,7 +30,7 @@ def _uncompiled(function: Any) -> Any:
 
 def in_raw_units(layer: SecondOrder) -> RawUnits:
     """What the mixture of a row that follows the last one is made of, where nothing is cut."""
-    parts = layer._parts()
+    parts = layer.at_hand
     c, constant = _shares(layer, parts)
     unscaled = parts["columns"][1:3]
     center, spread = (0.0, 1.0) if layer.logistic else unscaled[:, -1].tolist()

@@ -91,7 +91,7 @@ class Due:
             return ()
         now = standing()
         if now is None or (self.mixed is not None and now.mixed != self.mixed):
-            self.width, self.count, self.mixed = FIRST_WIDTH, 0, None
+            self.width, self.count, self.edge, self.mixed = FIRST_WIDTH, 0, 0, None
         if now is not None:
             self.count, self.edge, self.mixed = self.count + 1, rows, now.mixed
         if self.count > MOST_WINDOWS:
