@@ -131,7 +131,7 @@ class Recorder:
         both = np.empty((split + len(self.figure_names), 1 + len(played.losses)))
         both[:split, 0], both[split:, 0] = self.errors[here], self.figures[here]
         both[:split, 1:], both[split:, 1:] = played.errors.T, played.figures.T
-        sums = both.cumsum(axis=1)[:, -1]
+        sums = np.add.accumulate(both, axis=1, out=both)[:, -1]
         self.errors[here], self.figures[here] = sums[:split], sums[split:]
         if self.high.shape[1]:
             np.maximum(self.high[here], played.values.max(axis=0), out=self.high[here])
