@@ -26,14 +26,15 @@ PAGE = """# Where a row's time goes
 
 Written by `python -m benchmarks.profile`; run it to have the figures of your machine. Microseconds of processor time a row, one
 core, best of {turns} turns ({few} of the command); what stands under a line is a part of it. Columns are numbers, and experts
-are of the first order where nothing else is said. The command reads, learns and writes in threads of their own: on several
-cores its rows a second are those of its slowest part, not of the sum.
+are of the first order where nothing else is said. The command reads, learns, judges (intervals, baselines, the course of the
+run) and writes in threads of their own: on several cores its rows a second are those of its slowest part, not of the sum.
 
 What lies between the time of the kernels and that of the command is mostly the course of a run. It is kept in stretches, which
-are short at first and grow with the run (1,164 of them in 200,000 rows), and each costs some 0.3 ms in Python, however many
-rows it has: errors of all contestants, a look at experts and coefficients, the worst row. So rows of a short table cost
-more than those of a long one. The start of a process is fixed: where they are installed, numba imports scipy.linalg and
-pyarrow imports pandas, some 0.2 s each.
+are short at first and grow with the run (1,164 of them in 200,000 rows), and each costs some time in Python, however many rows
+it has: errors of all contestants, a look at experts and coefficients, the worst row. So rows of a short table cost more than
+those of a long one, and there a second core is of little use, as Python runs one thread at a time. The start of a process is
+fixed: imports of numba, numpy and pyarrow, and machine code from the disk. It imports neither pandas nor scipy.linalg, which
+pyarrow and numba would, unless a table has dates with nanoseconds or something has to be compiled.
 
 {machine}
 """

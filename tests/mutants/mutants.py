@@ -37,6 +37,7 @@ LATE_ENOUGH = "tests/intervals/test_late_truths.py::test_too_few_truths_tell_not
 LATE_FORGED = "tests/intervals/test_late_truths.py::test_forged_states_are_refused"
 BULK = "tests/tracking/test_bulk.py"
 PROVEN = "tests/tracking/test_proven.py"
+ASIDE = "tests/tracking/test_aside.py::test_the_learner_counts_as_the_recorder_does"
 
 
 class Mutant(NamedTuple):
@@ -77,6 +78,17 @@ MUTANTS = [
         ("np.full(more, base.shape[1] - 1)", "np.full(more, base.shape[1])"),
         ("thresholds * (off - thresholds / 2)", "thresholds * off"),
         ("now.owed - self.last.owed", "now.owed"),
+    ),
+    *_in(
+        "application/tracking/proven.py",
+        (ASIDE,),
+        ("rows - self.edge < self.width", "rows - self.edge <= self.width"),
+        ("if self.count > MOST_WINDOWS:", "if self.count > 2 * MOST_WINDOWS:"),
+    ),
+    *_in(
+        "application/tracking/passages.py",
+        (ASIDE,),
+        ("None if self.closed % EVERY else", "None if self.closed % (2 * EVERY) else"),
     ),
     *_in("application/tracking/story.py", (PROVEN,), ("self.bound < self.lost", "self.bound <= self.lost")),
     *_in("estimators/head.py", (PROVEN,), ("engine.owed() + (gain or 0.0)", "engine.owed()")),

@@ -140,8 +140,11 @@ class KeptCode(_Cache):
         return [IndexDataCacheFile(str(folder), self.name, self.digest) for folder in folders(self.source)]
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """What was compiled for these types, or None."""
-        target.refresh()
+        """What was compiled for these types, or None.
+
+        numba would first have ``target`` learn all that it can compile, some 0.3 s with scipy.linalg on the way. Machine code
+        contains what it calls, and whoever compiles has all that learned then (``CompilerBase``).
+        """
         found = self._found(signature, target)
         if found is None and self.source in _expected:
             began = time.monotonic()

@@ -63,6 +63,7 @@ class SecondOrder:
 
     asked: Matrix | None = None
     """What was noted of the rows that are learned next, where they were asked earlier (see :meth:`ask`); used up by them."""
+    _views: dict[str, Any] | None = None
 
     def __init__(self, dim: int, *, logistic: bool, intercept: bool, lags: int | None, bends: int = BENDS) -> None:
         self.logistic, self.intercept, self.compete, self.bends = logistic, intercept, lags is None, bends
@@ -87,6 +88,7 @@ class SecondOrder:
         layout = _curved("layout")
         self.dim = dim
         self._row: SecondBench | None = None
+        self._views = None
         told, width = self.lags + self.errors, dim + self.lags + self.errors + int(self.intercept)
         corrections = (3 if self.compete else 1) + 2 * int(self.logistic)
         self._setting = np.array(
@@ -111,7 +113,7 @@ class SecondOrder:
         return int(bends.PACE_OF_LABELS if self.logistic else bends.PACE)
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_row": None}
+        return vars(self) | {"_row": None, "_views": None}
 
     @property
     def width(self) -> int:
@@ -121,12 +123,12 @@ class SecondOrder:
     @property
     def active(self) -> bool:
         """Whether its experts have learned from any row."""
-        return bool(self._parts()["known"][_curved("layout").KNOWN.active] > 0)
+        return bool(self.at_hand["known"][_curved("layout").KNOWN.active] > 0)
 
     @property
     def gain(self) -> float:
         """Loss of the mixture less that of the first-order model, summed, in losses of smoothness 1; mostly negative."""
-        return float(self._parts()["known"][_curved("layout").KNOWN.gain])
+        return float(self.at_hand["known"][_curved("layout").KNOWN.gain])
 
     def learn(
         self,
@@ -248,6 +250,12 @@ class SecondOrder:
                 new[:, :were], new[:, -1] = kept[:, :were], kept[:, -1]
             else:
                 new[: len(kept)] = kept
+
+    @property
+    def at_hand(self) -> dict[str, Any]:
+        """:meth:`_parts`, made once for those who look after every few rows."""
+        self._views = self._views or self._parts()
+        return self._views
 
     def _parts(self) -> dict[str, Any]:
         """Views of all numbers that are kept, by name."""

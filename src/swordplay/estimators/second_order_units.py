@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,7 +32,7 @@ def _uncompiled(function: Any) -> Any:
 
 def in_raw_units(layer: SecondOrder) -> RawUnits:
     """What the mixture of a row that follows the last one is made of, where nothing is cut."""
-    parts = layer._parts()
+    parts = layer.at_hand
     c, constant = _shares(layer, parts)
     unscaled = parts["columns"][1:3]
     center, spread = (0.0, 1.0) if layer.logistic else unscaled[:, -1].tolist()
@@ -75,19 +77,24 @@ def _stay_odds(layer: SecondOrder, parts: Mapping[str, Any]) -> float:
     return float(_uncompiled(saying.no_change)(parts["known"], np.ones(1), layer.logistic))
 
 
+@functools.cache
+def _places(count: int, without: int) -> tuple[Vector, Any, Any]:
+    """1 for the first of some forecasts and 0 for the others; which are told of no lags, and which are."""
+    some = np.arange(count) < without
+    return np.eye(count)[0], some, ~some
+
+
 def _shares(layer: SecondOrder, parts: Mapping[str, Any]) -> tuple[Vector, float]:
     """Factor of each forecast in the corrected mixture, and a constant."""
-    from swordplay.engine.curved import bends, layout
+    from swordplay.engine.curved import bends
     from swordplay.engine.curved import rounds as kernels
 
-    asked = _uncompiled(bends.count_asked)(
-        layout.parts_of(layer._numbers, layer._setting, len(parts["behind"])), layer.logistic
-    )
+    asked = _uncompiled(bends.count_asked)(SimpleNamespace(**parts), layer.logistic)
     w, t = _weighed(parts["behind"], kernels.PRIOR), _weighed(parts["top_behind"][:asked], kernels.TOP_PRIOR)
     beta = parts["correcting_coefficients"] @ t[1 : 1 + len(parts["correcting_discounts"])]
-    sides = [np.eye(len(w))[0] - w]
+    first, *both = _places(len(w), kernels.WITHOUT)
+    sides = [first - w]
     if layer.compete:
-        without = np.arange(len(w)) < kernels.WITHOUT
-        sides += [np.where(side, w, 0.0) / w[side].sum() - w for side in (without, ~without)]
+        sides += [np.where(side, w, 0.0) / w[side].sum() - w for side in both]
     shares = w + np.array(beta[: len(sides)]) @ np.array(sides)
     return (shares + beta[-1] * w, float(beta[-2])) if layer.logistic else (shares, 0.0)

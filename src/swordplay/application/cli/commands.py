@@ -71,7 +71,8 @@ class Commands(click.Group):
 def run(arguments: Sequence[str] | None) -> int:
     """Run a command; its exit code. Errors take a line or two, not a traceback."""
     try:
-        code = program.main(arguments, prog_name="swordplay", standalone_mode=False)
+        alone = arguments is None  # whether the process is the command's own, which has its arguments then
+        code = program.main(arguments, prog_name="swordplay", standalone_mode=False, obj=alone)
         if sys.stdout is not None:  # as it is if it was closed (>&-)
             sys.stdout.flush()
     except click.UsageError as error:

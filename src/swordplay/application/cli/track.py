@@ -129,7 +129,10 @@ def track_command(**options_typed: Any) -> int:
     """Check what was asked, make it a job and run it; the exit code."""
     from swordplay.application.tracking import TrackingError
     from swordplay.application.tracking.paths import require_different
+    from swordplay.data.tables.lean import leave_pandas_out
 
+    if click.get_current_context().obj:
+        leave_pandas_out()
     asked = Asked(**options_typed)
     _require_sense(asked)
     job, remark = _job(asked)

@@ -3,15 +3,20 @@
 A page is made of sections, which each command adds its own to: ``write(Page(title, facts, sections), path)``.
 """
 
-from swordplay.application.report.compare import compare_section, write_compare
-from swordplay.application.report.document import render, write
-from swordplay.application.report.figures import SUFFIXES, regret_figure, save
-from swordplay.application.report.keys import keys_sections, write_keys
-from swordplay.application.report.page import Page, Section
-from swordplay.application.report.regret import perspective_section, regret_section
-from swordplay.application.report.reproduce import reproduce_section
-from swordplay.application.report.story import write_story
-from swordplay.application.report.track import track_sections, write_track
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+if _TYPE_CHECKING:  # at run time a name is imported with its first use: who wants a word does not wait for the pictures
+    from swordplay.application.report.compare import compare_section, write_compare
+    from swordplay.application.report.document import render, write
+    from swordplay.application.report.figures import SUFFIXES, regret_figure, save
+    from swordplay.application.report.keys import keys_sections, write_keys
+    from swordplay.application.report.page import Page, Section
+    from swordplay.application.report.regret import perspective_section, regret_section
+    from swordplay.application.report.reproduce import reproduce_section
+    from swordplay.application.report.story import write_story
+    from swordplay.application.report.track import track_sections, write_track
 
 __all__ = [
     "SUFFIXES",
@@ -32,3 +37,25 @@ __all__ = [
     "write_story",
     "write_track",
 ]
+
+_HOMES = {
+    "compare": "compare_section write_compare",
+    "document": "render write",
+    "figures": "SUFFIXES regret_figure save",
+    "keys": "keys_sections write_keys",
+    "page": "Page Section",
+    "regret": "perspective_section regret_section",
+    "reproduce": "reproduce_section",
+    "story": "write_story",
+    "track": "track_sections write_track",
+}
+"""Where each public name comes from."""
+
+
+def __getattr__(name: str) -> _Any:
+    """A public name, imported with its first use."""
+    home = next((home for home, names in _HOMES.items() if name in names.split()), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(_importlib.import_module(f"{__name__}.{home}"), name)
+    return found

@@ -49,7 +49,8 @@ class Band:
     def judge(self, played: Played, targets: Vector, rows: Matrix) -> tuple[Array, Played]:
         """The intervals of rows that were predicted, and what was played with their figures beside the others."""
         bounds, learned = self.say(played.said.predictions, targets, rows), ~np.isnan(targets)
-        figures = np.hstack([played.figures, judged(bounds[learned], targets[learned])])
+        some = (bounds, targets) if learned.all() else (bounds[learned], targets[learned])
+        figures = np.concatenate([played.figures.T, judged(*some).T]).T  # one figure behind the other, as they are summed
         return bounds, played._replace(figures=figures)
 
     def state(self) -> State:
@@ -64,7 +65,9 @@ class Band:
 
 def judged(bounds: Array, targets: Vector) -> Matrix:
     """The figures of rows that were learned, shape ``(T, 3)``: the columns of :data:`FIGURES`."""
-    bounded = np.isfinite(bounds).all(axis=1)
-    covered = (bounds[:, 0] <= targets) & (targets <= bounds[:, 1])
-    width = np.subtract(bounds[:, 1], bounds[:, 0], out=np.zeros(len(bounds)), where=bounded)
-    return np.column_stack([covered, width, bounded])
+    lower, upper = np.ascontiguousarray(bounds.T)
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    figures = np.zeros((3, len(bounds)))
+    figures[0], figures[2] = (lower <= targets) & (targets <= upper), bounded
+    np.subtract(upper, lower, out=figures[1], where=bounded)
+    return figures.T

@@ -10,7 +10,18 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Asking, Played, Said, interleaved
+from swordplay.application.tracking.contestants import (
+    LEARNER,
+    NO_CHANGE,
+    SAID,
+    WAS,
+    Answers,
+    Asking,
+    Debut,
+    Played,
+    Said,
+    interleaved,
+)
 from swordplay.application.tracking.rungs import COUNT, Rungs
 from swordplay.application.tracking.task import MOST_CLASSES
 from swordplay.base import nested
@@ -115,20 +126,44 @@ class ClassContestants:
         new = range(self.model.classes, len(self.codes))
         return sorted(int((targets == code).argmax()) for code in new)
 
-    def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
-        """Predict rows, each before it is learned."""
-        before, known = self.model.counts, ~np.isnan(targets)
-        labels = np.where(known, targets, 0.0).astype(np.intp)
-        plans = Plans(lambda told, places: self.rungs.play_labels(told, places, rungs))
+    def learn(self, rows: Matrix, targets: Vector) -> Answers:
+        """Let the learner predict rows, each before it learns it."""
+        before, known, told = self.model.counts, ~np.isnan(targets), list[Any]()
+        plans = Plans(lambda *given: told.append(given))
         learn = functools.partial(self.asking.learn, beside=plans)
-        chances = interleaved(learn, self.asking.predict, rows, labels, known)
+        chances = interleaved(learn, self.asking.predict, rows, _labels(targets, known), known)
+        return Answers(chances, before, told, plans.plan)
+
+    def learn_debut(self, row: Matrix, target: Vector) -> tuple[Answers, Debut]:
+        """Let a class join and learn its first row."""
+        chances, chance = self.model.predict(row) if self.started else None, 1.0 / (1.0 + self.model.counts.sum())
+        classes = self.model.classes + 1
+        self.model.grow(classes)
+        if classes == 1 and self.dim > self._start:  # curves are made of the columns that are there before any row
+            self.model.widen(self.dim)
+        return self.learn(row, target), Debut(chances, chance, classes)
+
+    def widen(self, dim: int) -> None:
+        """Let the learner make room for columns that appear late."""
+        self.dim = dim
+        self.model.widen(dim)
+
+    def climb(self, told: list[Any], losses: Vector) -> None:
+        """Let single step sizes predict and learn the same rows."""
+        for scratch, labels in told:
+            self.rungs.play_labels(scratch, labels, losses)
+
+    def judge(self, answers: Answers, targets: Vector) -> Played:
+        """Mistakes of everybody, and what the learner's probabilities are worth."""
+        chances, known = answers.said, ~np.isnan(targets)
         said = _said(chances)
         if not known.any():
             return Played(said, np.empty(0), np.empty((0, 3)), np.empty((0, len(self.figures))), np.empty((0, 0)))
-        targets, labels = (targets, labels) if known.all() else (targets[known], labels[known])
+        targets = targets if known.all() else targets[known]
+        labels = targets.astype(np.intp)
         last = np.concatenate([[self.last], targets[:-1]])
         self.last = float(targets[-1])
-        errors = np.column_stack([said.predictions[known], last, _majority(before, labels)]) != targets[:, None]
+        errors = np.column_stack([said.predictions[known], last, _majority(answers.before, labels)]) != targets[:, None]
         chances = chances if known.all() else chances[known]
         right = chances[np.arange(len(labels)), labels]
         losses = np.log(1.0 / np.maximum(right, SMALLEST_PROBABILITY))
@@ -136,27 +171,21 @@ class ClassContestants:
         for k in range(chances.shape[1]):  # class by class, so that no sum depends on how the rows lie in memory
             squares += chances[:, k] ** 2
         figures = _figures(losses, squares, said.predictions[known], targets)
-        return Played(said, losses, errors.astype(np.float64), figures, np.empty((len(labels), 0)), plans.plan)
+        return Played(said, losses, errors.astype(np.float64), figures, np.empty((len(labels), 0)), answers.plan)
 
-    def debut(self, row: Matrix, target: Vector, rungs: Vector) -> Played | None:
+    def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> Played | None:
         """Everybody errs on a class that nobody has seen, and it counts as if it had had one chance in as many rows."""
-        chances, chance = self.model.predict(row) if self.started else None, 1.0 / (1.0 + self.model.counts.sum())
-        classes = self.model.classes + 1
-        self.model.grow(classes)
-        if classes == 1 and self.dim > self._start:  # curves are made of the columns that are there before any row
-            self.model.widen(self.dim)
-        self.rungs.grow(classes)
-        self.play(row, target, np.zeros(COUNT))
-        if chances is None:
+        self.rungs.grow(debut.classes)
+        self.climb(answers.told, np.zeros(COUNT))
+        self.judge(answers, target)
+        if debut.chances is None:
             return None
-        rungs += 1.0
-        said, losses, squares = _said(chances), -np.log([chance]), 1.0 + np.square(chances).sum(axis=1)
-        return Played(said, losses, np.ones((1, 3)), _figures(losses, squares, said.predictions, target), np.empty((1, 0)))
+        losses += 1.0
+        said, lost, squares = _said(debut.chances), -np.log([debut.chance]), 1.0 + np.square(debut.chances).sum(axis=1)
+        return Played(said, lost, np.ones((1, 3)), _figures(lost, squares, said.predictions, target), np.empty((1, 0)))
 
-    def widen(self, dim: int) -> None:
-        """Make room for columns that appear late."""
-        self.dim = dim
-        self.model.widen(dim)
+    def widen_rungs(self, dim: int) -> None:
+        """Let single step sizes make room for columns that appear late."""
         self.rungs.widen(dim)
 
     def arrow(self, targets: Vector, known: Any) -> Any:
@@ -182,6 +211,11 @@ class ClassContestants:
         self.rungs.load_state(nested.take("rungs", saved))
         self.last = float(saved["last"])
         self.asking.load_state(saved)
+
+
+def _labels(targets: Vector, known: Any) -> Any:
+    """Codes of classes as whole numbers, 0 where not ``known``."""
+    return np.where(known, targets, 0.0).astype(np.intp)
 
 
 def _said(chances: Matrix) -> Said:

@@ -26,6 +26,9 @@ class Said(NamedTuple):
     """Of the predicted classes, shape ``(T,)``; empty for a regression."""
 
 
+NOTHING_SAID = Said(np.empty(0), np.empty(0))
+
+
 class Played(NamedTuple):
     """Rows that were predicted and then, where their targets are known, learned."""
 
@@ -40,6 +43,34 @@ class Played(NamedTuple):
     """What extremes are kept of: prediction, target and their difference, shape ``(n, 3)``; ``(n, 0)`` for classes."""
     plan: Matrix = NO_PLAN
     """Weight and threshold of each row's loss as the learner counts it, shape ``(n, 2)``; no rows where nobody knows."""
+
+    def part(self, first: int, stop: int) -> Played:
+        """Some of the rows that were learned, without what was said of them."""
+        return Played(NOTHING_SAID, *(of_rows[first:stop] for of_rows in self[1:]))
+
+
+class Answers(NamedTuple):
+    """What the learner said of rows, and what there is to judge it by."""
+
+    said: Any
+    """Predictions, shape ``(T,)``, or probabilities of all classes, shape ``(T, K)``."""
+    before: Any
+    """What had been learned before: rows, or rows of each class."""
+    told: list[Any]
+    """What single step sizes learn from: scaled rows, and targets or labels."""
+    plan: Matrix
+    """As in :class:`Played`."""
+
+
+class Debut(NamedTuple):
+    """What the learner said of a row whose target nobody could have predicted."""
+
+    chances: Matrix | None
+    """Probabilities of the classes that it knew, shape ``(1, K)``; None for the very first row, which nobody predicts."""
+    chance: float
+    """What it is taken to have given the class that came."""
+    classes: int
+    """Classes with this one."""
 
 
 class Contestants(Protocol):
@@ -81,19 +112,32 @@ class Contestants(Protocol):
         """Rows whose target nobody could have predicted: the very first one, and the first one of every class."""
         ...
 
-    def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
-        """Predict rows, each before it is learned; those without a target (NaN) are not learned.
-
-        Losses of the single step sizes are added to ``rungs``.
-        """
+    def learn(self, rows: Matrix, targets: Vector) -> Answers:
+        """Let the learner predict rows, each before it learns it; those without a target (NaN) are not learned."""
         ...
 
-    def debut(self, row: Matrix, target: Vector, rungs: Vector) -> Played | None:
-        """The same for one row that is a debut, arrays of length 1; None for the very first one, which nobody predicts."""
+    def learn_debut(self, row: Matrix, target: Vector) -> tuple[Answers, Debut]:
+        """The same for one row that is a debut, arrays of length 1."""
         ...
 
     def widen(self, dim: int) -> None:
-        """Make room for columns that appear late."""
+        """Let the learner make room for columns that appear late."""
+        ...
+
+    def climb(self, told: list[Any], losses: Vector) -> None:
+        """Let single step sizes predict and learn the same rows; their losses are added to ``losses``."""
+        ...
+
+    def judge(self, answers: Answers, targets: Vector) -> Played:
+        """What answers for rows are worth, beside those of the baselines."""
+        ...
+
+    def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> Played | None:
+        """The same for a debut, single step sizes included; None for the very first one, which nobody predicts."""
+        ...
+
+    def widen_rungs(self, dim: int) -> None:
+        """Let single step sizes make room for columns that appear late."""
         ...
 
     def arrow(self, targets: Vector, known: Any) -> Any:

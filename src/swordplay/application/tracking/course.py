@@ -128,10 +128,10 @@ class Recorder:
         here, worst = self.closed, int(played.losses.argmax())
         # One by one, as in values.py: numpy's own sum would depend on where the rows were cut.
         split = len(self.names)
-        both = np.empty((1 + len(played.losses), split + len(self.figure_names)))
-        both[0, :split], both[0, split:] = self.errors[here], self.figures[here]
-        both[1:, :split], both[1:, split:] = played.errors, played.figures
-        sums = both.cumsum(axis=0)[-1]
+        both = np.empty((split + len(self.figure_names), 1 + len(played.losses)))
+        both[:split, 0], both[split:, 0] = self.errors[here], self.figures[here]
+        both[:split, 1:], both[split:, 1:] = played.errors.T, played.figures.T
+        sums = np.add.accumulate(both, axis=1, out=both)[:, -1]
         self.errors[here], self.figures[here] = sums[:split], sums[split:]
         if self.high.shape[1]:
             np.maximum(self.high[here], played.values.max(axis=0), out=self.high[here])

@@ -30,12 +30,14 @@ class Piece(NamedTuple):
     """The last row of the input that is done with this piece."""
     position: Position | None
     """Where the input stands then; None within a batch, where nobody knows."""
+    ahead: Position | None = None
+    """Where it will stand at the end of the batch."""
 
     def first(self, count: int) -> Piece:
         """The piece up to its row number ``count``, which does not belong to it any more."""
         row = int(self.numbers[count])
         refusals = tuple(one for one in self.refusals if one.row < row)
-        return Piece(self.rows.slice(0, count), self.numbers[:count], refusals, row - 1, None)
+        return Piece(self.rows.slice(0, count), self.numbers[:count], refusals, row - 1, None, self.ahead)
 
 
 def at_once(tracker: AnyTracker, save_every: int | None) -> int:
@@ -112,5 +114,6 @@ def pieces(batch: Batch, done: int, last: int | None = None, size: int = 1) -> I
         reach = end if whole else int(batch.numbers[until - 1])
         refusals = tuple(one for one in batch.refusals if done < one.row <= reach)
         position = batch.position if whole and end == batch.position.row else None
-        yield Piece(batch.rows.slice(start, until - start), batch.numbers[start:until], refusals, reach, position)
+        rows, numbers = batch.rows.slice(start, until - start), batch.numbers[start:until]
+        yield Piece(rows, numbers, refusals, reach, position, batch.position)
         done = reach

@@ -64,6 +64,42 @@ class Window(NamedTuple):
 
 
 @final
+class Due:
+    """When windows end: what they count, counted by somebody who is ahead of them.
+
+    Parameters
+    ----------
+    width, count, edge
+        Rows of a window, how many moments there are, and rows on record at the last one.
+    mixed
+        What the learner knew then (see ``Standing``); None before the first moment.
+    """
+
+    def __init__(self, width: int, count: int, edge: int, mixed: float | None) -> None:
+        self.width, self.count, self.edge, self.mixed = width, count, edge, mixed
+
+    @classmethod
+    def of(cls, windows: Windows) -> Due:
+        """As they are."""
+        if windows.last is None:
+            return cls(windows.width, 0, 0, None)
+        return cls(windows.width, len(windows.windows), windows.windows[-1].edge, windows.last.mixed)
+
+    def at(self, rows: int, standing: Certified) -> tuple[Standing | None, ...]:
+        """What the windows will ask for after so many rows: nothing, or what the learner knows now."""
+        if self.mixed is not None and rows - self.edge < self.width:
+            return ()
+        now = standing()
+        if now is None or (self.mixed is not None and now.mixed != self.mixed):
+            self.width, self.count, self.edge, self.mixed = FIRST_WIDTH, 0, 0, None
+        if now is not None:
+            self.count, self.edge, self.mixed = self.count + 1, rows, now.mixed
+        if self.count > MOST_WINDOWS:
+            self.count, self.width = 1 + (self.count - 1) // 2, 2 * self.width
+        return (now,)
+
+
+@final
 class Windows:
     """Moments of one run, and what happened between them; begins with the first stretch that is looked at."""
 

@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any, NoReturn, final
+from typing import Any, final
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
-from swordplay.application.tracking import decision, learning, trackers
+from swordplay.application.tracking import decision, trackers
 from swordplay.application.tracking import job as jobs
-from swordplay.application.tracking.accounts import Outcome, Progress, share_done
+from swordplay.application.tracking.accounts import Outcome, Progress
 from swordplay.application.tracking.early import Early, gathered, together
-from swordplay.application.tracking.errors import TrackingError, nothing_to_learn, unusable
-from swordplay.application.tracking.job import Job, Saved
-from swordplay.application.tracking.keeping import Kept, kept_by
+from swordplay.application.tracking.errors import TrackingError, unusable
+from swordplay.application.tracking.job import Job
+from swordplay.application.tracking.life import FEW, Life
 from swordplay.application.tracking.ordered import everything, ordered
-from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.pieces import Piece, at_most, at_once, larger, pieces
-from swordplay.application.tracking.saving import RunClock, SaveClock
 from swordplay.application.tracking.threads import AHEAD, GLANCE, MANY, Ahead
+from swordplay.application.tracking.tracker import Tracker
 from swordplay.application.tracking.trackers import AnyTracker
-from swordplay.base.checkpoint import CheckpointError
 from swordplay.data.tables import Batch, Table, TableError, open_table
 from swordplay.data.tables.reading import BLOCK
 from swordplay.data.tables.table import HEAD_ROWS
 from swordplay.data.tables.typed import BATCH_ROWS
-
-FEW = 5  # refused rows that are told one by one; all of them are listed in a file
 
 
 def run(job: Job, watch: Callable[[Progress], None] = lambda _: None, told: Callable[[], bool] = lambda: False) -> Outcome:
@@ -57,29 +48,8 @@ def run(job: Job, watch: Callable[[Progress], None] = lambda _: None, told: Call
 
 
 @final
-class _Run:
-    """One life of a job."""
-
-    def __init__(self, job: Job, watch: Callable[[Progress], None], told: Callable[[], bool]) -> None:
-        self.watch, self.told = watch, told
-        self.lasting = RunClock()
-        self.opened, self.saved = learning.opened(job, jobs.load(job))
-        saved = self.saved
-        self.job = job = jobs.as_before(job, saved.essence) if saved else job
-        self.position = saved.position if saved else None
-        """In the input, at the end of the last batch that is done,"""
-        self.rows = self.before = saved.done if saved else 0
-        """and rows of the input that are done, now and when this life began."""
-        self.early = saved.early if saved else None
-        self.bad = saved.bad if saved else 0
-        self.refusals, self.remarks = (saved.refusals, saved.remarks) if saved else ((), ())
-        self.broken = False  # whether predictions cannot be written, so that the learner is ahead of them
-        self.trouble: TableError | None = None
-        """What ended a pipe before its first rows were learned."""
-        self.numbering: NDArray[np.int64] | None = None
-        """The numbers that the rows have in the input, where they are read in another order."""
-        self.clock = SaveClock(job.save_every, self.rows)
-        self.outputs = Outputs(job, saved)
+class _Run(Life):
+    """A life from its beginning to its end."""
 
     def go(self) -> Outcome:
         """Begin or go on, until the end or until told to stop."""
@@ -88,6 +58,7 @@ class _Run:
             self.table = self.opened or open_table(self.job.source, position=before, **self.job.reading)
             stack.callback(self.table.close)
             stack.enter_context(self.outputs)
+            stack.callback(self.judging.close)
             if self.job.order:
                 self.table = self._ordered(self.table)
             self.position, self.schema = self.position or self.table.start, self.table.schema
@@ -145,18 +116,14 @@ class _Run:
 
     def _all(self, batches: Iterable[Batch | None]) -> bool:
         """Track batch after batch; whether it was told to stop before the end."""
-        for batch in batches:
-            size = at_most(self.tracker, self.job.save_every)
-            for piece in pieces(batch, self.rows, self.job.rows, size) if batch is not None else [None]:
-                if piece is not None:
-                    self._one(piece)
-                    self._tell(batch, piece)
-                if self.job.state is not None and self.clock.is_time(self.rows):
-                    self._save(finished=False)
-                if self.told():
-                    return True
-            if self.job.rows is not None and self.rows >= self.job.rows:
-                break
+        try:
+            stopped = self._each(batches)
+        except (TableError, TrackingError):
+            self.judging.settle()
+            raise
+        self.judging.settle()
+        if stopped:
+            return True
         if self.trouble is not None:
             raise self.trouble
         if self.early is not None:
@@ -165,10 +132,21 @@ class _Run:
             self._tell()  # what was decided at the end is said as well
         return False
 
-    def _tell(self, batch: Batch | None = None, piece: Piece | None = None) -> None:
-        ahead = batch.position if batch is not None and piece is not None and piece.position is None else None
-        share = share_done(self.table, self.position, ahead, self.rows)
-        self.watch(Progress(self.tracker, self.rows, share, self._refused(), self.before, self.remarks, self.refusals))
+    def _each(self, batches: Iterable[Batch | None]) -> bool:
+        for batch in batches:
+            size = at_most(self.tracker, self.job.save_every)
+            for piece in pieces(batch, self.learned, self.job.rows, size) if batch is not None else [None]:
+                if piece is None:
+                    self.judging.settle()
+                else:
+                    self._one(piece)
+                if self.job.state is not None and self.clock.is_time(self.learned):
+                    self._save(finished=False)
+                if self.told():
+                    return True
+            if self.job.rows is not None and self.learned >= self.job.rows:
+                break
+        return False
 
     def _one(self, piece: Piece) -> None:
         """Track a piece; with ``--on-bad stop`` up to the first row that cannot be used."""
@@ -186,25 +164,31 @@ class _Run:
 
     def _learn(self, piece: Piece) -> None:
         """Track a piece and write what comes of it; if that fails on a stream, the piece is as if it had not been there."""
-        stream = self.outputs.stream and self.job.state is not None
-        before = self.tracker.state() if stream else None
+        if self._may_wait and isinstance(self.tracker, Tracker):
+            learnt = self.tracker.learn(piece.rows, piece.numbers)
+            self.judging.call(piece, self.tracker.judge, learnt)
+            self.learned = piece.last
+            return
+        self.judging.settle()
+        before = self.tracker.state() if self.outputs.stream and self.job.state is not None else None
         tracked = self.tracker.track(piece.rows, piece.numbers)
-        refusals = tuple(sorted(piece.refusals + tracked.refusals))
+        self.learned = piece.last
         try:
-            self.outputs.write(tracked.predictions, refusals)
+            self._judged(piece, tracked)
         except TableError:
             self.broken = before is None
             if before is not None:
                 self.tracker = trackers.resumed(before)
                 self.tracker.numbering = self.numbering
             raise
-        if self.early is not None:
-            used = ~np.isin(piece.numbers, [one.row for one in tracked.refusals])
-            early = self.early.and_(piece.rows.filter(pa.array(used)), piece.numbers[used])
-            self.early = None if early.enough(self.job.settings.target) is not None else early
-        self.remarks += tracked.remarks
-        self.bad, self.refusals = self.bad + len(piece.refusals), (self.refusals + refusals)[:FEW]
-        self.rows, self.position = piece.last, piece.position or self.position
+
+    @property
+    def _may_wait(self) -> bool:
+        """Whether a piece may be judged while the next one is learned.
+
+        Whoever reads a pipe waits for nothing, and the first piece decides much and has kernels compiled.
+        """
+        return self.rows > self.before and self.early is None and not self.table.live and not self.outputs.stream
 
     def _decide(self, early: Early, new: Any = None) -> None:
         """Look again at the first guess at task and columns; ``new`` rows are about to be learned, or there are no more."""
@@ -234,67 +218,3 @@ class _Run:
             self.refusals = (self.refusals + tracked.refusals)[:FEW]
         if self.job.state is not None:  # the state on disk belongs to predictions that are gone
             self._save(finished=False)
-
-    def _save(self, *, finished: bool) -> None:
-        assert self.position is not None
-        output, refused = self.outputs.sync()
-        saved = Saved(
-            self.tracker,
-            json.dumps(self.job.essence()),
-            self.position,
-            self.rows,
-            self.early,
-            output,
-            refused,
-            self.outputs.schema,
-            self.remarks,
-            self.bad,
-            self.refusals,
-            self._seconds(),
-            finished,
-        )
-        jobs.save(self.job, saved)
-        self.clock.saved(self.rows)
-
-    def _end(self, stopped: bool, news: bool) -> str | None:
-        """Give the outputs their names, unless it was told to stop or has nothing to add; what is left of them then."""
-        if self.saved and self.saved.finished and not news:
-            return None
-        if self.job.state is not None:
-            self._save(finished=False)
-        if stopped:
-            return self.outputs.keep() if self.job.state is None and self.table.live else None
-        if not self.tracker.started:
-            raise self._useless(self._refused())
-        self.outputs.finish(self.tracker.schema)
-        if self.job.state is not None:
-            self._save(finished=True)
-        return None
-
-    def _fail(self, error: TableError | TrackingError) -> NoReturn:
-        """Keep what there is, and say so."""
-        kept = kept_by(self.job, self.rows, self._keep()) if self.rows > self.before else ""
-        raise type(error)(f"{error}{kept}") from error.__cause__ or error
-
-    def _keep(self) -> Kept:
-        """Save the run as it was after the last good row or, without a state, leave the predictions that there are."""
-        try:
-            if self.job.state is None:
-                return Kept(0, self.outputs.keep())
-            if not self.broken:
-                self._save(finished=False)
-        except (TableError, CheckpointError):  # a full disk, say: what was saved before is still there
-            pass
-        file = self.job.output is not None and not self.outputs.stream
-        return Kept(self.clock.rows, f"{self.job.output}.partial" if file else None)
-
-    def _useless(self, refused: int) -> TrackingError:
-        """No row could be learned from; those that were refused are listed all the same."""
-        self.outputs.finish_refused()
-        return nothing_to_learn(self.table.name, refused, self.job.refused)
-
-    def _refused(self) -> int:
-        return self.bad + self.tracker.refused
-
-    def _seconds(self) -> float:
-        return self.lasting.seconds(self.saved.seconds if self.saved else 0.0)

@@ -53,6 +53,8 @@ class Rungs:
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late, behind the others."""
         now = self.points.shape[1] - 1
+        if dim == now:
+            return
         self.points = np.insert(self.points, np.full(dim - now, now), 0.0, axis=1)
 
     def grow(self, classes: int) -> None:

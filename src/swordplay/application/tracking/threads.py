@@ -1,4 +1,4 @@
-"""Work done ahead and behind, in one thread each: reading and writing beside learning, in order, never far away."""
+"""Work done ahead, aside and behind, in one thread each: reading, judging and writing beside learning, in order, never far."""
 
 from __future__ import annotations
 
@@ -90,4 +90,43 @@ class Behind:
 
     def close(self) -> None:
         """Make no further call; wait for the one that is under way."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+@final
+class Aside(Generic[T]):
+    """One call at a time in a thread of its own, and what is to be done with its result here.
+
+    Parameters
+    ----------
+    done
+        Called with what was given along with the call, and with its result.
+    """
+
+    def __init__(self, done: Callable[[Any, T], None]) -> None:
+        self._done, self._pool = done, ThreadPoolExecutor(1, thread_name_prefix="swordplay-judge")
+        self._under_way: tuple[Any, Future[T]] | None = None
+        self.failed = False
+        """Whether a call, or what was to be done with its result, has failed."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to settle."""
+        return self._under_way is not None
+
+    def call(self, along: Any, function: Callable[..., T], *arguments: Any) -> None:
+        """Settle the last call, and call a function."""
+        self.settle()
+        self._under_way = along, self._pool.submit(function, *arguments)
+
+    def settle(self) -> None:
+        """Wait for the call, and do what is to be done with its result; what goes wrong in the thread is raised here, once."""
+        if self._under_way is not None:
+            (along, call), self._under_way = self._under_way, None
+            self.failed = True
+            self._done(along, call.result())
+            self.failed = False
+
+    def close(self) -> None:
+        """Wait for the thread to end; a result that nobody has asked for is lost."""
         self._pool.shutdown(cancel_futures=True)

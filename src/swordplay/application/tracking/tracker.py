@@ -12,23 +12,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.application.tracking import carried, sanity, telling
+from swordplay.application.tracking import carried, judging, sanity, telling
 from swordplay.application.tracking.band import FIGURES, Band
 from swordplay.application.tracking.classes import ClassContestants
 from swordplay.application.tracking.clock import time_column
-from swordplay.application.tracking.contestants import Contestants, Played
+from swordplay.application.tracking.contestants import Contestants
 from swordplay.application.tracking.course import Recorder, sample
 from swordplay.application.tracking.lags import Lags
 from swordplay.application.tracking.order import OrderWatch, Remark
+from swordplay.application.tracking.passages import Learnt, Marks, Passage, learn_debut, learn_rows
 from swordplay.application.tracking.predictions import Page, Predictions, shortened
 from swordplay.application.tracking.settings import Settings
-from swordplay.application.tracking.story import Moment, Story, Task
+from swordplay.application.tracking.story import Story, Task
 from swordplay.application.tracking.tally import Tally
 from swordplay.application.tracking.task import Recognised, recognise
 from swordplay.application.tracking.totals import Totals
 from swordplay.application.tracking.values import ValueContestants
 from swordplay.base import nested
-from swordplay.base.types import Matrix, State
+from swordplay.base.types import State
 from swordplay.data.encoding import dates
 from swordplay.data.encoding.encoder import Encoder
 from swordplay.data.encoding.plans import EMPTY, how_read, plan
@@ -84,6 +85,7 @@ class Tracker:
             if settings.key
             else Recorder(self.contestants.names, (*self.contestants.figures, *figures), 0 if of_classes else 3)
         )
+        self.marks = Marks(self.recorder)
         self.tally = NO_TALLY if settings.key else Tally(of_classes)
         self.order = OrderWatch(keyed=bool(settings.key))
         self.rows = self.unlabelled = self.refused = 0
@@ -147,6 +149,10 @@ class Tracker:
         numbers
             The numbers of its rows as they are read, ascending.
         """
+        return self.judge(self.learn(batch, numbers))
+
+    def learn(self, batch: Any, numbers: NDArray[np.int64]) -> Learnt:
+        """The learner's part of :meth:`track`: the next batch may be learned while this one is judged."""
         batch, numbers, refusals = self.usable(batch, numbers)
         targets = self.contestants.targets(batch.column(self.settings.target))
         learned = ~np.isnan(targets)
@@ -156,7 +162,7 @@ class Tracker:
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
         names = [name for name in batch.schema.names if name != self.settings.target]
         page = Page(batch, self._in_input(numbers), targets, times, [(name, batch.column(name)) for name in names])
-        debuts = self.contestants.debuts(targets)
+        debuts, passages = self.contestants.debuts(targets), list[Passage]()
         cuts = {0, len(targets), *encoded.widths, *debuts, *(row + 1 for row in debuts)}
         for first, stop in pairwise(sorted(cuts)):
             if first in encoded.widths:
@@ -164,52 +170,29 @@ class Tracker:
                 self.contestants.widen(width)
             rows = np.ascontiguousarray(encoded.rows[first:stop, :width])
             if first in debuts:
-                played = self.contestants.debut(rows, targets[first:stop], self.recorder.open_rungs)
-                if played is not None:
-                    self._note(played, first, page)
+                passages.append(learn_debut(self.contestants, self.marks, rows, targets[first:stop], first))
             elif self.contestants.started:
-                self._play(rows, first, page)
-        if not self.settings.key:
-            self.tally.add(page.learned(np.flatnonzero(page.scored)))
-        self.rows, self.refused = self.rows + len(targets), self.refused + len(refusals)
-        self.unlabelled += len(targets) - int(np.count_nonzero(learned))
-        self.last = int(numbers[-1]) if len(numbers) else self.last
-        self.order.add(batch)
+                passages.append(learn_rows(self.contestants, self.marks, rows, targets[first:stop], first))
         kinds = {one.name: one.kind.removesuffix(" and time") for one in self.encoder.plans}
         joined = ((name, int(page.numbers[row])) for name, row in encoded.late.items())
         remarks = tuple(f"Column {name!r} appears at row {row:,} and joins as a {kinds[name]}." for name, row in joined)
-        return Tracked(self.predictions.table(page, self.contestants), refusals, remarks)
+        late = frozenset(one.name for one in self.encoder.plans if one.late or one.why == EMPTY)
+        last = int(numbers[-1]) if len(numbers) else None
+        return Learnt(page, passages, refusals, self.clock, late, remarks, last, width)
 
-    def _play(self, rows: Matrix, first: int, page: Page) -> None:
-        """Rows from ``first`` on: up to the end of each stretch, where the learner is looked at, and beyond."""
-        learned = np.flatnonzero(~np.isnan(page.targets[first : first + len(rows)]))
-        start = done = 0
-        while start < len(rows):
-            done += self.recorder.room
-            stop = int(learned[done - 1]) + 1 if done <= len(learned) else len(rows)
-            targets = page.targets[first + start : first + stop]
-            played = self.contestants.play(rows[start:stop], targets, self.recorder.open_rungs)
-            if self.band is not None:
-                page.bounds[first + start : first + stop], played = self.band.judge(played, targets, rows[start:stop])
-            self._note(played, first + start, page)
-            start = stop
-
-    def _note(self, played: Played, first: int, page: Page) -> None:
-        """Put rows from ``first`` on to the page and on record."""
-        learned = page.score(first, played)
-
-        def moment(k: int) -> Moment:
-            row = int(learned[k])
-            said, truth = (self.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
-            values = page.values(row, {one.name for one in self.encoder.plans if one.late or one.why == EMPTY})
-            time = None if math.isnan(page.times[row]) else float(page.times[row])
-            at = self.recorder.rows + k + 1
-            return Moment(int(page.numbers[row]), said, truth, float(played.losses[k]), values, at, time)
-
-        if len(learned):
-            self.recorder.add(played, page.times[learned] if self.clock else None, moment)
-        if not self.recorder.room:
-            self.recorder.close(sample(self._models()), lambda: self.contestants.coefficients, self.contestants.standing)
+    def judge(self, learnt: Learnt) -> Tracked:
+        """The other part of :meth:`track`: baselines, intervals, the course of the run and the predictions as a table."""
+        page = learnt.page
+        for passage in learnt.passages:
+            judging.judge(self, passage, learnt)
+        self.contestants.widen_rungs(learnt.width)
+        if not self.settings.key:
+            self.tally.add(page.learned(np.flatnonzero(page.scored)))
+        self.rows, self.refused = self.rows + len(page.targets), self.refused + len(learnt.refusals)
+        self.unlabelled += int(np.count_nonzero(np.isnan(page.targets)))
+        self.last = self.last if learnt.last is None else learnt.last
+        self.order.add(page.batch)
+        return Tracked(self.predictions.table(page, self.contestants), learnt.refusals, learnt.remarks)
 
     def strange(self, batch: Any) -> dict[int, str]:
         """Which rows of a batch cannot be used, by their targets, and why."""
@@ -287,6 +270,7 @@ class Tracker:
             getattr(tracker, name).load_state(nested.take(name, saved))
         if tracker.band is not None:
             tracker.band.load_state(nested.take("band", saved))
+        tracker.marks = Marks(tracker.recorder)
         tracker.lags.recent, tracker.clock = np.array(saved["lags"], dtype=np.float64), str(saved["clock"])
         for name in COUNTS:
             setattr(tracker, name, int(saved[name]))

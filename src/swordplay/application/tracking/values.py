@@ -9,7 +9,18 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE, SAID, WAS, Asking, Played, Said, interleaved
+from swordplay.application.tracking.contestants import (
+    LEARNER,
+    NO_CHANGE,
+    SAID,
+    WAS,
+    Answers,
+    Asking,
+    Debut,
+    Played,
+    Said,
+    interleaved,
+)
 from swordplay.application.tracking.rungs import COUNT, Rungs
 from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
@@ -86,37 +97,56 @@ class ValueContestants:
         known = ~np.isnan(targets)
         return [] if self.started or not known.any() else [int(known.argmax())]
 
-    def play(self, rows: Matrix, targets: Vector, rungs: Vector) -> Played:
-        """Predict rows, each before it is learned."""
-        before, known = self.model.rounds, ~np.isnan(targets)
-        plans = Plans(lambda told, _: self.rungs.play_values(told, rungs))
+    def learn(self, rows: Matrix, targets: Vector) -> Answers:
+        """Let the learner predict rows, each before it learns it."""
+        before, told = self.model.rounds, list[Any]()
+        plans = Plans(lambda scratch, _: told.append(scratch))
         learn = functools.partial(self.asking.learn, beside=plans)
-        predictions = interleaved(learn, self.asking.predict, rows, targets, known)
+        predictions = interleaved(learn, self.asking.predict, rows, targets, ~np.isnan(targets))
+        return Answers(predictions, before, told, plans.plan)
+
+    def learn_debut(self, row: Matrix, target: Vector) -> tuple[Answers, Debut]:
+        """Learn the first row."""
+        return self.learn(row, target), Debut(None, 0.0, 1)
+
+    def widen(self, dim: int) -> None:
+        """Let the learner make room for columns that appear late."""
+        self.model.widen(dim)
+
+    def climb(self, told: list[Any], losses: Vector) -> None:
+        """Let single step sizes predict and learn the same rows."""
+        for scratch in told:
+            self.rungs.play_values(scratch, losses)
+
+    def judge(self, answers: Answers, targets: Vector) -> Played:
+        """Squared and absolute errors of everybody."""
+        predictions, known = answers.said, ~np.isnan(targets)
         if not known.any():
             return Played(Said(predictions, NONE), NONE, *NOTHING)
         said, targets = (predictions, targets) if known.all() else (predictions[known], targets[known])
         # Added up one by one, as numpy's sum does not: where a batch ends must not show in the last digit.
         totals = np.cumsum(np.concatenate([[self.total], targets]))
-        means = totals[:-1] / np.maximum(np.arange(before, before + len(targets)), 1)
+        means = totals[:-1] / np.maximum(np.arange(answers.before, answers.before + len(targets)), 1)
         last = np.concatenate([[self.last], targets[:-1]])
         self.last, self.total = float(targets[-1]), float(totals[-1])
-        # squared errors, absolute errors, prediction, target, and how far the prediction lay above the target
-        table = np.empty((len(targets), 9))
-        off = table[:, :3]
-        off[:, 0], off[:, 1], off[:, 2] = said - targets, last - targets, means - targets
-        table[:, 8] = off[:, 0]
-        np.abs(off, out=table[:, 3:6])
+        # squared errors, absolute errors, prediction and target, each in one piece of memory
+        table = np.empty((8, len(targets)))
+        off = table[:3]
+        for one, what in zip(off, (said, last, means), strict=True):
+            np.subtract(what, targets, out=one)
+        values = np.column_stack([said, targets, off[0]])  # and how far the prediction lay above the target
+        np.abs(off, out=table[3:6])
         np.square(off, out=off)
-        table[:, 6], table[:, 7] = said, targets
-        return Played(Said(predictions, NONE), table[:, 0], table[:, :3], table[:, 3:8], table[:, 6:], plans.plan)
+        table[6], table[7] = said, targets
+        return Played(Said(predictions, NONE), table[0], table[:3].T, table[3:].T, values, answers.plan)
 
-    def debut(self, row: Matrix, target: Vector, rungs: Vector) -> None:
-        """Learn the first row."""
-        self.play(row, target, np.zeros(COUNT))
+    def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> None:
+        """Nobody predicts the first row."""
+        self.climb(answers.told, np.zeros(COUNT))
+        self.judge(answers, target)
 
-    def widen(self, dim: int) -> None:
-        """Make room for columns that appear late."""
-        self.model.widen(dim)
+    def widen_rungs(self, dim: int) -> None:
+        """Let single step sizes make room for columns that appear late."""
         self.rungs.widen(dim)
 
     def arrow(self, targets: Vector, known: Any) -> Any:

@@ -15,6 +15,7 @@ from swordplay.data.tables import columns
 from swordplay.data.tables.columns import Choice
 from swordplay.data.tables.errors import TableChanged, TableError, unreadable
 from swordplay.data.tables.layout import Layout
+from swordplay.data.tables.lean import take_pandas_in
 from swordplay.data.tables.readings.reading import NUMBER
 from swordplay.data.tables.source import Raw, Source
 from swordplay.data.tables.table import HEAD_ROWS, Batch, Position
@@ -59,6 +60,7 @@ class ParquetTable(TypedTable):
             )
         self._file = self._opened(source)
         columns.require(self.name, self._file.schema_arrow.names, choice)
+        take_pandas_in(self._file.schema_arrow)
         if position is None:
             rows = self._file.metadata.num_rows
             layout = decided(self.name, self._file.schema_arrow, rows, self._head, choice, self.remarks)

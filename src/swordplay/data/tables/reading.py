@@ -14,6 +14,7 @@ from swordplay.data.tables.columns import Choice
 from swordplay.data.tables.earlier import Earlier
 from swordplay.data.tables.errors import TableError, nearest
 from swordplay.data.tables.frames import Frame
+from swordplay.data.tables.lean import take_pandas_in
 from swordplay.data.tables.memory import MemoryTable
 from swordplay.data.tables.parquet import ParquetTable, changed
 from swordplay.data.tables.readings import KINDS
@@ -142,7 +143,9 @@ def open_table(
         if format == "parquet":
             return ParquetTable(text, choice, position, skip=skip, batch_rows=batch_rows)
         how: dict[str, Any] = {"skip": skip, "block_size": block_size}
-        return _begun(text, format, choice, how) if position is None else _resumed(text, position, how)
+        table = _begun(text, format, choice, how) if position is None else _resumed(text, position, how)
+        take_pandas_in(table.schema)
+        return table
     except BaseException:
         text.close()
         raise

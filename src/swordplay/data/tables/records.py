@@ -36,6 +36,8 @@ def boundaries(block: bytes, delimiter: str) -> tuple[NDArray[np.int64], NDArray
 
 def pieces(block: bytes, ends: NDArray[np.int64], blank: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Starts and ends of the records that hold something, each without the ``blank`` bytes that it begins with."""
-    first = [0, *ends[:-1]][: len(ends)]
-    starts = np.array([end - len(block[start:end].lstrip(blank)) for start, end in zip(first, ends, strict=True)], np.int64)
+    starts = np.append(np.int64(0), ends[:-1])[: len(ends)]
+    begin = np.frombuffer(block, np.uint8)[np.minimum(starts, len(block) - 1)]
+    for k in np.flatnonzero(np.isin(begin, np.frombuffer(blank, np.uint8))).tolist():  # few records begin with any
+        starts[k] = ends[k] - len(block[starts[k] : ends[k]].lstrip(blank))
     return starts[starts < ends], ends[starts < ends]

@@ -1,0 +1,173 @@
+"""What the learner has said is judged in a thread of its own while it learns the next rows: nothing of that shows."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+
+import numpy as np
+import pytest
+
+from swordplay.application.tracking import Settings, Tracker
+from swordplay.application.tracking.outputs import Outputs
+from swordplay.application.tracking.passages import Marks
+from swordplay.application.tracking.threads import Aside
+from swordplay.data.tables import TableError
+from tracking.files import write
+from tracking.test_run import files, job, run, stopped_after
+from tracking.worlds import TASKS, tracked, world
+
+RUN = importlib.import_module("swordplay.application.tracking.run")  # the package has a function of that name
+
+
+def alone(monkeypatch):
+    """Judge every piece before the next one is learned."""
+    monkeypatch.setattr(RUN._Run, "_may_wait", False)
+
+
+def where_judged(monkeypatch):
+    """Names of the threads in which pieces are judged, as they come."""
+    names, judge = [], Tracker.judge
+
+    def noted(self, learnt):
+        names.append(threading.current_thread().name)
+        return judge(self, learnt)
+
+    monkeypatch.setattr(Tracker, "judge", noted)
+    return names
+
+
+def nobody_is_left():
+    return not any(thread.name.startswith("swordplay-judge") for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("curves", [None, "auto"])
+@pytest.mark.parametrize("task", TASKS)
+def test_the_same_with_and_without_the_thread(tmp_path, monkeypatch, task, curves):
+    path = write(tmp_path / "table.csv", world(task, 3000, seed=3))
+    folders = [tmp_path / "aside", tmp_path / "alone"]
+    for folder in folders:
+        folder.mkdir()
+    names = where_judged(monkeypatch)
+    one = run(job(path, output=folders[0] / "out.parquet", curves=curves))
+    assert names[0] == "MainThread"
+    assert sum(name.startswith("swordplay-judge") for name in names) > 10
+    alone(monkeypatch)
+    names.clear()
+    other = run(job(path, output=folders[1] / "out.parquet", curves=curves))
+    assert set(names) == {"MainThread"}
+    assert files(folders[0]) == files(folders[1])
+    np.testing.assert_equal(one.tracker.state(), other.tracker.state())
+    assert nobody_is_left()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_learner_counts_as_the_recorder_does(task):
+    tracker, _ = tracked(world(task, 20_000, seed=4), Settings("y", curves="auto"), [700])
+    there = Marks(tracker.recorder)
+    assert vars(tracker.marks) | {"due": None} == vars(there) | {"due": None}
+    assert vars(tracker.marks.due) == vars(there.due)
+    assert tracker.recorder.width > 16
+    assert task == "multi-class" or there.due.width > 256  # of three classes nothing is proven
+
+
+@pytest.mark.parametrize("at", [1, 2, 9])
+def test_an_error_in_the_thread_comes_out_and_the_run_goes_on_from_its_state(tmp_path, monkeypatch, at):
+    path = write(tmp_path / "table.csv", world("regression", 1500, seed=5))
+    straight, broken = tmp_path / "straight", tmp_path / "broken"
+    straight.mkdir()
+    broken.mkdir()
+    run(job(path, output=straight / "out.csv"))
+    options = {"output": broken / "out.csv", "state": tmp_path / "state", "save_every": 10}
+    with monkeypatch.context() as patch:
+        judge, calls = Tracker.judge, []
+
+        def failing(self, learnt):
+            calls.append(threading.current_thread().name)
+            if len(calls) > at:
+                raise ZeroDivisionError("in the thread")
+            return judge(self, learnt)
+
+        patch.setattr(Tracker, "judge", failing)
+        with pytest.raises(ZeroDivisionError, match="in the thread"):
+            run(job(path, **options))
+        assert calls[-1].startswith("swordplay-judge")
+    assert nobody_is_left()
+    assert run(job(path, **options)).resumed > 0
+    assert files(broken) == files(straight)
+
+
+@pytest.mark.parametrize("without", [False, True])
+def test_a_disk_that_is_full_leaves_the_state_of_before(tmp_path, monkeypatch, without):
+    path = write(tmp_path / "table.csv", world("regression", 3000, seed=6))
+    straight, full = tmp_path / "straight", tmp_path / "full"
+    straight.mkdir()
+    full.mkdir()
+    run(job(path, output=straight / "out.csv"))
+    options = {"output": full / "out.csv", "state": tmp_path / "state", "save_every": 200}
+    with monkeypatch.context() as patch:
+        put, calls = Outputs.write, []
+
+        def failing(self, *rows):
+            calls.append(rows)
+            if len(calls) > 12:
+                raise TableError("the disk is full")
+            put(self, *rows)
+
+        patch.setattr(Outputs, "write", failing)
+        if without:
+            alone(patch)
+        with pytest.raises(TableError, match=r"^the disk is full"):
+            run(job(path, **options))
+    assert nobody_is_left()
+    assert 0 < run(job(path, **options)).resumed < 3000
+    assert files(full) == files(straight)
+
+
+def test_a_stop_while_a_piece_is_judged(tmp_path, monkeypatch):
+    path = write(tmp_path / "table.csv", world("binary", 3000, seed=7))
+    straight, stopped = tmp_path / "straight", tmp_path / "stopped"
+    straight.mkdir()
+    stopped.mkdir()
+    whole = run(job(path, output=straight / "out.csv"))
+    options = {"output": stopped / "out.csv", "state": tmp_path / "state"}
+    learned, learn = [], Tracker.learn
+    monkeypatch.setattr(Tracker, "learn", lambda self, *rows: learned.append(rows) or learn(self, *rows))
+    seen = []
+    found = run(job(path, **options), watch=seen.append, told=lambda: len(learned) == 5)
+    assert found.stopped
+    assert [one.rows for one in seen] == [int(numbers[-1]) for _, numbers in learned]  # all that was learned is judged and told
+    assert found.news == seen[-1].rows
+    while stopped_after(3, job(path, **options)).stopped:
+        pass
+    assert files(stopped) == files(straight)
+    assert whole.tracker.errors() == run(job(path, **options)).tracker.errors()
+
+
+def test_one_call_at_a_time_and_results_in_their_order():
+    results, threads = [], set()
+    aside = Aside(lambda along, result: results.append((along, result)))
+
+    def doubled(number):
+        threads.add(threading.current_thread().name)
+        return 2 * number
+
+    for number in range(5):
+        aside.call(number, doubled, number)
+        assert len(results) == number
+    aside.settle()
+    aside.settle()
+    assert results == [(number, 2 * number) for number in range(5)]
+    assert threading.current_thread().name not in threads
+    assert not aside.failed
+    aside.close()
+
+
+def test_what_goes_wrong_is_raised_once_and_remembered():
+    aside = Aside(lambda along, result: None)
+    aside.call(None, lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        aside.call(None, lambda: 1)
+    aside.settle()
+    assert aside.failed
+    aside.close()
