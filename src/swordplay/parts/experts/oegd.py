@@ -65,7 +65,7 @@ class OEGDExperts:
     def fork(self, state: ExpertState) -> ExpertState:
         """Copy the last expert; the copy's point follows from the copied base with its own, next step."""
         base, offset, replay = (copied_last(rows) for rows in (state.base, state.offset, state.replay))
-        return self._ahead(base, offset, replay, np.append(state.energy, state.energy[-1]))
+        return self._ahead(base, offset, replay, np.append(state.energy, self._coming.inherited(state.energy)))
 
     def step_sizes(self, state: ExpertState) -> Vector:
         """Step sizes for what was met so far."""

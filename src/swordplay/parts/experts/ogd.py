@@ -53,7 +53,7 @@ class OGDExperts:
     def fork(self, state: ExpertState) -> ExpertState:
         """Copy the last expert."""
         points, replay = copied_last(state.points), copied_last(state.replay)
-        energy = np.append(state.energy, state.energy[-1])
+        energy = np.append(state.energy, self.steps.inherited(state.energy))
         return ExpertState(points, points, replay, energy, copied_last(state.offset))
 
     def step_sizes(self, state: ExpertState) -> Vector:
