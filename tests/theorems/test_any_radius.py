@@ -59,8 +59,8 @@ def test_a_copy_that_steps_too_far_does_not_run_away(world, rounds, seed):
 def test_no_radius_spoils_it_whatever_the_loss(world, rounds, loss):
     """In the mean of many seeds at every radius, and from radius 16 on, where no wall is near, in each of them.
 
-    At radius 4, which is less than eight spans, a copy is not tamed, and a single run may be off: 1.91 was met (rotation, Huber,
-    500 rounds, seed 12; docs/decisions/0028).
+    At radius 4, which is less than eight spans, a copy is not tamed, and a single run may be off: 1.91 was met (rotation,
+    Huber, 500 rounds, seed 12; docs/decisions/0028).
     """
     streams = [WORLDS[world](rounds, 3, loss=loss, seed=seed) for seed in range(20 if rounds < 8000 else 10)]
     home = each_regret(streams, 1.0)
