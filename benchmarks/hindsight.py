@@ -32,6 +32,27 @@ def stream_of(rounds: int, dim: int) -> tuple[sp.LinearStream, sp.Domain]:
     return sp.LinearStream(features, targets), ball
 
 
+def jumping_stream(rounds: int, dim: int) -> tuple[sp.LinearStream, sp.Domain]:
+    """Noisy linear targets of a truth that jumps three times in a ball of radius 1."""
+    rng = np.random.default_rng(7)
+    truth = np.repeat(rng.normal(size=(4, dim)), -(-rounds // 4), axis=0)[:rounds]
+    truth /= np.linalg.norm(truth, axis=1)[:, None]
+    features = rng.normal(size=(rounds, dim))
+    targets = np.einsum("ij,ij->i", features, truth) + 0.3 * rng.normal(size=rounds)
+    return sp.LinearStream(features, targets), sp.Ball(dim)
+
+
+def coordinates(rounds: int, dim: int, world: float) -> dict[str, float]:
+    """Many coordinates: a move across the ball costs as much as five rounds can. The gap is to be 1e-7 of the losses' range."""
+    stream, ball = jumping_stream(rounds, dim) if world == 0 else stream_of(rounds, dim)
+    slopes = stream.features * (stream.features @ ball.center - stream.targets)[:, None]
+    scale = ball.diameter * float(np.linalg.norm(slopes, axis=1).sum())  # what the losses can change by
+    penalty = 5 * scale / rounds / ball.diameter
+    best = sp.hindsight.best_sequence(stream, ball, penalty=penalty)
+    value = best.loss + penalty * best.path_length
+    return {"world": world, "path length": best.path_length, "relative gap": best.gap / value, "gap of range": best.gap / scale}
+
+
 def one_penalty(rounds: int, dim: int, penalty: float) -> dict[str, float]:
     stream, ball = stream_of(rounds, dim)
     best = sp.hindsight.best_sequence(stream, ball, penalty=penalty, tolerance=TOLERANCE)
@@ -59,7 +80,7 @@ def cases(scale: int) -> list[tuple[str, list[float]]]:
 
 def measured(name: str, sizes: list[float]) -> dict[str, float]:
     """One case in this process, after a small one that loads the compiled code."""
-    workload: Callable[..., dict[str, float]] = {"one_penalty": one_penalty, "curve": curve}[name]
+    workload: Callable[..., dict[str, float]] = {"one_penalty": one_penalty, "curve": curve, "coordinates": coordinates}[name]
     rounds, dim, last = int(sizes[0]), int(sizes[1]), sizes[2] if name == "one_penalty" else int(sizes[2])
     one_penalty(100, dim, 1.0)
     before, wall, cpu = _peak(), time.perf_counter(), time.process_time()

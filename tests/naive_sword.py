@@ -34,6 +34,13 @@ class Pool:
             return max(2 * math.sqrt(energy) / self.D, 2 * L * average)
         return math.sqrt(energy) / (0.5 * 2**i * width)
 
+    def inherited(self, n, energy):
+        """What a copy that becomes expert n begins with: enough for a step of 1/L, in a domain of more than eight spans."""
+        L, width = self.known()
+        return (
+            max(energy, (0.5 * 2**n * width * L) ** 2) if self.capped and energy > 0 and self.D > 8 * self.span > 0 else energy
+        )
+
     def priors(self, n):
         """Of n experts of each kind."""
         each = [1 / ((i + 1) * (i + 2)) for i in range(n - 1)] + [1 / n]
@@ -96,9 +103,9 @@ def sword(gradients, center, project, *, D, floor=1e-4, capped=True):
             expert["past"] = [*expert["past"], Round(lost, a, dot(gi, gi), 0.0, expert["x"])]
         while 1 + 2 * t > 4 ** (len(extra) - 1):
             n = len(extra)
-            extra.append(dict(extra[-1]))
+            for kind in (extra, plain):
+                kind.append(dict(kind[-1], q=pool.inherited(n, kind[-1]["q"])))
             extra[-1]["x"] = project(step(extra[-1]["hat"], eta(pool.inverse(n, extra[-1]["q"], now)), extra[-1]["M"]))
-            plain.append(dict(plain[-1]))
             old, new = pool.priors(n), pool.priors(n + 1)
             shares = [new[n - 1] / old[n - 1], new[n] / old[n - 1]]
             p = [*p[: n - 1], p[n - 1] * shares[0], p[n - 1] * shares[1], *p[n:-1], p[-1] * shares[0], p[-1] * shares[1]]

@@ -66,6 +66,9 @@ LAST_BIT = 1e-15
 OWN_SPREAD = 100.0
 """Engine against readable learner where a game multiplies rounding: so many times what the readable one strays from itself."""
 
+HALF_A_BIT = 2.0**-53
+"""Relative error of one operation in double precision, for bounds that are counted out where they are used."""
+
 DRIVEN = 1e-11
 """One compiled engine against another way of driving it: sums in another order, over at most a few hundred rounds."""
 

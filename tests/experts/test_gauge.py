@@ -44,6 +44,38 @@ def test_steps_by_hand():
     assert np.isinf(GaugedSteps(10.0, Gauge(3.0, 0.0)).sizes(np.zeros(4))).all()
 
 
+def test_what_a_copy_inherits_by_hand():
+    """Of a pool of two the copy has c = 2: with a span of 3 and L = 0.5 an energy of (2 * 3 * 0.5)^2 is a step of 1/L."""
+    energy, gauge = np.array([1.0, 4.0]), Gauge(0.5, 3.0)
+    assert GaugedSteps(25.0, gauge).inherited(energy) == 9.0
+    assert GaugedSteps(25.0, gauge).sizes(np.append(energy, 9.0))[2] == 2.0
+    assert GaugedSteps(24.0, gauge).inherited(energy) == 4.0  # no more than eight spans: walls are near
+    assert GaugedSteps(25.0, gauge).inherited(np.array([1.0, 16.0])) == 16.0  # shorter steps than that are its own affair
+    assert GaugedSteps(25.0, Gauge(0.5, 3.0, caution=2.0)).inherited(energy) == 4.0  # (2 * 3/4 * 0.5)^2 is less
+    assert GaugedSteps(25.0, gauge).inherited(np.zeros(2)) == 0.0  # nothing was met
+    assert GaugedSteps(25.0, Gauge(0.5, 0.0)).inherited(energy) == 4.0
+    assert AdaGradNorm(25.0).inherited(energy) == 4.0
+
+
+def test_copies_are_tamed_in_the_engine_as_well():
+    """In a ball of radius 1000, with forks after 2, 8, 32 and 128 rounds: the same energies, and some are not the parent's."""
+    stream = sp.streams.drift.random_walk(200, 3, seed=49)
+    readable, compiled = (sp.Sword(sp.Ball(3, 1000.0)) for _ in range(2))
+    grown = []
+    for t, loss in enumerate(stream):
+        before = len(readable.weights) // 2
+        readable.observe(loss)
+        if len(readable.weights) // 2 > before:
+            energy = readable.state()["experts.1.energy"]
+            grown.append((t + 1, bool(energy[-1] > energy[-2])))
+    sp.play(compiled, stream, engine="compiled", keep=())
+    assert [rounds for rounds, _ in grown] == [2, 8, 32, 128]
+    assert grown[-1] == (128, True)
+    for kind in (0, 1):
+        ours, theirs = (learner.state()[f"experts.{kind}.energy"] for learner in (compiled, readable))
+        np.testing.assert_allclose(ours, theirs, rtol=TWIN)
+
+
 def test_the_first_rounds_of_a_sword_by_hand():
     """f(x) = (2 x - 4)^2 / 2, on a ball of radius 100: g = -8 and L = 4 at 0, so that the span is 2 * 8 / 4 = 4."""
     learner = sp.Sword(sp.Ball(1, 100.0))

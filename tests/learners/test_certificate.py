@@ -88,7 +88,7 @@ def headed(rounds=3):
     state = certificate.start(2, 2)
     for t in range(rounds):
         move = Move(np.array(STEPS[t]), np.array(SURPRISES[t]), np.array(LEADS[t]))
-        lengths = Lengths.of(np.array(PLACES[t]) + 7.0, np.array(PLACES[t + 1]) + 7.0, np.full(2, 7.0))
+        lengths = Lengths.of(np.array(PLACES[t]), np.array(PLACES[t + 1]))
         state = certificate.step(state, np.array(ADVANTAGES[t]), move, lengths)
     return state
 

@@ -62,7 +62,21 @@ def test_points_must_lie_in_the_domain(kind):
     for outside in (edge + np.array([1e-7, 0.0]), edge + np.array([1.0, 0.0]), np.full((1, 2), np.inf)):
         message = "state has points outside the domain" if np.isfinite(outside).all() else "must hold numbers from"
         refused(learner, {**good, f"experts.0.{kind}": outside}, message)
-    learner.load_state({**good, f"experts.0.{kind}": edge + np.array([5e-9, 0.0])})  # within 1e-9 of D + |centre| = 10
+    nearly = edge + np.array([5e-9, 0.0])  # within 1e-9 of D + |centre| = 10
+    also = {"experts.0.offset": nearly - [4.0, 0.0]} if kind == "base" else {}
+    learner.load_state({**good, f"experts.0.{kind}": nearly, **also})
+
+
+def test_offsets_are_those_of_the_points_and_a_state_of_before_gets_them():
+    """Far from the origin experts keep how far they are from the centre, which states of before did not say."""
+    learner = taught(sp.OEGD(sp.Ball(2, radius=3.0, center=[4.0, 0.0]), 0.1))
+    good = learner.state()
+    offset = good.pop("experts.0.offset")
+    refused(learner, {**good, "experts.0.offset": offset + 1e-7}, "offsets that are not those of its points")
+    refused(learner, {**good, "experts.0.offset": offset[:, :1]}, r"state\['experts.0.offset'\] must have shape")
+    learner.load_state(good)
+    np.testing.assert_allclose(learner.state()["experts.0.offset"], offset, rtol=0, atol=1e-15)
+    assert "experts.0.offset" not in taught(sp.OEGD(BALL, 0.1)).state()
 
 
 def test_rounds_and_energies_are_not_negative():

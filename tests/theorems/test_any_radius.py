@@ -10,6 +10,7 @@ from swordplay.parts.experts import AdaGradNorm
 WORLDS = {"jumps": sp.streams.drift.jumps, "random walk": sp.streams.drift.random_walk, "rotation": sp.streams.drift.rotation}
 SPOILED = 1.5
 """By how much at the most a radius that is up to a thousand times too large may raise the regret."""
+RADII = (4.0, 16.0, 64.0, 250.0, 1000.0)
 
 
 def regret(make, streams, radius=None):
@@ -37,15 +38,54 @@ def test_no_radius_spoils_it(world):
     assert regret(of_before, streams, 1000.0) >= 100 * home  # what the capped experts are for
 
 
+def each_regret(streams, radius):
+    """The regret of every stream, in a ball of that radius."""
+    return np.array([regret(sp.Sword, [stream], radius) for stream in streams])
+
+
+@pytest.mark.parametrize(
+    ("world", "rounds", "seed"), [("random walk", 2000, 4), ("random walk", 500, 49), ("rotation", 8000, 5)]
+)
+def test_a_copy_that_steps_too_far_does_not_run_away(world, rounds, seed):
+    """Single runs in which a fork after 512, 128 and 512 rounds went to dozens of spans: 2.9, 8.8, 3.5 times the regret."""
+    stream = [WORLDS[world](rounds, 3, seed=seed)]
+    assert regret(sp.Sword, stream, 1000.0) <= SPOILED * regret(sp.Sword, stream)
+
+
 @pytest.mark.deep
-@pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
+@pytest.mark.parametrize("loss", ["squared", "huber"])
 @pytest.mark.parametrize("rounds", [500, 2000, 8000])
 @pytest.mark.parametrize("world", WORLDS)
 def test_no_radius_spoils_it_whatever_the_loss(world, rounds, loss):
-    streams = [WORLDS[world](rounds, 3, loss=loss, seed=seed) for seed in range(5)]
-    radii = (1.0, 4.0, 16.0, 64.0, 250.0, 1000.0) if loss != "logistic" else (1.0, 4.0)  # labels pull outwards for ever
-    found = [regret(sp.Sword, streams, radius) for radius in radii]
-    assert max(found) <= SPOILED * found[0]
+    """In the mean of many seeds at every radius, and from radius 16 on, where no wall is near, in each of them.
+
+    At radius 4, which is less than eight spans, a copy is not tamed, and a single run may be off: 1.91 was met (rotation,
+    Huber, 500 rounds, seed 12; docs/decisions/0028).
+    """
+    streams = [WORLDS[world](rounds, 3, loss=loss, seed=seed) for seed in range(20 if rounds < 8000 else 10)]
+    home = each_regret(streams, 1.0)
+    assert (home > 0).all()
+    for radius in RADII:
+        found = each_regret(streams, radius)
+        assert found.mean() <= SPOILED * home.mean()
+        assert radius < 16.0 or (found <= SPOILED * home).all()
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("rounds", [500, 2000, 8000])
+@pytest.mark.parametrize("world", WORLDS)
+def test_no_radius_spoils_it_where_labels_pull_outwards(world, rounds):
+    """Logistic losses go on falling beyond the planted comparators, so that regrets against these may be negative.
+
+    A quotient of two of them says nothing then. Half of what the regret is at radius 1 may be added to it, whatever its sign:
+    for a positive one that is what is asked of the other losses. And as a larger ball has better decisions than any in the one
+    of radius 1, losses are compared as well, with what was lost in the ball of radius 4.
+    """
+    streams = [WORLDS[world](rounds, 3, loss="logistic", seed=seed) for seed in range(5)]
+    home, planted = float(np.mean(each_regret(streams, 1.0))), np.mean([sp.comparator_loss(s, s.comparators) for s in streams])
+    found = {radius: float(np.mean(each_regret(streams, radius))) for radius in RADII}
+    assert max(found.values()) <= home + (SPOILED - 1) * abs(home)
+    assert max(found.values()) + planted <= SPOILED * (found[4.0] + planted)
 
 
 @pytest.mark.deep

@@ -7,6 +7,7 @@ import math
 from swordplay.base.compiling import part
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE
+from swordplay.parts.experts.gauge import ROOMY
 
 
 @part
@@ -17,7 +18,7 @@ def is_growing(live: Vector, config: Vector) -> bool:
 
 
 @part
-def fork_numbers(numbers: Matrix, live: Vector) -> None:
+def fork_numbers(numbers: Matrix, live: Vector, config: Vector) -> None:
     """Copy the last expert of either kind, double the copies' multipliers and share the weight by the new priors.
 
     Columns take turns: extra-gradient, descent, extra-gradient, ... so that a fork appends two columns.
@@ -33,6 +34,7 @@ def fork_numbers(numbers: Matrix, live: Vector) -> None:
             numbers[steps, child] = 2.0 * numbers[steps, parent]
         for inverses in (EXPERT.coming_inverse, EXPERT.narrowness):
             numbers[inverses, child] = 0.5 * numbers[inverses, parent]
+        tame(numbers, live, config, child)
         # The last prior 1/n splits into 1/(n (n + 1)) and 1/(n + 1), half of each for either kind.
         numbers[EXPERT.log_prior, parent] = -math.log(2.0 * count * (count + 1.0))
         numbers[EXPERT.log_prior, child] = -math.log(2.0 * (count + 1.0))
@@ -44,3 +46,16 @@ def fork_numbers(numbers: Matrix, live: Vector) -> None:
         numbers[EXPERT.log_prior, column], numbers[EXPERT.weight, column] = -math.inf, 0.0
     live[LIVE.experts] = experts + 2.0
     live[LIVE.entropy] = math.log(2.0 * count * (count + 1.0))  # the smallest prior is the parent's
+
+
+@part
+def tame(numbers: Matrix, live: Vector, config: Vector, child: int) -> None:
+    """Leave a copy a step of 1/L at the most where no wall is near: twin of ``GaugedSteps.inherited``."""
+    energy, span = numbers[EXPERT.energy, child], live[LIVE.span]
+    if not (config[CONFIG.capped] == 1.0 and energy > 0.0 and span > 0.0 and config[CONFIG.diameter] > ROOMY * span):
+        return
+    least = numbers[EXPERT.step, child] * live[LIVE.width] * live[LIVE.smoothness]
+    if least * least > energy:
+        numbers[EXPERT.energy, child] = least * least
+        numbers[EXPERT.coming_inverse, child] = least * numbers[EXPERT.narrowness, child]
+        numbers[EXPERT.coming, child] = 1.0 / numbers[EXPERT.coming_inverse, child]

@@ -180,21 +180,23 @@ class Memory:
         self.coords = room[:dim]
         self.vectors = np.insert(self.vectors, np.full(dim - now, now - last), 0.0, axis=1)
 
+    def offsets(self) -> Matrix:
+        """On a ball, xhat of every column as seen from the centre, shape ``(columns, d)``."""
+        pending = np.multiply.outer(self.numbers[EXPERT.coefficient], self.vectors[VECTOR.last])
+        return np.asarray(self.numbers[EXPERT.scale][:, None] * (self.coords.T + pending))
+
     def base_points(self) -> Matrix:
         """xhat of every column, shape ``(columns, d)``."""
-        columns = self.numbers.shape[1]
         if not self.recipe.on_ball:
-            return np.asarray(self.coords[:columns])
-        pending = np.multiply.outer(self.numbers[EXPERT.coefficient], self.vectors[VECTOR.last])
-        return np.asarray(self.vectors[VECTOR.center] + self.numbers[EXPERT.scale][:, None] * (self.coords.T + pending))
+            return np.asarray(self.coords[: self.numbers.shape[1]])
+        return np.asarray(self.vectors[VECTOR.center] + self.offsets())
 
     def points(self) -> Matrix:
         """x of every column, shape ``(columns, d)``."""
         if not self.recipe.on_ball:
             return np.asarray(self.coords[self.numbers.shape[1] :])
-        center = self.vectors[VECTOR.center]
         ahead = np.multiply.outer(self.numbers[EXPERT.gamma], self.vectors[VECTOR.last])
-        return np.asarray(center + self.numbers[EXPERT.alpha][:, None] * (self.base_points() - center) - ahead)
+        return np.asarray(self.vectors[VECTOR.center] + (self.numbers[EXPERT.alpha][:, None] * self.offsets() - ahead))
 
     def decision(self) -> Vector:
         """x_t, shape ``(d,)``."""

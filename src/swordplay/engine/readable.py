@@ -42,6 +42,8 @@ def state_of(memory: Memory) -> State:
             f"experts.{k}.replay": replay[kind],
             f"experts.{k}.energy": numbers[EXPERT.energy, order][kind],
         }
+        if memory.recipe.on_ball and memory.center.any():
+            flat[f"experts.{k}.offset"] = memory.offsets()[order][kind]
     flat |= {f"certificate.{name}": numbers[place, order] for name, place in CERTIFICATE.items()}
     if memory.headed:
         flat["certificate.heading"] = numbers[len(EXPERT) :, order].T.copy()
@@ -71,7 +73,8 @@ def load(memory: Memory, state: Mapping[str, Any]) -> None:
     stacked = {
         name: np.concatenate([state[f"experts.{k}.{name}"] for k in kinds]) for name in ("points", "base", "replay", "energy")
     }
-    experts = len(stacked["energy"])
+    experts, known = len(stacked["energy"]), [state[name] for k in kinds if (name := f"experts.{k}.offset") in state]
+    stacked["offset"] = np.concatenate(known) if known else stacked["base"] - memory.center
     memory.keep_heading("certificate.heading" in state)
     memory.reserve(experts)
     now, numbers = memory.live, memory.numbers
@@ -102,18 +105,18 @@ def load(memory: Memory, state: Mapping[str, Any]) -> None:
     numbers[EXPERT.guess, order] -= _shift(memory, last)
     numbers[EXPERT.scale, order] = 1.0
     memory.make_again()
-    _place(memory, stacked["base"], stacked["points"], order)
+    _place(memory, stacked, order)
     if memory.config[CONFIG.charge]:
-        _charge(memory, stacked["base"], stacked["points"], order)
+        _charge(memory, stacked, order)
     memory.mirror()
 
 
-def _charge(memory: Memory, base: Matrix, points: Matrix, order: Any) -> None:
+def _charge(memory: Memory, stacked: Mapping[str, Matrix], order: Any) -> None:
     """What the guesses have beyond <M_t, x_i>, and the products with the last features."""
     now, numbers, last, center = memory.live, memory.numbers, memory.vectors[VECTOR.last], memory.vectors[VECTOR.center]
-    expected = now[LIVE.trust] * now[LIVE.candidate] * ((points - center) @ last)
+    expected = now[LIVE.trust] * now[LIVE.candidate] * ((stacked["points"] - center) @ last)
     numbers[EXPERT.charge, order] = np.maximum(numbers[EXPERT.guess, order] - expected, 0.0)
-    numbers[EXPERT.turned, order] = (base - center) @ last
+    numbers[EXPERT.turned, order] = stacked["offset"] @ last
 
 
 def _shift(memory: Memory, last: Vector) -> float:
@@ -130,19 +133,17 @@ def _kinds(memory: Memory) -> list[slice]:
     return [slice(first, stop) for first, stop in pairwise(edges)]
 
 
-def _place(memory: Memory, base: Matrix, points: Matrix, order: Any) -> None:
+def _place(memory: Memory, stacked: Mapping[str, Matrix], order: Any) -> None:
     """Write the points of the experts."""
-    numbers = memory.numbers
+    numbers, offset = memory.numbers, stacked["offset"]
+    numbers[EXPERT.norm, order] = np.einsum("ij,ij->i", offset, offset)
     if not memory.recipe.on_ball:
-        memory.coords[order], memory.coords[numbers.shape[1] + order] = base, points
-        from_center = base - memory.center
-        numbers[EXPERT.norm, order] = np.einsum("ij,ij->i", from_center, from_center)
+        memory.coords[order], memory.coords[numbers.shape[1] + order] = stacked["base"], stacked["points"]
         return
     center = memory.vectors[VECTOR.center]
-    offset, ahead = base - center, points - center
+    ahead = stacked["points"] - center
     memory.coords[:, order] = offset.T
     numbers[EXPERT.coefficient, order] = 0.0
-    numbers[EXPERT.norm, order] = np.einsum("ij,ij->i", offset, offset)
     alpha, gamma = _lookahead(memory, numbers[EXPERT.norm, order], offset, order)
     numbers[EXPERT.alpha, order], numbers[EXPERT.gamma, order] = alpha, gamma
     error = np.abs(alpha[:, None] * offset - np.multiply.outer(gamma, memory.vectors[VECTOR.last]) - ahead).max()

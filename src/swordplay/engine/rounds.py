@@ -74,7 +74,7 @@ def make_round(
         venture(me)
         live[LIVE.rounds] += 1.0
         while is_growing(live, config):
-            fork_numbers(me.numbers, live)
+            fork_numbers(me.numbers, live, config)
             fork(me, of, features, target)
         weigh(me, of, target)
         live[LIVE.prepared] = 0.0

@@ -63,6 +63,15 @@ class Ball:
         inside = (distance <= self.radius)[..., None]
         return np.where(inside, points, self.center + offset * shrink[..., None])
 
+    def project_offset(self, offsets: Array) -> Array:
+        r""":math:`w \min\{1, r / \|w\|\}`, for each w: points and what is nearest to them, both as seen from the centre."""
+        distance = _norms(offsets)
+        if not np.isfinite(distance).all():
+            arguments.require_finite("points", offsets)
+            raise ValueError("points lie too far from the ball for double precision. Rescale them.")
+        outside = distance > self.radius
+        return np.asarray(offsets * np.where(outside, self.radius / np.where(outside, distance, 1.0), 1.0)[..., None])
+
     def contains(self, points: Array, atol: float = 1e-9) -> NDArray[np.bool_]:
         """Whether the distance to the centre is at most the radius plus ``atol``."""
         points = arguments.points("points", points, self.dim)

@@ -6,6 +6,7 @@ from swordplay.parts.experts.gauge import Gauge, GaugedSteps
 from swordplay.parts.experts.oegd import OEGDExperts
 from swordplay.parts.experts.ogd import OGDExperts
 from swordplay.parts.experts.optimistic import OptimisticExperts
+from swordplay.parts.experts.standing import from_center
 from swordplay.parts.experts.steady import is_steady
 from swordplay.parts.experts.steps import AdaGradNorm, Constant, Steps
 
@@ -23,5 +24,6 @@ __all__ = [
     "OGDExperts",
     "OptimisticExperts",
     "Steps",
+    "from_center",
     "is_steady",
 ]

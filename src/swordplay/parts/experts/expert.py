@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,10 +21,12 @@ class ExpertState(NamedTuple):
     """M_t, shape ``(N, d)``: the gradient they expect (0 for OGD)."""
     energy: Vector
     """Sum of the squared surprises so far, shape ``(N,)``."""
+    offset: Any = ()
+    """xhat_t - c, shape ``(N, d)``, in a ball whose centre is not the origin: to more digits than ``base`` has there."""
 
 
 class Move(NamedTuple):
-    """What a round showed about each expert, for the certificate; shapes ``(N,)``."""
+    """What a round showed about each expert, for the certificate; shapes ``(N,)`` but for the last."""
 
     step_sizes: Vector
     """The steps this round was played with; inf if no gradient was ever met."""
@@ -32,6 +34,8 @@ class Move(NamedTuple):
     """Squared distance of gradient and expectation, norm(g_t - M_t)^2."""
     lead: Vector
     """Squared distance that optimism moved the points ahead, norm(x_t - xhat_t)^2."""
+    change: Any = ()
+    """xhat_{t+1} - xhat_t, shape ``(N, d)``, from whoever knows it better than the difference of the two does."""
 
 
 class Experts(Protocol):
@@ -54,9 +58,9 @@ class Experts(Protocol):
         ...
 
 
-def copied_last(rows: Matrix) -> Matrix:
-    """The rows, and the last one again."""
-    return np.concatenate([rows, rows[-1:]])
+def copied_last(rows: Any) -> Any:
+    """The rows, and the last one again; nothing where nothing is kept."""
+    return np.concatenate([rows, rows[-1:]]) if len(rows) else rows
 
 
 def strides(step_sizes: Vector, gradients: Matrix) -> Matrix:

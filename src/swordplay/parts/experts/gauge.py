@@ -20,6 +20,10 @@ MANY = 64
 """Coordinates from which on a row says so little about each that steps have to be shorter."""
 
 
+ROOMY = 8.0
+"""A domain that is more than so many times as wide as its span has no walls near enough to hold who steps too far."""
+
+
 def caution(dim: int) -> float:
     r"""ρ: by how much, :math:`\sqrt{d / 64}`.
 
@@ -92,7 +96,7 @@ class GaugedSteps:
     """
 
     def __init__(self, diameter: float, gauge: Gauge, average: float = 1.0) -> None:
-        self._whole = AdaGradNorm(diameter)
+        self._gauge, self._whole = gauge, AdaGradNorm(diameter)
         self._used = AdaGradNorm(min(diameter, gauge.span / gauge.rho**2) or diameter)  # 0 only where no step was taken yet
         bend = 2.0 * gauge.smoothness * average
         self._ceiling = 1.0 / bend if bend > 0.0 else math.inf
@@ -100,6 +104,18 @@ class GaugedSteps:
     def count(self) -> int:
         """One, the capped one; more are forked off at once and as the rounds go by."""
         return 1
+
+    def inherited(self, energy: Vector) -> float:
+        r"""The energy that a copy of the last expert begins with: its parent's, or what leaves it a step of 1/L.
+
+        A copy steps twice as far as its parent, with the energy of a parent that never stepped so far. Beyond 2/L every step
+        overshoots by more than was missed, until the energy has grown to match. In a small domain a wall ends that at once; in
+        one that is far too large it goes on to about :math:`c_i` spans, and takes the decisions and the meta's rate along.
+        """
+        gauge, multiplier = self._gauge, 0.5 * 2.0 ** len(energy)
+        if not (energy[-1] > 0.0 and gauge.span > 0.0 and self._whole.diameter > ROOMY * gauge.span):
+            return float(energy[-1])
+        return max(float(energy[-1]), (multiplier * self._used.diameter * gauge.smoothness) ** 2)
 
     def sizes(self, energy: Vector) -> Vector:
         """Step sizes for the summed squared surprises of each expert, shape ``(N,)``; inf where nothing was met."""

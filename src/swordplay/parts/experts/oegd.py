@@ -9,6 +9,7 @@ import numpy as np
 
 from swordplay.base.types import Domain, Gradient, Matrix, Vector
 from swordplay.parts.experts.expert import ExpertState, Move, copied_last, squared_norms, strides
+from swordplay.parts.experts.standing import at_the_center, moved
 from swordplay.parts.experts.steps import Steps
 
 
@@ -47,8 +48,7 @@ class OEGDExperts:
 
     def start(self) -> ExpertState:
         """All at the domain's centre, expecting nothing."""
-        points = np.tile(self.domain.center, (self.steps.count(), 1))
-        return ExpertState(points=points, base=points, replay=np.zeros_like(points), energy=np.zeros(len(points)))
+        return at_the_center(self.domain, self.steps.count())
 
     def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, Move]:
         """One extra-gradient step of every expert."""
@@ -58,21 +58,20 @@ class OEGDExperts:
         eta = self.steps.sizes(state.energy)
         # An adaptive step is infinite until a gradient is met; the round that meets it already uses the next one.
         eta = np.where(np.isinf(eta), self._coming.sizes(energy), eta)
-        base = self.domain.project(state.base - strides(eta, gradients))
-        replay = gradient(base)
-        moved = ExpertState(self._ahead(base, replay, energy), base, replay, energy)
-        return moved, Move(step_sizes=eta, surprise=surprise, lead=squared_norms(state.points - state.base))
+        base, offset, change = moved(self.domain, state.base, state.offset, strides(eta, gradients))
+        after = self._ahead(base, offset, gradient(base), energy)
+        return after, Move(eta, surprise, lead=squared_norms(state.points - state.base), change=change)
 
     def fork(self, state: ExpertState) -> ExpertState:
         """Copy the last expert; the copy's point follows from the copied base with its own, next step."""
-        base, replay = copied_last(state.base), copied_last(state.replay)
-        energy = np.append(state.energy, state.energy[-1])
-        return ExpertState(self._ahead(base, replay, energy), base, replay, energy)
+        base, offset, replay = (copied_last(rows) for rows in (state.base, state.offset, state.replay))
+        return self._ahead(base, offset, replay, np.append(state.energy, self._coming.inherited(state.energy)))
 
     def step_sizes(self, state: ExpertState) -> Vector:
         """Step sizes for what was met so far."""
         return self._coming.sizes(state.energy)
 
-    def _ahead(self, base: Matrix, replay: Matrix, energy: Vector) -> Matrix:
+    def _ahead(self, base: Matrix, offset: Any, replay: Matrix, energy: Vector) -> ExpertState:
         """x = Proj[xhat - eta M]: the same step for both halves of a round, which the certificate relies on."""
-        return self.domain.project(base - strides(self._coming.sizes(energy), replay))
+        ahead = moved(self.domain, base, offset, strides(self._coming.sizes(energy), replay))
+        return ExpertState(ahead.points, base, replay, energy, offset)

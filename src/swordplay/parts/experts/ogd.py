@@ -9,6 +9,7 @@ import numpy as np
 
 from swordplay.base.types import Domain, Gradient, Vector
 from swordplay.parts.experts.expert import ExpertState, Move, copied_last, squared_norms, strides
+from swordplay.parts.experts.standing import at_the_center, moved
 from swordplay.parts.experts.steps import Steps
 
 
@@ -37,8 +38,7 @@ class OGDExperts:
 
     def start(self) -> ExpertState:
         """All at the domain's centre."""
-        points = np.tile(self.domain.center, (self.steps.count(), 1))
-        return ExpertState(points=points, base=points, replay=np.zeros_like(points), energy=np.zeros(len(points)))
+        return at_the_center(self.domain, self.steps.count())
 
     def step(self, state: ExpertState, gradient: Gradient) -> tuple[ExpertState, Move]:
         """One descent step of every expert."""
@@ -46,14 +46,15 @@ class OGDExperts:
         surprise = squared_norms(gradients)
         energy = state.energy + surprise
         eta = self.steps.sizes(energy)
-        points = self.domain.project(state.points - strides(eta, gradients))
-        moved = state._replace(points=points, base=points, energy=energy)
-        return moved, Move(step_sizes=eta, surprise=surprise, lead=np.zeros_like(surprise))
+        points, offset, change = moved(self.domain, state.points, state.offset, strides(eta, gradients))
+        after = state._replace(points=points, base=points, energy=energy, offset=offset)
+        return after, Move(step_sizes=eta, surprise=surprise, lead=np.zeros_like(surprise), change=change)
 
     def fork(self, state: ExpertState) -> ExpertState:
         """Copy the last expert."""
         points, replay = copied_last(state.points), copied_last(state.replay)
-        return ExpertState(points, points, replay, np.append(state.energy, state.energy[-1]))
+        energy = np.append(state.energy, self.steps.inherited(state.energy))
+        return ExpertState(points, points, replay, energy, copied_last(state.offset))
 
     def step_sizes(self, state: ExpertState) -> Vector:
         """Step sizes for what was met so far."""

@@ -29,6 +29,10 @@ class Steps(Protocol):
         """How many experts start."""
         ...
 
+    def inherited(self, energy: Vector) -> float:
+        """The energy that a copy of the last expert begins with."""
+        ...
+
     def sizes(self, energy: Vector) -> Vector:
         """Step sizes for the summed squared surprises of each expert, shape ``(N,)``; inf where nothing was met."""
         ...
@@ -51,6 +55,10 @@ class Constant:
     def count(self) -> int:
         """The length of the pool."""
         return len(self.step_sizes)
+
+    def inherited(self, energy: Vector) -> float:
+        """Its parent's."""
+        return float(energy[-1])
 
     def sizes(self, energy: Vector) -> Vector:
         """The pool, whatever was met."""
@@ -83,6 +91,10 @@ class AdaGradNorm:
     def count(self) -> int:
         """One; more are forked off as the rounds go by."""
         return 1
+
+    def inherited(self, energy: Vector) -> float:
+        """Its parent's."""
+        return float(energy[-1])
 
     def sizes(self, energy: Vector) -> Vector:
         """c_i D over the root of the energy, inf where the energy is 0.

@@ -97,9 +97,9 @@ class Lengths(NamedTuple):
     """w_{t+1} - w_t, shape ``(N, d)``."""
 
     @classmethod
-    def of(cls, before: Matrix, after: Matrix, center: Vector) -> Lengths:
-        """Of base points, shape ``(N, d)``."""
-        return cls(_squares(before - center), _squares(after - center), after - before)
+    def of(cls, before: Matrix, after: Matrix) -> Lengths:
+        """Of base points as seen from the centre, shape ``(N, d)``."""
+        return cls(_squares(before), _squares(after), after - before)
 
 
 class Moment(NamedTuple):
@@ -186,7 +186,7 @@ def step(
     price = np.where(met, np.where(met, move.step_sizes, 0.0) * move.surprise, 0.0) / 2
     heading, turning = state.heading, state.turning
     if len(heading):
-        heading = heading + inverse[:, None] * lengths.moved
+        heading = heading + inverse[:, None] * (move.change if len(move.change) else lengths.moved)
         pulled = np.sqrt(_squares(heading))
     else:
         turning = state.turning + np.abs(inverse - state.inverse_step) * np.sqrt(lengths.before)

@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.base import state
 from swordplay.base.types import Domain, Gradient, Matrix, Setting, Vector
-from swordplay.parts.experts import Experts, ExpertState, Gauge, Move, is_steady
+from swordplay.parts.experts import Experts, ExpertState, Gauge, Move, from_center, is_steady
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.assumptions import above_tangent
 from swordplay.parts.learners.learner import SLACK, StatefulLearner, frozen
@@ -187,8 +187,8 @@ class Ensemble(StatefulLearner[EnsembleState]):
 
     def _lengths(self, before: EnsembleState, after: Sequence[ExpertState]) -> certificate.Lengths:
         """How far the experts' base points were and are from the centre."""
-        then, now = (np.concatenate([kind.base for kind in experts]) for experts in (before.experts, after))
-        return certificate.Lengths.of(then, now, self.domain.center)
+        then, now = (np.concatenate([from_center(kind, self.domain) for kind in all_]) for all_ in (before.experts, after))
+        return certificate.Lengths.of(then, now)
 
     def _decide(self, state_: EnsembleState) -> Vector:
         return np.asarray(state_.hedge.weights @ stacked(state_.experts))
@@ -199,7 +199,9 @@ class Ensemble(StatefulLearner[EnsembleState]):
         """Every kind of experts along its gradient field."""
         field, kinds = self._field(gradient, observed), self._kinds(state_, gauge)
         moved, moves = zip(*(kind.step(was, field) for kind, was in zip(kinds, state_.experts, strict=True)), strict=True)
-        return moved, Move(*(np.concatenate(parts) for parts in zip(*moves, strict=True)))
+        known = all(len(move.change) for move in moves)
+        sizes, surprises, leads = (np.concatenate([move[part] for move in moves]) for part in range(3))
+        return moved, Move(sizes, surprises, leads, np.concatenate([move.change for move in moves]) if known else ())
 
     def _kinds(self, state_: EnsembleState, gauge: Gauge | tuple[()]) -> tuple[Experts, ...]:
         """The experts of the coming round, with what its loss has shown; most learners have the same ones for ever."""

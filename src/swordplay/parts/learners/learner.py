@@ -12,7 +12,7 @@ import numpy as np
 
 from swordplay.base import arguments, checkpoint, settings, state
 from swordplay.base.types import Array, Domain, Gradient, Loss, Matrix, State, Vector
-from swordplay.parts.experts import ExpertState
+from swordplay.parts.experts import ExpertState, from_center, standing
 from swordplay.parts.learners import assumptions, certificate, sanity
 from swordplay.parts.learners.assumptions import Assumptions, Seen, Told, WatchedLoss
 from swordplay.parts.learners.certificate import Moment, Surroundings
@@ -156,7 +156,7 @@ class StatefulLearner(ABC, Generic[S]):
     @property
     def _base(self) -> Matrix:
         """Where all experts step from, seen from the centre, shape ``(N, d)``."""
-        return np.concatenate([kind.base for kind in self._state.experts]) - self.domain.center
+        return np.concatenate([from_center(kind, self.domain) for kind in self._state.experts])
 
     @property
     def _steady(self) -> Any:
@@ -193,7 +193,8 @@ class StatefulLearner(ABC, Generic[S]):
         if differ := settings.differences(made_with, self._made_with):
             raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
         saved, seen = assumptions.split(saved)
-        new = state.restore(self._template(saved), certificate.renewed(saved))
+        template = self._template(saved)
+        new = state.restore(template, standing.renewed(certificate.renewed(saved), state.flatten(template), self.domain))
         self._require_sane(new)
         self._take(new)
         self._seen = seen
@@ -203,9 +204,7 @@ class StatefulLearner(ABC, Generic[S]):
         sanity.require_numbers(new, self.domain.diameter, steady=bool(np.all(self._steady)))
         slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
         for kind in new.experts:
-            inside = np.isfinite(kind.points).all() and np.isfinite(kind.base).all()
-            if not (inside and self.domain.contains(np.vstack([kind.points, kind.base]), atol=slack).all()):
-                raise ValueError("state has points outside the domain. Make the learner with the domain it was saved with.")
+            standing.require_inside(kind, self.domain, slack)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint: the state and the settings in a file, whole or not at all."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Domain, Gradient, Setting, Vector
-from swordplay.parts.experts import Constant, Experts, ExpertState, OEGDExperts, OGDExperts, is_steady
+from swordplay.parts.experts import Constant, Experts, ExpertState, OEGDExperts, OGDExperts, from_center, is_steady
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.learner import StatefulLearner, frozen
 from swordplay.parts.metas import NullOptimism, Parts, uniform
@@ -57,7 +57,7 @@ class SingleExpert(StatefulLearner[SingleState]):
 
     def _step(self, state_: SingleState, gradient: Gradient) -> SingleState:
         moved, move = self._expert.step(state_.experts[0], gradient)
-        lengths = certificate.Lengths.of(state_.experts[0].base, moved.base, self.domain.center)
+        lengths = certificate.Lengths.of(*(from_center(kind, self.domain) for kind in (state_.experts[0], moved)))
         sums = certificate.step(state_.certificate, np.zeros(1), move, lengths)
         return SingleState(state_.rounds + 1, (moved,), sums)
 

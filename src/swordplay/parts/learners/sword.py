@@ -11,7 +11,7 @@ import numpy as np
 from swordplay.base import arguments
 from swordplay.base.types import Domain, Gradient, Setting, Vector
 from swordplay.parts import rates
-from swordplay.parts.experts import AdaGradNorm, Experts, Gauge, GaugedSteps, OEGDExperts, OGDExperts
+from swordplay.parts.experts import AdaGradNorm, Experts, Gauge, GaugedSteps, OEGDExperts, OGDExperts, from_center
 from swordplay.parts.experts.gauge import caution
 from swordplay.parts.learners import certificate, sanity
 from swordplay.parts.learners.assumptions import smoothness_of
@@ -108,7 +108,7 @@ class Sword(Ensemble):
         gauge = state_.gauge
         if not isinstance(gauge, Gauge):
             return gauge
-        farthest = np.linalg.norm(state_.experts[1].base[0] - self.domain.center)
+        farthest = np.linalg.norm(from_center(state_.experts[1], self.domain)[0])
         return gauge.after(smoothness_of(gradient), float(np.linalg.norm(observed)), float(farthest))
 
     def _require_sane(self, new: EnsembleState) -> None:

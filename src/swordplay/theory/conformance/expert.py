@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.base import state
 from swordplay.base.types import Array, Domain, Loss, Matrix, Vector
-from swordplay.parts.experts import Experts, ExpertState, is_steady
+from swordplay.parts.experts import Experts, ExpertState, from_center, is_steady
 from swordplay.parts.learners import certificate
 from swordplay.parts.losses import FunctionLoss
 from swordplay.theory.conformance.promises import (
@@ -76,12 +76,13 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
         promise(_bits(now) == before, "a step writes into no state that it is given", f"in round {t}")
         promise(_bits(moved) == _bits(again), "a step is a function of its state", f"two answers in round {t}")
         has_shape("step sizes", experts.step_sizes(moved), (N,))
-        for name, part in move._asdict().items():
+        for name in ("step_sizes", "surprise", "lead"):
+            part = getattr(move, name)
             has_shape(name, part, (N,))
             promise(bool((part >= 0).all()), f"{name} is never negative", f"got {part} in round {t}")
         points.append(now.points)
         gradients.append(loss.gradient(now.points))
-        lengths = certificate.Lengths.of(now.base, moved.base, domain.center)
+        lengths = certificate.Lengths.of(from_center(now, domain), from_center(moved, domain))
         sums = certificate.step(sums, np.zeros(N), move, lengths)
         now = moved
         inside = domain.contains(now.points, atol=slack).all()
@@ -93,7 +94,7 @@ def _plays(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> None:
             np.array(points)[:, k],
             np.array(gradients)[:, k],
             own,
-            now.base[k : k + 1] - domain.center,
+            from_center(now, domain)[k : k + 1],
             is_steady(experts),
         )
 
