@@ -93,7 +93,8 @@ def main():
     parser.add_argument("--port", type=int, default=8400)
     parser.add_argument("--state", help="a folder that stays; a temporary one unless given")
     wanted = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for one in (signal.SIGINT, signal.SIGTERM):  # SIGINT, too: a shell that starts this in the background lets it be ignored
+        signal.signal(one, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as temporary:
         command = [sys.executable, "-m", "swordplay", "serve", "--state", wanted.state or temporary, "--port", str(wanted.port)]
         server = subprocess.Popen([*command, "--quiet"], stdout=subprocess.PIPE, text=True, start_new_session=True)

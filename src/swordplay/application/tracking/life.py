@@ -65,8 +65,8 @@ class Life(ABC):
         self.clock = SaveClock(job.save_every, self.rows)
         self.outputs = Outputs(job, saved)
 
-    def _judged(self, piece: Piece, tracked: Tracked) -> None:
-        """Write what has come of a piece, and tell."""
+    def _judged(self, piece: Piece, tracked: Tracked, told: bool = True) -> None:
+        """Write what has come of a piece, and tell, unless ``told`` says no."""
         refusals = tuple(sorted(piece.refusals + tracked.refusals))
         self.outputs.write(tracked.predictions, refusals)
         if self.early is not None:
@@ -76,7 +76,8 @@ class Life(ABC):
         self.remarks += tracked.remarks
         self.bad, self.refusals = self.bad + len(piece.refusals), (self.refusals + refusals)[:FEW]
         self.rows, self.position = piece.last, piece.position or self.position
-        self._tell(piece)
+        if told:
+            self._tell(piece)
 
     def _tell(self, piece: Piece | None = None) -> None:
         ahead = piece.ahead if piece is not None and piece.position is None else None

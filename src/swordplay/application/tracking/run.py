@@ -158,12 +158,15 @@ class _Run(Life):
             return
         first = min(found)
         if first:
-            self._learn(piece.first(first))
+            self._learn(piece.first(first), told=False)
         bad = self.tracker.usable(piece.rows.slice(first, 1), piece.numbers[first : first + 1])[2][0]
         raise unusable(self.table.name, bad)
 
-    def _learn(self, piece: Piece) -> None:
-        """Track a piece and write what comes of it; if that fails on a stream, the piece is as if it had not been there."""
+    def _learn(self, piece: Piece, told: bool = True) -> None:
+        """Track a piece and write what comes of it; if that fails on a stream, the piece is as if it had not been there.
+
+        Nothing is told of the first piece where its next row ends the run: that counts as one which could not be started.
+        """
         if self._may_wait and isinstance(self.tracker, Tracker):
             learnt = self.tracker.learn(piece.rows, piece.numbers)
             self.judging.call(piece, self.tracker.judge, learnt)
@@ -174,7 +177,7 @@ class _Run(Life):
         tracked = self.tracker.track(piece.rows, piece.numbers)
         self.learned = piece.last
         try:
-            self._judged(piece, tracked)
+            self._judged(piece, tracked, told)
         except TableError:
             self.broken = before is None
             if before is not None:
