@@ -62,15 +62,20 @@ class Late:
         alphas, balances
             Of the levels.
         """
-        counted, kept = balances.copy(), np.zeros(len(late), dtype=bool)
-        for t, rows in enumerate(late.tolist()):
-            free = ~missed[t] & (counted <= -self.limit)
-            counted += np.where(free, 0.0, missed[t] - alphas)
+        # Numbers of Python, as arrays of one or two levels would take longer than all the rest of a row.
+        counted, shares, kept = balances.tolist(), alphas.tolist(), []
+        for rows, outside in zip(late.tolist(), missed.tolist(), strict=True):
+            for i, alpha in enumerate(shares):
+                if outside[i]:
+                    counted[i] += 1.0 - alpha
+                elif counted[i] > -self.limit:  # else it is a free hit
+                    counted[i] -= alpha
             lateness = self.lateness + PACE * (rows - self.lateness)
             self.lateness = lateness if lateness >= NONE else 0.0
-            kept[t] = rows > 0.0 or lateness >= LATE
-        self.sizes, self._sorted = np.concatenate([self.sizes, np.abs(residuals[kept])])[-MOST_SIZES:], None
-        return counted
+            kept.append(rows > 0.0 or lateness >= LATE)
+        new = np.abs(residuals[np.array(kept, dtype=bool)])
+        self.sizes, self._sorted = np.concatenate([self.sizes, new])[-MOST_SIZES:], None
+        return np.array(counted)
 
     def bounds(self, predictions: Vector, alphas: Vector, balances: Vector) -> Array:
         """Intervals of rows that are asked together, shape ``(T, levels, 2)``.
