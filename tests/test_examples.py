@@ -143,6 +143,7 @@ def test_serve_electricity_leaves_no_server_behind_if_nobody_reads(tmp_path):
 
 def test_serve_electricity_says_so(tmp_path):
     script = [sys.executable, "-W", "error", str(EXAMPLES / "serve_electricity.py"), "--port", "0", "--tick", "0.002"]
+    script = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *script]  # as if started in the background, where Ctrl-C is ignored
     pipe = subprocess.PIPE
     with subprocess.Popen(script, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as process:
         address = process.stdout.readline().split("http://")[1].split()[0]
