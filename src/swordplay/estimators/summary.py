@@ -55,22 +55,24 @@ def text(
     return "\n".join(parts)
 
 
-def looks_back(step: float, width: int) -> str:
-    """How many rows decide at an effective step size, in words.
+def looks_back(step: float, width: int, rows: int) -> str:
+    """How many of the rows so far decide at an effective step size, in words.
 
     A step of 1 fits the last row exactly, in its own direction only: all directions are renewed after width/step rows.
 
-    >>> looks_back(0.5, 4), looks_back(2.0, 1)
-    ('the last 8 rows or so decide', 'the last 1 row or so decide')
+    >>> looks_back(0.5, 4, 100), looks_back(2.0, 1, 100), looks_back(0.5, 4, 8)
+    ('the last 8 rows or so decide', 'the last 1 row or so decide', 'all rows so far decide')
     """
     back = max(1, round(width / step))
+    if back >= rows:
+        return "all rows so far decide"
     return f"the last {back:,} row{'s' * (back != 1)} or so decide"
 
 
 def _drift(model: Head) -> str:
     """The effective step size, and how many rows it looks back."""
     step = model.effective_step_size
-    return f"  drift       effective step size {step:.2g}: {looks_back(step, model.columns.width)}"
+    return f"  drift       effective step size {step:.2g}: {looks_back(step, model.columns.width, model.rounds)}"
 
 
 def _experts(model: Head) -> str:

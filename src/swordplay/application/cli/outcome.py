@@ -99,7 +99,7 @@ def _lines(outcome: Outcome, story: AnyStory) -> list[str]:
         return [*lines, *story.remarks]
     if story.rows:
         size = tracker.effective_step_size
-        lines.append(f"At the end {looks_back(size, tracker.encoder.width)} (effective step size {near(size)}).")
+        lines.append(f"At the end {looks_back(size, tracker.encoder.width, story.rows)} (effective step size {near(size)}).")
     return [*lines, *(remark.text for remark in tracker.remarks())]
 
 
