@@ -83,18 +83,18 @@ def test_an_endless_stream_is_played_as_far_as_asked():
 
 
 def test_with_nothing_kept_memory_does_not_grow():
-    learner = sp.SwordBest(sp.Ball(2), horizon=3000, gradient_bound=5.0, smoothness=10.0)
+    learner = sp.SwordBest(sp.Ball(2), horizon=10_000, gradient_bound=5.0, smoothness=10.0)
     sp.play(learner, endless(), max_rounds=500, keep=())
     tracemalloc.start()
     sp.play(learner, endless(1), max_rounds=200, keep=())
-    tracemalloc.reset_peak()
-    sp.play(learner, endless(2), max_rounds=200, keep=())
-    _, short = tracemalloc.get_traced_memory()
-    tracemalloc.reset_peak()
-    sp.play(learner, endless(3), max_rounds=1600, keep=())
-    _, long = tracemalloc.get_traced_memory()
+    peaks = {200: [], 1600: []}
+    for seed in range(2, 5):  # the least of three: what others do in this process can only add to it
+        for rounds, found in peaks.items():
+            tracemalloc.reset_peak()
+            sp.play(learner, endless(seed), max_rounds=rounds, keep=())
+            found.append(tracemalloc.get_traced_memory()[1])
     tracemalloc.stop()
-    assert long < short + 1400  # less than a byte for each further round
+    assert min(peaks[1600]) < min(peaks[200]) + 1400  # less than a byte for each further round
 
 
 def test_rounds_are_yielded_after_they_were_learned():
