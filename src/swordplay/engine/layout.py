@@ -157,8 +157,9 @@ class _Live(NamedTuple):
     share: Annotated[int, SCRATCH]  # what the weights are still to be multiplied by; 0 for nothing, as between two calls
     stepped: Annotated[int, SCRATCH]  # 1 if the last round has left what adaptive steps of the next one need
     width: Annotated[int, SCRATCH]  # W that they were made of
-    freely: Annotated[int, SCRATCH]  # 1 if nobody had to be projected in this round of Sword++ (``plus_once``)
-    least: Annotated[int, SCRATCH]  # the least of loss so far + guess
+    freely: Annotated[int, SCRATCH]  # 1 if nobody was projected in the last round of Sword++: all alpha are 1
+    scale: Annotated[int, SCRATCH]  # the smallest scale of those who were projected in this one, infinite if nobody was
+    shift: Annotated[int, SCRATCH]  # the largest change of W that this left, over theta (``plus_sum``)
     met: Annotated[int, SCRATCH]  # what joins the energy of all experts when a kernel of Sword++ ends
 
 

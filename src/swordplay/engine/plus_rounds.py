@@ -6,7 +6,7 @@ from typing import Any
 
 from swordplay.base.compiling import kernel
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine import ball, ball_sparse, foresight, plus_once, plus_plus, plus_sum, plus_weights
+from swordplay.engine import ball, ball_sparse, foresight, plus_plus, plus_sum
 from swordplay.engine.layout import Arrays
 from swordplay.engine.rounds import make_round, predict_one
 from swordplay.engine.succession import make_rows, make_single, make_sparse_rows, make_stream
@@ -14,15 +14,14 @@ from swordplay.engine.succession import make_rows, make_single, make_sparse_rows
 __all__ = ["learn_one", "play_dense", "play_fleet", "play_sparse", "predict_one"]
 
 _PLUS: dict[str, Any] = {
-    "move": plus_plus.move,
+    "move": plus_plus.moved,
     "fork": plus_plus.stay,
     "judge": plus_plus.judge,
-    "weigh": plus_weights.weigh,
+    "weigh": plus_plus.weighed,
     "venture": plus_plus.ventured,
 }
 dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_PLUS)
-_ONCE = _PLUS | {"judge": plus_once.judge, "move": plus_sum.move, "weigh": plus_once.weigh}
-sum_round = make_round(ball.measure, plus_sum.predict, keep=plus_sum.keep, **_ONCE)
+sum_round = make_round(ball.measure, plus_sum.predict, keep=plus_sum.keep, **(_PLUS | {"judge": plus_sum.judge}))
 sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, keep=ball_sparse.keep, **_PLUS)
 foreseen_round = make_round(foresight.measure, foresight.predict, keep=ball.keep, **_PLUS)
 

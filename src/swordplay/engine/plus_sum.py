@@ -15,19 +15,20 @@ where a row under way would, and back when it begins (``begin``), if it finds th
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, larger, part
+from swordplay.base.compiling import expert_loop, lane_loop, larger, part
 from swordplay.base.types import Vector
 from swordplay.engine import ball, plus_plus
-from swordplay.engine.ball import sweep_four, sweep_one
+from swordplay.engine.ball import sweep_four
 from swordplay.engine.blocks import columns_of, dot, largest
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
 from swordplay.engine.weights import normalised, settle_weights, taken_share
 
 SUM = VECTOR.under_way
 """theta, relative to nothing: a sum of gradients."""
+OWN = EXPERT.slope
+"""<a, W>: 0 for whoever stands on the line."""
 LAST_BITS = 1e-15
 """Relative error of numbers on a line that were brought to the form of ``ball`` and back: three roundings."""
 
@@ -35,9 +36,8 @@ LAST_BITS = 1e-15
 @part
 def predict(me: Arrays, of: Products, features: Vector) -> float:
     """<a, x_i> of every expert; returns their weighted sum."""
-    numbers, products = me.numbers, me.numbers[EXPERT.at_base]
+    numbers = me.numbers
     columns, product = columns_of(numbers), dot(len(features), features, me.vectors[SUM])
-    products[:] = 0.0
     if me.live[LIVE.pending] == 1.0:
         change_all(me, features)
         me.live[LIVE.pending] = 0.0
@@ -54,8 +54,8 @@ def predict(me: Arrays, of: Products, features: Vector) -> float:
             numbers[EXPERT.alpha],
             numbers[EXPERT.gamma],
             numbers[EXPERT.weight],
-            numbers[EXPERT.coefficient],
-            products,
+            numbers[OWN],
+            numbers[EXPERT.at_base],
             numbers[EXPERT.played],
         )
     )
@@ -64,60 +64,70 @@ def predict(me: Arrays, of: Products, features: Vector) -> float:
 @part
 def change_all(me: Arrays, features: Vector) -> None:
     """W += change theta and <a, W>, as in ``ball.sweep``."""
-    first, beyond, common = int(me.live[LIVE.first]), int(me.live[LIVE.beyond]), me.vectors[SUM]
-    coords, columns = me.coords, BLOCK * ((beyond - first) // BLOCK)
-    products, change = me.numbers[EXPERT.at_base][first:beyond], me.numbers[EXPERT.coefficient][first:beyond]
-    dim = coords.shape[0]
+    common, dim = me.vectors[SUM], len(features)
     whole = dim - dim % 4
-    for j in range(0, whole, 4):
-        u, v = coords[j][first:beyond], coords[j + 1][first:beyond]
-        w, x = coords[j + 2][first:beyond], coords[j + 3][first:beyond]
-        sweep_four(columns, u, v, w, x, change, common[j : j + 4], features[j : j + 4], products)
-    for j in range(whole, dim):
-        sweep_one(columns, coords[j][first:beyond], change, common[j], features[j], products)
+    for first in range(int(me.live[LIVE.first]), int(me.live[LIVE.beyond]), BLOCK):
+        beyond = first + BLOCK
+        products, change = me.numbers[OWN][first:beyond], me.numbers[EXPERT.coefficient][first:beyond]
+        products[:] = 0.0
+        columns = BLOCK * (len(change) // BLOCK)
+        for j in range(0, whole, 4):
+            u, v = me.coords[j][first:beyond], me.coords[j + 1][first:beyond]
+            w, x = me.coords[j + 2][first:beyond], me.coords[j + 3][first:beyond]
+            sweep_four(columns, u, v, w, x, change, common[j : j + 4], features[j : j + 4], products)
+        change_rest(me.coords, first, whole, change, common, features, products)
+        change[:] = 0.0
+
+
+@lane_loop
+def change_rest(
+    coords: Any, first: int, whole: int, change: Vector, common: Vector, features: Vector, products: Vector
+) -> None:
+    """The coordinates that are left over, side by side as in ``read_block``."""
+    a, b, c, d = products[0], products[1], products[2], products[3]
+    e, f, g, h = products[4], products[5], products[6], products[7]
+    for j in range(whole, len(features)):
+        w, s, y = coords[j][first : first + BLOCK], common[j], features[j]
+        k, o, m, n = w[0] + change[0] * s, w[1] + change[1] * s, w[2] + change[2] * s, w[3] + change[3] * s
+        p, q, r, t = w[4] + change[4] * s, w[5] + change[5] * s, w[6] + change[6] * s, w[7] + change[7] * s
+        w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7] = k, o, m, n, p, q, r, t
+        a, b, c, d = a + k * y, b + o * y, c + m * y, d + n * y
+        e, f, g, h = e + p * y, f + q * y, g + r * y, h + t * y
+    products[0], products[1], products[2], products[3] = a, b, c, d
+    products[4], products[5], products[6], products[7] = e, f, g, h
 
 
 @part
 def read_all(me: Arrays, features: Vector) -> None:
     """<a, W>."""
-    first, beyond = int(me.live[LIVE.first]), int(me.live[LIVE.beyond])
-    coords, columns = me.coords, BLOCK * ((beyond - first) // BLOCK)
-    products, dim = me.numbers[EXPERT.at_base][first:beyond], coords.shape[0]
-    whole = dim - dim % 8
-    for j in range(0, whole, 8):
-        read_eight(
-            columns,
-            coords[j][first:beyond],
-            coords[j + 1][first:beyond],
-            coords[j + 2][first:beyond],
-            coords[j + 3][first:beyond],
-            coords[j + 4][first:beyond],
-            coords[j + 5][first:beyond],
-            coords[j + 6][first:beyond],
-            coords[j + 7][first:beyond],
-            features[j : j + 8],
-            products,
-        )
+    for first in range(int(me.live[LIVE.first]), int(me.live[LIVE.beyond]), BLOCK):
+        read_block(me.coords, first, features, me.numbers[OWN][first : first + BLOCK])
+
+
+@lane_loop
+def read_block(coords: Any, first: int, features: Vector, products: Vector) -> None:
+    """Eight columns side by side: two vector registers, which stay what they are from one coordinate to the next."""
+    a = b = c = d = e = f = g = h = 0.0
+    dim = len(features)
+    whole = dim - dim % 4
+    for j in range(0, whole, 4):
+        p, q = coords[j][first : first + BLOCK], coords[j + 1][first : first + BLOCK]
+        r, s = coords[j + 2][first : first + BLOCK], coords[j + 3][first : first + BLOCK]
+        w, x, y, z = features[j], features[j + 1], features[j + 2], features[j + 3]
+        a += (p[0] * w + q[0] * x) + (r[0] * y + s[0] * z)
+        b += (p[1] * w + q[1] * x) + (r[1] * y + s[1] * z)
+        c += (p[2] * w + q[2] * x) + (r[2] * y + s[2] * z)
+        d += (p[3] * w + q[3] * x) + (r[3] * y + s[3] * z)
+        e += (p[4] * w + q[4] * x) + (r[4] * y + s[4] * z)
+        f += (p[5] * w + q[5] * x) + (r[5] * y + s[5] * z)
+        g += (p[6] * w + q[6] * x) + (r[6] * y + s[6] * z)
+        h += (p[7] * w + q[7] * x) + (r[7] * y + s[7] * z)
     for j in range(whole, dim):
-        read_one(columns, coords[j][first:beyond], features[j], products)
-
-
-@expert_loop
-def read_eight(
-    columns: int, p: Any, q: Any, r: Any, s: Any, u: Any, v: Any, w: Any, x: Any, a: Vector, products: Vector
-) -> None:
-    """Eight coordinates at a time: with nothing to write the products would be what is waited for."""
-    a0, a1, a2, a3, a4, a5, a6, a7 = a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]
-    for i in range(columns):
-        first = (p[i] * a0 + q[i] * a1) + (r[i] * a2 + s[i] * a3)
-        products[i] += first + ((u[i] * a4 + v[i] * a5) + (w[i] * a6 + x[i] * a7))
-
-
-@expert_loop
-def read_one(columns: int, line: Any, a: float, products: Vector) -> None:
-    """The coordinate that is left over."""
-    for i in range(columns):
-        products[i] += line[i] * a
+        p, w = coords[j][first : first + BLOCK], features[j]
+        a, b, c, d = a + p[0] * w, b + p[1] * w, c + p[2] * w, d + p[3] * w
+        e, f, g, h = e + p[4] * w, f + p[5] * w, g + p[6] * w, h + p[7] * w
+    products[0], products[1], products[2], products[3] = a, b, c, d
+    products[4], products[5], products[6], products[7] = e, f, g, h
 
 
 @expert_loop
@@ -131,18 +141,17 @@ def mix(
     alpha: Vector,
     gamma: Vector,
     weight: Vector,
-    change: Vector,
+    own: Vector,
     at_base: Vector,
     played: Vector,
 ) -> float:
     """As ``ball.mix``, with <a, xhat> = s <a, W> - eta <a, theta>."""
     total = 0.0
     for i in range(n):
-        base = scale[i] * at_base[i] - eta[i] * product
+        base = scale[i] * own[i] - eta[i] * product
         point = alpha[i] * base - gamma[i] * cross
         at_base[i] = base
         played[i] = point
-        change[i] = 0.0
         sure = normalised(weight[i], share)
         weight[i] = sure
         total += sure * point
@@ -150,15 +159,15 @@ def mix(
 
 
 @part
-def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
-    """As ``plus_plus.move``; what is pending is what a projection changes, and nothing where there was none."""
-    if me.live[LIVE.freely] == 1.0:
-        return math.inf  # they have moved already (``plus_once``)
-    smallest, most = plus_plus.move_all(me, of, me.numbers[EXPERT.coefficient])
-    if most > 0.0:
-        me.live[LIVE.pending] = 1.0
+def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
+    """As ``plus_plus.judge``; what is pending is what a projection changes, and nothing where there was none."""
+    live = me.live
+    heard, far, rate, afresh = plus_plus.hear(me, of, prediction, target)
+    plus_plus.advance(me, of, heard, far, rate, afresh, me.numbers[EXPERT.coefficient])
+    if live[LIVE.shift] > 0.0:
+        live[LIVE.pending] = 1.0
         widen(me)
-    return float(smallest)
+    return float(heard.h)
 
 
 @part
@@ -196,7 +205,7 @@ def join(n: int, h: float, features: Vector, common: Vector, last: Vector) -> No
 def begin(me: Arrays) -> None:
     """From the form of ``ball``: nothing pending, and theta as far as it can be found again."""
     fold(me, me.numbers[EXPERT.coefficient], me.vectors[VECTOR.last])
-    me.live[LIVE.prepared] = 0.0
+    me.live[LIVE.prepared] = me.live[LIVE.freely] = 0.0
     gather(me)
 
 
@@ -207,6 +216,7 @@ def gather(me: Arrays) -> None:
     n, eta = columns_of(numbers), numbers[EXPERT.eta]
     live[LIVE.pending], live[LIVE.first], live[LIVE.beyond] = 0.0, 0.0, float(n)
     common[:] = 0.0
+    numbers[OWN] = 0.0
     block = 0 if eta[0] < eta[n - 1] else n - BLOCK
     shortest = 0 if block == 0 else n - 1
     for j in range(len(common)):

@@ -23,7 +23,7 @@ def weigh(me: Arrays, of: Products, target: float) -> None:
         loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
         live[LIVE.candidate] = live[LIVE.weight] * slope(loss, threshold, mean + of.offset, target)
         guess = live[LIVE.trust] * live[LIVE.candidate]
-    share(me, expect(n, guess, numbers[EXPERT.ahead], numbers[EXPERT.cumulative], numbers[EXPERT.guess]))
+    share(me, expect(n, guess, numbers[EXPERT.ahead], numbers[EXPERT.cumulative], numbers[EXPERT.guess]), live[LIVE.rate])
 
 
 @expert_loop
@@ -38,9 +38,9 @@ def expect(n: int, guess: float, ahead: Vector, cumulative: Vector, guesses: Vec
 
 
 @part
-def share(me: Arrays, least: float) -> None:
+def share(me: Arrays, least: float, rate: float) -> None:
     """p_i in proportion to prior times exp(-rate (loss so far + guess)), given the least of these sums; to be normalised."""
-    numbers, rate = me.numbers, me.live[LIVE.rate]
+    numbers = me.numbers
     n = columns_of(numbers)
     prior, cumulative, guesses, weights = (
         numbers[EXPERT.log_prior],
