@@ -7,6 +7,7 @@ along them, and have to earn their weight. Where they do not pay, they are asked
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -88,6 +89,7 @@ def rests(book: Book, count: int) -> bool:
     return count > STRAIGHT and active >= EARLY and active % book.known[KNOWN.pace] != 0.0
 
 
+@functools.cache  # a table of many keys makes a model for each of them
 def drawn(dim: int, count: int) -> Any:
     """Shapes of curves of so many columns: half of them, or one a column, are kinks, the others waves of two columns."""
     rng = np.random.default_rng((SEED, dim, count))
@@ -99,4 +101,5 @@ def drawn(dim: int, count: int) -> Any:
         speed = (QUICK, QUICKER)[k % 2] / math.sqrt(len(some))
         shapes[k, : len(some)], shapes[k, 2 : 2 + len(some)] = some, speed * rng.normal(size=len(some))
         shapes[k, 4] = rng.uniform(0.0, 2.0 * math.pi)
+    shapes.flags.writeable = False
     return shapes
