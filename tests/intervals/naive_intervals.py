@@ -74,7 +74,7 @@ class Level:
         return 0.02 * self.balance * (1 + 4 * (self.balance / 9.5) ** 2)
 
     def haste(self):
-        return 8 * self.alpha if self.balance < 0 else 0.0
+        return 16 * self.alpha**2 if self.balance < 0 else 0.0
 
     def settle(self, missed):
         if missed:

@@ -101,7 +101,25 @@ MUTANTS = [
         ("min(max(below, 0), count - 1)", "min(max(below, 0), count)"),
     ),
     *_in("intervals/layout.py", (BIN_PLACES,), ("EDGE = 2.0", "EDGE = 2.5")),
-    *_in("intervals/layout.py", (INTERVAL_TWIN,), ("BINS = 24", "BINS = 16")),
+    *_in("intervals/layout.py", (INTERVAL_TWIN,), ("BINS = 24", "BINS = 16"), ("NARROWING = 16.0", "NARROWING = 15.0")),
+    *_in(
+        "intervals/integrator.py",
+        (INTERVAL_TWIN,),
+        ("if balance < 0.0 and len", "if len"),
+        ("* (1.0 + haste(alpha, balance, live)))", "* haste(alpha, balance, live))"),
+        ("max(1.0 + haste(alpha, balance, live) * answer(balance), 0.0)", "1.0"),
+    ),
+    *_in(
+        "intervals/integrator.py",
+        (ALL_LEARN,),
+        ("live[HASTE] * alpha * alpha) if balance < 0.0 and len(live) > HASTE", "16.0 * alpha * alpha) if balance < 0.0"),
+    ),
+    *_in(
+        "intervals/rounds.py",
+        ("tests/intervals/test_sword_intervals.py::test_a_wider_level_holds_a_narrower_one_that_lies_elsewhere",),
+        ("min(bounds[i - 1, 0], bounds[i, 0])", "bounds[i, 0]"),
+        ("max(bounds[i - 1, 1], bounds[i, 1])", "bounds[i, 1]"),
+    ),
     *_in("intervals/hedge.py", (HALVES,), ("(1023 - times)", "(1022 - times)")),
     *_in("intervals/shape.py", (HALVES,), ("min(max(low, high), e)", "min(high, e)")),
     *_in(

@@ -82,8 +82,8 @@ GAIN = 0.02
 """How much a miss too many widens the next interval, relatively."""
 BEND = 4.0
 """How much more so near the limit: the answer to a balance c is GAIN c (1 + BEND (c / LIMIT)^2)."""
-NARROWING = 8.0
-"""How much more hits too many narrow an interval than misses too many widen it, times the share of misses that is allowed.
+NARROWING = 16.0
+"""How much more hits too many narrow an interval than misses too many widen it, times the square of the share of misses.
 Where half of the rows are to be missed, some truths that equal their forecasts, which nobody can miss, soon use up all hits
 that may be too many: they have to be made up for before the next ones come."""
 LARGEST_RAW_SCORE = 1e12
