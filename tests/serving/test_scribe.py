@@ -94,7 +94,7 @@ def test_a_long_group_is_done_while_the_next_one_is_written(keeper, monkeypatch)
 
     async def work():
         scribe = scribes.Scribe(keeper, Counts())
-        events = [ask("a", 2**16), *(ask(f"b{k}") for k in range(3))]
+        events = [ask("a", 2**14), *(ask(f"b{k}") for k in range(3))]
         first = asyncio.create_task(scribe.submit(events[0], read(events[0], keeper.limits)))
         while not course.steps:
             await asyncio.sleep(0)
@@ -108,9 +108,9 @@ def test_what_is_long():
     def group(*sizes):
         return [scribes._Waiting(Event("ask", "m", "number", b" " * size), None, None) for size in sizes]
 
-    assert not scribes.is_long(group(65_535))
-    assert scribes.is_long(group(65_536))
-    assert scribes.is_long(group(65_000, 536))
+    assert not scribes.is_long(group(16_383))
+    assert scribes.is_long(group(16_384))
+    assert scribes.is_long(group(16_000, 384))
 
 
 def test_the_loop_is_the_quick_one_where_there_is_one(monkeypatch):

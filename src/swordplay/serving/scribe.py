@@ -27,7 +27,7 @@ logger = logging.getLogger("swordplay.serve")
 
 LARGEST_GROUP = 1_000
 """Events that are written together at the most."""
-LONG = 64 * 2**10
+LONG = 16 * 2**10
 """Bytes of a group that is done while the next one is on its way to the disk. A shorter one is done before that: whoever is
 answered may come again in time for the next, and one group costs less than two of half its size."""
 TURNS = 2
