@@ -29,7 +29,8 @@ def test_a_whole_request_by_hand():
         b"Content-Length: 0000000002\r\n",
     ):
         assert whole(START + line + b"\r\n{}") is None
-    assert whole(START + b"A: b\r\n\r\n\r\nContent-Length: 2\r\n\r\n{}") is None  # that is not its head
+    assert whole(START + b"A: b\r\n\r\n" + (rest := b"\r\nContent-Length: 26\r\n\r\n{}")) is None  # that is not its head
+    assert len(rest) == 26
 
 
 def test_few_heads_are_kept_and_only_short_ones():
