@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -181,29 +177,12 @@ def runs() -> Table:
             path = Path(folder) / f"table-{count}.csv"
             tracking.make(path, count)
             for what, options in (("as it comes", ()), (f"`{' '.join(SIMPLE)}`", SIMPLE)):
-                found = min(_run(path, Path(folder), options) for _ in range(FEW if count < RUNS[-1] else 1))
+                found = min(tracking.run(path, Path(folder), options) for _ in range(FEW if count < RUNS[-1] else 1))
                 speed, own = f"{count / found[0]:,.0f}", number(found[1] / count * 1e6)
                 rows.append([f"{count:,}, {what}", *(f"{one:.2f}" for one in found), speed, own])
             path.unlink()
     names = ["rows x 10 columns", "seconds", "own account", "of processors", "rows a second", "us a row, own account"]
     return Table("`swordplay track` as a process", names, rows)
-
-
-def _run(path: Path, folder: Path, options: tuple[str, ...]) -> tuple[float, float, float]:
-    """Seconds of a process, those that it counts itself, and those of processors; with bytecode, as an installation has it."""
-    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    command = [sys.executable, "-m", "swordplay", "track", str(path), "--target", "y", "--json", "--quiet", "--force", *options]
-    began, before = time.perf_counter(), os.times()
-    done = subprocess.run(
-        [*command, "-o", str(folder / "said.parquet")],
-        env={**own, "PYTHONPYCACHEPREFIX": str(folder)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    seconds, after = time.perf_counter() - began, os.times()
-    used = after.children_user + after.children_system - before.children_user - before.children_system
-    return seconds, float(json.loads(done.stdout)["seconds"]), used
 
 
 def table(title: str, dims: tuple[int, ...], measure: Callable[[Workload], list[tuple[str, float]]], rounds: int) -> Table:
