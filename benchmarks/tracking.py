@@ -82,7 +82,7 @@ def track(path: Path, output: Path, *options: str) -> tuple[dict[str, float], li
 
 
 def with_bytecode(folder: Path) -> dict[str, str]:
-    """An environment whose bytecode is kept in a folder, as an installation has it; one for developing may forbid to write any."""
+    """An environment whose bytecode is kept in a folder, as an installation has it; one of developers may forbid that."""
     own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**own, "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
 

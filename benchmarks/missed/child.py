@@ -80,7 +80,12 @@ def times() -> Callable[[], Any]:
 
 def threads() -> Callable[[], Any]:
     """Processor seconds of every thread, as long as it lives; those without a name of ours are pyarrow's and the system's."""
-    names = {"MainThread": "learning", "swordplay-reader": "reading", "swordplay-judge": "judging", "swordplay-writer": "writing"}
+    names = {
+        "MainThread": "learning",
+        "swordplay-reader": "reading",
+        "swordplay-judge": "judging",
+        "swordplay-writer": "writing",
+    }
     tick, seen, known, over = os.sysconf("SC_CLK_TCK"), dict[int, float](), dict[int, str](), threading.Event()
 
     def look() -> None:

@@ -17,6 +17,8 @@ from benchmarks.report import number
 
 LARGE, SMALL, LESS, FEWEST = 2_000_000, 40_000, 20_000, 2_000
 """Rows of the tables; the first two are those of the goals."""
+MOST = 5.0
+"""Microseconds a row of a short table."""
 TURNS = 3
 ROOT = Path(__file__).parents[2]
 WAYS = ((), ("--no-interval",), ("--curves", "none"), ("--curves", "none", "--no-interval"))
@@ -40,6 +42,23 @@ SPANS = {
     "end": "waiting for the writer, and closing",
     "rest": "all else",
 }
+LONG = """\
+When the goal was written, `track` had neither intervals nor second-order experts and curves, and made 293,000 to
+338,000 rows a second. Without them it makes {plain:,.0f} now, and they make the processor time {dearer:.2f} times as
+long. Reading alone makes {read:,.0f}. All defaults keep {busy:.2f} processors busy for {seconds:.1f} s, and the thread
+that is {slowest} is the busiest, with {longest:.1f} s of processor time: rows are learned in their order, one after the
+other, so a further core does not help it."""
+SHORT = """\
+A run of {few:,} rows takes {fixed:.2f} s by its own account, with hardly anything to learn: that alone is {each:.1f} us
+for each of {rows:,} rows. It is what is done once: the format recognised, imports, machine code from the disk, files
+closed. From {less:,} rows on, a row costs {slope:.1f} us, which {within}. Learning has most of it: the course of the
+run is kept in stretches, 670 of them in these rows, and each is a few calls and a look at the learner in Python, which
+runs one thread at a time."""
+FIRST = """\
+The command needs {count} kernels, made of {parts:,} pieces. LLVM has {share:.0%} of the time; the rest is numba's own
+front end, in Python, spread over all pieces. Two processes do it at once. [Decision 27](decisions/0027-cold-start.md)
+answers it with a wheel that brings the machine code ({size:.1f} MB for these kernels), and with `swordplay warm` for
+images: a run is then like any other, {kept:.1f} s from start to end. From a clone of the repository the goal is missed."""
 
 
 def watched(what: str, path: Path, folder: Path, *options: str, **environment: str) -> Any:
@@ -87,12 +106,9 @@ def _long(path: Path, rows: int, folder: Path) -> Section:
         ),
     ]
     all_of_it, least = found[WAYS[0]], found[WAYS[-1]]
-    why = (
-        "When the goal was written, `track` had neither intervals nor second-order experts and curves, and made 293,000 to 338,000 "
-        f"rows a second. Without them it makes {rows / least[0]:,.0f} now, and with them it takes {all_of_it[2] / least[2]:.2f} times "
-        f"the processor time. Reading alone makes {rows / read:,.0f}. All defaults keep {all_of_it[2] / all_of_it[0]:.2f} processors "
-        f"busy; the thread that is {slowest} is the busiest, with {busy[slowest]:.1f} s of processor time of {all_of_it[0]:.1f} s "
-        "in all: rows are learned in their order, one after the other, so no further core makes that thread faster."
+    why = LONG.format(
+        **{"plain": rows / least[0], "dearer": all_of_it[2] / least[2], "read": rows / read, "seconds": all_of_it[0]},
+        **{"busy": all_of_it[2] / all_of_it[0], "slowest": slowest, "longest": busy[slowest]},
     )
     header = [f"{rows:,} rows x 10, CSV to Parquet", "rows a second", "seconds", "of processors", "processors busy"]
     return Section(f"`track` of {rows:,} rows", rows / all_of_it[0], 500_000, " rows/s", why, header, table, at_most=False)
@@ -124,19 +140,12 @@ def _short(paths: dict[int, Path], folder: Path) -> Section:
         [f"&emsp;of {FEWEST:,} rows alone", _ms(fixed), ""],
         [f"&emsp;each row from {LESS:,} to {SMALL:,}", "", number(slope)],
     ]
-    why = (
-        f"A run of {FEWEST:,} rows takes {fixed:.2f} s by its own account, before which there is little to learn: that alone is "
-        f"{fixed / SMALL * 1e6:.1f} us for each of {SMALL:,}. It is what is done once: the format recognised, imports, machine code "
-        f"from the disk, the first stretches, files closed. Beyond, a row costs {slope:.1f} us, which is "
-        f"{'within' if slope <= 5 else 'not within'} the goal either: the course of the run is kept in stretches, 670 of them in "
-        "these rows, and each takes Python some 0.3 ms, however many rows it has."
-        if slope > 5
-        else f"A run of {FEWEST:,} rows takes {fixed:.2f} s by its own account: that alone is {fixed / SMALL * 1e6:.1f} us for each of "
-        f"{SMALL:,}. It is what is done once: the format recognised, imports, machine code from the disk, the first stretches, files "
-        f"closed. Beyond, from {LESS:,} rows on, a row costs {slope:.1f} us, which is within the goal."
+    why = SHORT.format(
+        **{"few": FEWEST, "fixed": fixed, "each": fixed / SMALL * 1e6, "rows": SMALL, "less": LESS, "slope": slope},
+        within="is within the goal" if slope <= MOST else "would miss the goal as well",
     )
     header = [f"{SMALL:,} rows x 10, CSV to Parquet", "ms", "us a row"]
-    return Section(f"`track` of {SMALL:,} rows", each, 5.0, " us a row by its own account", why, header, rows)
+    return Section(f"`track` of {SMALL:,} rows", each, MOST, " us a row by its own account", why, header, rows)
 
 
 def _account(answer: Any) -> float:
@@ -165,13 +174,7 @@ def _first(path: Path, folder: Path) -> Section:
         ["the whole run of 2,000 rows, nothing on disk, two processes", "", number(cold), ""],
         ["the same with all on disk, as from `make wheel`", "", number(kept), ""],
     ]
-    why = (
-        f"The command needs {len(compiled)} kernels, made of {parts:,} pieces. LLVM has {within / total:.0%} of the time; the rest is "
-        "numba's own front end, in Python, spread over all pieces, so there is no hot spot to mend. Two processes do it at once. "
-        "[Decision 27](decisions/0027-cold-start.md) answers it with a wheel that brings the machine code "
-        f"({sum(file.stat().st_size for file in files) / 1e6:.1f} MB for these kernels) and with `swordplay warm` for images: then the "
-        f"first predictions come as in any other run, which takes {kept:.1f} s from start to end. From a clone of the repository the "
-        "goal is missed."
-    )
+    size = sum(file.stat().st_size for file in files) / 1e6
+    why = FIRST.format(count=len(compiled), parts=parts, share=within / total, size=size, kept=kept)
     header = ["first `track`", "pieces", "seconds", "of it LLVM"]
     return Section("The first `track` on a machine, from a clone", cold, 5.0, " s", why, header, rows)

@@ -22,6 +22,18 @@ PARTS = (
 )
 """Of a round, in their order; a kernel that ends early has the first ones."""
 
+BESIDE_C = """\
+The fastest C of this run ({how}) and the engine play the same rounds, each compiled to end early: what a part costs is
+what it adds. {share:.0%} of the difference lies in: {part}. C is written for one case: a squared loss, one kind of
+rate, a ball around the origin, all known when it is compiled. The engine is one kernel for all cases: loss, threshold,
+weights of rows, rate, late answers and a pool that grows are read from arrays and decided in every round. The last two
+lines are what it does about overflow and rounding, which C does not."""
+BESIDE_BEST = """\
+Sword is told nothing, so it ends with {many} experts where SwordBest is told to have {few}: that alone is {larger:.2f}.
+With as many experts it is {sword:.2f}, and {share:.0%} of that difference lies in: {part}. Steps are made of the
+gradients that Sword meets: a root and a quotient for every expert in every round, and an account of each change for the
+certificate, none of which a fixed step has. The pool grows by {forks} forks in all."""
+
 
 def sections(rounds: int) -> list[Section]:
     """Both goals."""
@@ -33,7 +45,7 @@ def sections(rounds: int) -> list[Section]:
         **{f"larger {name}": Stage(name, larger, world) for name in ("pass", "steps", "whole")},
         **{f"sword {name}": Stage(name, sword, world) for name in ("pass", "steps", "whole", "fixed steps", "no pull")},
     }
-    builds = {how: flags for how, flags in floor.BUILDS.items()} if floor.compiler() else {}
+    builds = floor.BUILDS if floor.compiler() else {}
     in_c = {(how, stage): math.inf for how in builds for stage in (1, 2, 3)}
     for _ in range(TURNS):
         for stage in stages.values():
@@ -77,13 +89,7 @@ def _floor_section(times: dict[str, float], in_c: dict[tuple[str, int], float]) 
         ["without the look whether the row would overflow", number(times["best unchecked"]), "", ""],
         ["without the second form of a squared distance", number(times["best one form"]), "", ""],
     ]
-    why = (
-        f"The fastest C of this run ({how}) and the engine play the same rounds, each compiled to end early: what a part costs "
-        f"is what it adds. {more[most] / (ours[2] - theirs[2]):.0%} of the difference lies in: {PARTS[most]}. C is written for one "
-        "case: a squared loss, one kind of rate, a ball around the origin, all known when it is compiled. The engine is one kernel "
-        "for all of them: loss, threshold, weights of rows, rate, late answers and a pool that grows are read from arrays and "
-        "decided in every round. The last two lines are what it does about overflow and rounding, which C does not."
-    )
+    why = BESIDE_C.format(how=how, share=more[most] / (ours[2] - theirs[2]), part=PARTS[most])
     header = ["microseconds a round, d = 10, 14 experts", "engine", "C", "difference"]
     return Section("One SwordBest beside hand-vectorised C", ours[2] / theirs[2], 1.25, "", why, header, rows)
 
@@ -99,12 +105,9 @@ def _sword_section(times: dict[str, float], as_many: int) -> Section:
     best, larger, sword = (one[2] for one in columns)
     more = [mine - other for mine, other in zip(_parts(columns[2]), _parts(columns[1]), strict=True)]
     most = max(range(len(more)), key=more.__getitem__)
-    why = (
-        f"Sword is told nothing, so it ends with {2 * as_many} experts where SwordBest is told to have {2 * POOL}: that alone is "
-        f"{larger / best:.2f}. With as many experts it is {sword / larger:.2f}, and {more[most] / (sword - larger):.0%} of that "
-        f"difference lies in: {PARTS[most]}. Steps are made of the gradients that Sword meets: a root and a quotient for every expert "
-        "in every round, and an account of each change for the certificate, none of which a fixed step has. The pool grows by "
-        "forks, which happen ten times in all and cost nothing."
+    why = BESIDE_BEST.format(
+        **{"many": 2 * as_many, "few": 2 * POOL, "larger": larger / best, "sword": sword / larger},
+        **{"share": more[most] / (sword - larger), "part": PARTS[most], "forks": as_many - 2},
     )
     header = ["microseconds a round, d = 10", f"SwordBest, {2 * POOL}", f"SwordBest, {2 * as_many}", f"Sword, {2 * as_many}"]
     return Section("`sp.Sword` beside SwordBest", sword / best, 1.3, "", why, header, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 from benchmarks.report import Row, Table, number
@@ -31,4 +32,5 @@ class Section:
         """The verdict in words, and the table."""
         bound = f"{'at most' if self.at_most else 'at least'} {self.goal:,g}{self.unit}"
         verdict = f"Goal: {bound}. This run: {number(self.value)}{self.unit}, {'reached' if self.reached else '**missed**'}."
-        return Table(self.what, self.header, self.rows, f"{verdict} {self.why}").markdown().replace("## ", "### ", 1)
+        text = textwrap.fill(f"{verdict} {' '.join(self.why.split())}", 128, break_long_words=False, break_on_hyphens=False)
+        return Table(self.what, self.header, self.rows, text).markdown().replace("## ", "### ", 1)

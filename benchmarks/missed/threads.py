@@ -18,6 +18,13 @@ TURNS = 5
 SPINS = 100_000_000
 """Some tenths of a second."""
 SPIN = "C, nothing but registers"
+WHY = """\
+The learners share nothing, and Python's lock is released for the whole call. So what two threads fall short of 2 is
+either waiting (processor time as for one thread), or the machine's share (the same work takes more processor time:
+clock, caches, two threads of one core). Here the same work takes {dearer:.2f} times the processor time."""
+IN_C = """\
+ A C loop that never leaves the registers gets {:.2f} from the second thread: more than that this machine does not have
+to give."""
 
 
 class Pace(NamedTuple):
@@ -90,12 +97,7 @@ def section(streams: int, rounds: int = 1_000) -> Section:
     ]
     ours = next(iter(found.values()))
     given = found.get(SPIN)
-    why = (
-        "The learners share nothing, and Python's lock is released for the whole call. So what two threads fall short of 2 is "
-        "either waiting (processor time as for one thread) or the machine's share (the same work takes more processor time: clock, "
-        f"caches, two threads of one core). Here the same work takes {ours.dearer:.2f} times the processor time"
-        + (f", and a C loop that never leaves the registers gets {given.speed_up:.2f}." if given else ".")
-    )
+    why = WHY.format(dearer=ours.dearer) + (IN_C.format(given.speed_up) if given else "")
     header = ["", "one thread, ms", "two threads, ms", "speed-up", "processor time, two / one"]
     return Section(f"{streams:,} streams on two threads", ours.speed_up, 1.8, "", why, header, rows, at_most=False)
 
