@@ -142,7 +142,8 @@ class Stage:
 
     def __init__(self, name: str, make: Callable[[], Any], world: Workload) -> None:
         self.names, self.parts = variants()[name]
-        self.make, self.world, self.stream, self.best = make, world, world.stream(), math.inf
+        self.make, self.world, self.stream = make, world, world.stream()
+        self.best, self.around, self._inside = math.inf, math.inf, 0.0
         with ExitStack() as stack:
             for module, names in self.names.items():
                 for one, value in names.items():
@@ -151,13 +152,21 @@ class Stage:
             if "judge" in self.parts and self.parts["judge"] is None:
                 self.parts = self.parts | {"judge": anew(meta.judge)}
             self.kernel = player(**self.parts)
-            self._play(sp.LinearStream(world.features[:50], world.targets[:50]))  # compiles
+            self._play(sp.LinearStream(world.features[:50], world.targets[:50]), make())  # compiles
 
     def turn(self) -> None:
-        """Once more; the fastest turn counts."""
-        seconds, _ = timed(lambda: self._play(self.stream), processor_seconds)
-        self.best = min(self.best, seconds / self.world.rounds * 1e6)
+        """Once more; the fastest turn counts: a round of the kernel, and what ``sp.play`` does around it."""
+        learner, self._inside = self.make(), 0.0
+        seconds, _ = timed(lambda: self._play(self.stream, learner), processor_seconds)
+        self.best = min(self.best, self._inside / self.world.rounds * 1e6)
+        self.around = min(self.around, (seconds - self._inside) / self.world.rounds * 1e6)
 
-    def _play(self, stream: Any) -> None:
-        with replaced(rounds, play_dense=self.kernel):
-            sp.play(self.make(), stream, engine="compiled", keep=KEPT)
+    def _play(self, stream: Any, learner: Any) -> None:
+        with replaced(rounds, play_dense=self._counted):
+            sp.play(learner, stream, engine="compiled", keep=KEPT)
+
+    def _counted(self, *arguments: Any) -> Any:
+        began = processor_seconds()
+        played = self.kernel(*arguments)
+        self._inside += processor_seconds() - began
+        return played
