@@ -18,7 +18,6 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
-from numba.np.arrayobj import make_array
 
 from swordplay.base.compiling import CHECKED, DISABLED
 
@@ -78,6 +77,8 @@ for _symbol, _name in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator
 
 def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
     """Where the four numbers of a row begin; that a row is four numbers long is known, and not read from the array."""
+    from numba.np.arrayobj import make_array  # takes its time, which only those have who compile
+
     array = make_array(kinds[0])(context, builder, values[0])
     row = context.cast(builder, values[1], kinds[1], types.intp)
     if CHECKED:
