@@ -75,12 +75,16 @@ for _symbol, _name in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator
     _operation(_symbol, _name)
 
 
-def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
-    """Where the four numbers of a row begin; that a row is four numbers long is known, and not read from the array."""
+def _array(context: Any, builder: Any, kinds: Any, values: Any) -> tuple[Any, Any]:
+    """An array, and a place in it."""
     from numba.np.arrayobj import make_array  # takes its time, which only those have who compile
 
-    array = make_array(kinds[0])(context, builder, values[0])
-    row = context.cast(builder, values[1], kinds[1], types.intp)
+    return make_array(kinds[0])(context, builder, values[0]), context.cast(builder, values[1], kinds[1], types.intp)
+
+
+def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
+    """Where the four numbers of a row begin; that a row is four numbers long is known, and not read from the array."""
+    array, row = _array(context, builder, kinds, values)
     if CHECKED:
         last = [row, context.get_constant(types.intp, SIDE_BY_SIDE - 1)]
         cgutils.get_item_pointer(context, builder, kinds[0], array, last, wraparound=False, boundscheck=True)
@@ -89,8 +93,7 @@ def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
 
 def _start(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
     """Where four numbers of a vector begin."""
-    array = make_array(kinds[0])(context, builder, values[0])
-    first = context.cast(builder, values[1], kinds[1], types.intp)
+    array, first = _array(context, builder, kinds, values)
     if CHECKED:
         for place in (first, builder.add(first, context.get_constant(types.intp, SIDE_BY_SIDE - 1))):
             cgutils.get_item_pointer(context, builder, kinds[0], array, [place], wraparound=False, boundscheck=True)
