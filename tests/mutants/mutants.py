@@ -873,8 +873,8 @@ MUTANTS = [
     *_in(
         "engine/curved/bends.py",
         (f"{SECOND_ORDER}::test_while_curves_pay_beside_plain_python",),
-        ("PACE, PACE_OF_LABELS = 4, 1", "PACE, PACE_OF_LABELS = 2, 1"),
-        ("PACE, PACE_OF_LABELS = 4, 1", "PACE, PACE_OF_LABELS = 4, 2"),
+        ("PACE, PACE_OF_LABELS = 4, 2", "PACE, PACE_OF_LABELS = 2, 2"),
+        ("PACE, PACE_OF_LABELS = 4, 2", "PACE, PACE_OF_LABELS = 4, 1"),
         ("active >= EARLY and active %", "active %"),
     ),
     *_in(

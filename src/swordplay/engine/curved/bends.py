@@ -30,9 +30,9 @@ ASLEEP = 7.0
 """How far behind all with curves have to be to be asked seldom where targets are labels: their weight is below a thousandth."""
 SELDOM = 8.0
 """Rounds from one time to the next else."""
-PACE, PACE_OF_LABELS = 4, 1
+PACE, PACE_OF_LABELS = 4, 2
 """Rounds from one in which those who correct learn to the next, once the early ones are over and curves are asked in every
-round. Labels tell less than numbers: none of them is left out."""
+round. Labels tell less than numbers, so fewer of them are left out."""
 QUICK, QUICKER = 1.5, 3.0
 """How fast waves run along a column, in spreads; every other one is a quicker one."""
 SEED = 20
