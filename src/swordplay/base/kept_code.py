@@ -130,7 +130,13 @@ def _bare(found: Any) -> tuple[Any, ...]:
 def _rebuilt(target: Any, library: Any, called: Any, *more: Any) -> Any:
     """A kernel from what was kept of it; which names there are in its machine code, numba would read from the notation."""
     target.codegen()._engine._defined_symbols.update([called.llvm_func_name, called.llvm_cpython_wrapper_name, called.env_name])
-    return CompileResult._rebuild(target, library, called, *more)
+    found = CompileResult._rebuild(target, library, called, *more)
+    found.library._get_module_for_linking = _refuse_to_be_called
+    return found
+
+
+def _refuse_to_be_called() -> Any:
+    raise TypeError("a kernel cannot call another one, of which only machine code is kept. Let both call the same piece.")
 
 
 class KeptCode(_Cache):

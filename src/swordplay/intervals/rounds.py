@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import kernel, part
+from swordplay.base.compiling import kernel, part, uncompiled
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.scaling import follow_row, scale_row
 from swordplay.intervals import bins, integrator, scale, shape
@@ -135,3 +135,7 @@ def play(
             live[TRUTH] = targets[t]
             follow_row(forecast, column_centers[:1], column_spreads[:1], column_counts[:1], column_first[:, :1], CLIP)
             follow_row(columns[t], column_centers[1:], column_spreads[1:], column_counts[1:], column_first[:, 1:], CLIP)
+
+
+play_within = part(uncompiled(play))
+"""The same, for other kernels: these cannot call one of which nothing but machine code is kept (``base.kept_code``)."""
