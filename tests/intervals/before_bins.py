@@ -1,4 +1,4 @@
-"""Intervals as they were before columns had bins and before haste: those of many keys still are, as their records cannot tell how they began."""
+"""Intervals as they were before bins and haste: those of many keys still are, as their records cannot tell how they began."""
 
 from swordplay.intervals import SwordIntervals
 from swordplay.intervals.layout import HASTE, SETS
