@@ -50,9 +50,10 @@ def test_a_kernel_that_was_kept_cannot_be_called_by_another():
     """Nothing but its machine code is on disk: the other one would jump to nowhere."""
     twice(1.0)
     (compiled,) = twice.overloads.values()
-    found = kept_code._rebuilt(cpu_target.target_context, *kept_code._bare(compiled))
+    if not twice.stats.cache_hits:  # nobody has run this test before
+        compiled = kept_code._rebuilt(cpu_target.target_context, *kept_code._bare(compiled))
     with pytest.raises(TypeError, match="cannot call another one"):
-        found.library._get_module_for_linking()  # as numba does when it links what is called
+        compiled.library._get_module_for_linking()  # as numba does when it links what is called
 
 
 def test_no_kernel_calls_another():
