@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -164,21 +162,11 @@ def command(small: int, large: int) -> list[list[str]]:
         for count, goal in ((small, "at most 5 us a row by its own account"), (large, "at least 500,000 rows/s")):
             path = Path(folder) / f"table-{count}.csv"
             tracking.make(path, count)
-            answers = [_tracked(path, Path(folder) / "predictions.parquet") for _ in range(2)]
+            answers = [tracking.run(path, Path(folder)) for _ in range(3)]
             seconds, own = min(one[0] for one in answers), min(one[1] for one in answers)
             rows.append([f"{count:,} rows x 10", f"{count / seconds:,.0f}", number(own / count * 1e6), goal])
             path.unlink()
     return rows
-
-
-def _tracked(path: Path, output: Path, **environment: str) -> tuple[float, float]:
-    """Seconds of a process, and those that it counts itself."""
-    command = [sys.executable, "-m", "swordplay", "track", str(path), "--target", "y", "--json", "--quiet", "--force"]
-    began = time.perf_counter()
-    done = subprocess.run(
-        [*command, "-o", str(output)], env={**os.environ, **environment}, capture_output=True, text=True, check=True
-    )
-    return time.perf_counter() - began, float(json.loads(done.stdout)["seconds"])
 
 
 FIRST = """
@@ -203,12 +191,12 @@ def cold(rows: int = 2_000) -> list[list[str]]:
             began = time.perf_counter()
             subprocess.run(
                 [sys.executable, "-c", FIRST, str(path)],
-                env={**os.environ, "NUMBA_CACHE_DIR": kernels},
+                env=tracking.with_bytecode(Path(folder)) | {"NUMBA_CACHE_DIR": kernels},
                 check=True,
                 stdout=subprocess.DEVNULL,
             )
             found.append([f"first predictions of `track`, {what}", f"{time.perf_counter() - began:.1f}", goal])
-            _tracked(path, Path(folder) / "predictions.parquet", NUMBA_CACHE_DIR=kernels)
+            tracking.run(path, Path(folder), NUMBA_CACHE_DIR=kernels)
     with tempfile.TemporaryDirectory() as folder:
         what = "swordplay.sklearn", "sklearn.base"
         imports = {one: min(_imported(one, folder) for _ in range(5)) for one in what}
@@ -220,8 +208,7 @@ def cold(rows: int = 2_000) -> list[list[str]]:
 def _imported(module: str, folder: str) -> float:
     """Processor time of an import, with bytecode in a folder, as an installation has it."""
     code = f"import time; began = time.process_time(); import {module}; print(time.process_time() - began)"
-    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    env = {**own, "PYTHONPYCACHEPREFIX": folder}
+    env = tracking.with_bytecode(Path(folder))
     return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout)
 
 

@@ -117,6 +117,9 @@ static inline double settle(game *g, double cross, double energy, double target)
         weighed += g->weight[v] * g->h[v];
     }
     const double prediction = sum(weighed) * normaliser;
+#if defined STAGES && STAGES < 2 /* to see what each part costs: see missed/engine.py */
+    return prediction;
+#endif
     const double residual = prediction - target, common = residual * prediction; /* g_t = residual a_t */
 
     lanes low = all(DBL_MAX), high = all(-DBL_MAX), farthest = all(0.0);
@@ -167,6 +170,9 @@ static inline double settle(game *g, double cross, double energy, double target)
         weighed_coming += g->weight[v] * g->coming[v];
     }
 
+#if defined STAGES && STAGES < 3
+    return prediction;
+#endif
     /* beta = 1 / (1 + exp(kappa (Dv - Ds))), with norm(g - Mv)^2 - norm(g)^2 = norm(Mv)^2 - 2 <g, Mv>. */
     g->trust_difference += g->candidate * (g->candidate * last_energy - 2.0 * residual * cross);
     const double tail = exp(-g->kappa * fabs(g->trust_difference));
@@ -358,4 +364,17 @@ int swordbest_sparse(int64_t rounds, int64_t dim, int64_t extra_gradient, int64_
         last_end = beyond;
     }
     return end(&g, memory, extra_gradient + gradient_descent, weights, advantage, drift);
+}
+
+/* Nothing but registers: what a machine gives a second thread that shares no memory with the first. */
+double spin(int64_t turns)
+{
+    double a = 1.0, b = 2.0, c = 3.0, d = 4.0;
+    for (int64_t t = 0; t < turns; t++) {
+        a = a * 0.999 + 1.0;
+        b = b * 0.998 + 1.0;
+        c = c * 0.997 + 1.0;
+        d = d * 0.996 + 1.0;
+    }
+    return a + b + c + d;
 }

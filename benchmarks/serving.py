@@ -102,6 +102,11 @@ def request(path: str, value: object) -> bytes:
     return head.encode() + body
 
 
+def as_sent(table: list) -> list[tuple[bytes, bytes]]:
+    """Rows and what is to be predicted, as they stand in requests."""
+    return [(json.dumps(row).encode(), json.dumps(y).encode()) for row, y in table]
+
+
 class Client:
     """A connection that has at most one request under way."""
 
@@ -181,14 +186,14 @@ def rows() -> list[tuple[dict[str, float], float]]:
     ]
 
 
-def one_by_one(table: list, first: int, step: int) -> Iterator[bytes]:
-    """Ask and tell, row by row: the rows of one client."""
+def one_by_one(table: list[tuple[bytes, bytes]], first: int, step: int) -> Iterator[bytes]:
+    """Ask and tell, row by row, of rows :func:`as_sent`: those of one client."""
     k, count = first, 0
     while True:
         row, y = table[k % len(table)]
-        name = f"{first}-{count}"
-        yield request("/ask", {"id": name, "x": row})
-        yield request("/tell", {"id": name, "y": y})
+        name = b"%d-%d" % (first, count)
+        yield request("/ask", b'{"id": "%b", "x": %b}' % (name, row))
+        yield request("/tell", b'{"id": "%b", "y": %b}' % (name, y))
         k, count = k + step, count + 1
 
 
@@ -215,7 +220,7 @@ def computed(process: int) -> float:
 
 def pairs(seconds: float) -> dict[str, float]:
     """Ask and tell one by one over connections that stay open."""
-    table = rows()
+    table = as_sent(rows())
     with server() as (port, process, *_):
         drive([Client(port, one_by_one(table, k, CONNECTIONS)) for k in range(CONNECTIONS)], 1.0)
         clients = [Client(port, one_by_one(table, k + 1000, CONNECTIONS)) for k in range(CONNECTIONS)]
@@ -269,7 +274,7 @@ def soak(seconds: float) -> dict[str, float]:
 
     In every tenth somebody opens the live page and soon takes in no more of it.
     """
-    table, figures, watching = rows(), {}, []
+    table, figures, watching = as_sent(rows()), {}, []
     with server() as found:
         for part in range(10):
             watching.append(socket.create_connection(("127.0.0.1", found.port)))

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +79,28 @@ def track(path: Path, output: Path, *options: str) -> tuple[dict[str, float], li
     if process.returncode:
         raise SystemExit(process.returncode)
     return {"seconds": time.perf_counter() - began, **answer["errors"]}, [size for size in memory if size]
+
+
+def with_bytecode(folder: Path) -> dict[str, str]:
+    """An environment whose bytecode is kept in a folder, as an installation has it; one of developers may forbid that."""
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**own, "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+
+
+def run(path: Path, folder: Path, options: Sequence[str] = (), **environment: str) -> tuple[float, float, float]:
+    """Seconds of a process that tracks a table, those that it counts itself, and those of processors."""
+    command = [sys.executable, "-m", "swordplay", "track", str(path), "--target", "y", "--json", "--quiet", "--force", *options]
+    began, before = time.perf_counter(), os.times()
+    done = subprocess.run(
+        [*command, "-o", str(folder / "said.parquet")],
+        env=with_bytecode(folder) | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seconds, after = time.perf_counter() - began, os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return seconds, float(json.loads(done.stdout)["seconds"]), used
 
 
 def _resident(process: int) -> float:

@@ -72,8 +72,7 @@ def alone(games: list[Stream]) -> Table:
         "that are no free hits (docs/theory.md): all of the difference is owed to these. And, where it is above the level by "
         f"more than {CLOSE}, too, the lowest coverage of all rows that any interval can have which holds its forecast and has "
         f"no more than {MOST:g} misses too many on any window (docs/intervals.md has the reason). Of the {sum(off)} cases of "
-        f"{LONG:,} rows or more, {off[0]} are within {CLOSE}, {off[2]} cannot be, and {off[1]} could be, by an interval that "
-        "stays close to its limit of misses all of the time, and is everything the more often."
+        f"{LONG:,} rows or more, {off[0]} are within {CLOSE}, {off[2]} cannot be, and {off[1]} could be."
     )
     return Table("Coverage of SwordIntervals, each level alone", header, rows, remark)
 

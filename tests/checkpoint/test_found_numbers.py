@@ -9,6 +9,7 @@ import pytest
 import swordplay as sp
 from swordplay.application.tracking import Settings, trackers
 from swordplay.engine.layout import LIVE
+from swordplay.engine.saved import KEPT_OF_ROUND
 from swordplay.intervals import layout
 from swordplay.keyed.bands import BandForm
 from swordplay.sklearn import SwordRegressor
@@ -144,3 +145,19 @@ def test_rows_that_come_twice(change, told):
     change(*parts)
     with pytest.raises(ValueError, match=told):
         trackers.resumed(state | {"twice": json.dumps(parts)})
+
+
+def test_a_guess_that_is_doubled_is_not_below_the_first_one():
+    """Of 0 the logarithm was taken."""
+    domain = sp.Ball(3)
+    told = {"horizon": 100, "gradient_bound": 2.0, "smoothness": 1.0, "learning_rate": sp.rates.Doubling()}
+    learner = sp.SwordBest(domain, **told)
+    state = learner.state()
+    assert state["hedge.rate.level"] == 4.0
+    with pytest.raises(ValueError, match=r"hedge.rate.level'\] must be 4 or more, got 0"):
+        learner.load_state(state | {"hedge.rate.level": 0.0})
+    engine = sp.engine.online(sp.SwordBest(domain, **told))
+    saved = engine.compact_state()
+    engine.load_compact_state(saved)
+    with pytest.raises(ValueError, match=r"round.level.*numbers from 4"):
+        engine.load_compact_state(put(saved, "round", KEPT_OF_ROUND.index("level"), 3.9))

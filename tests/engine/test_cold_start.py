@@ -86,6 +86,49 @@ print(json.dumps([sum(stats.cache_hits.values()), sum(stats.cache_misses.values(
     assert second == [1, 0, ["predict_one"]]
 
 
+NOTHING_TO_COMPILE_WITH = ("numba.np.arrayobj", "numba.cpython.listobj", "numba.cpython.unicode")
+
+
+def test_kernels_that_are_kept_bring_nothing_to_compile_with(tmp_path: Path) -> None:
+    """What is read from the disk is machine code; numba's own parts are neither imported nor kept as LLVM's notation."""
+    code = f"""
+import json, sys
+import numpy as np
+from swordplay.estimators.second_order import SecondOrder
+rows, targets = np.eye(2).repeat(6, axis=0), np.arange(12.0)
+said = SecondOrder(2, logistic=False, intercept=True, lags=0).learn(rows, targets, None, targets, np.ones((12, 2)))
+print(json.dumps([said.tolist(), [name in sys.modules for name in {NOTHING_TO_COMPILE_WITH!r}]]))
+"""
+    first, second = (fresh(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first[1][0]  # whoever compiles does import them
+    assert second == [first[0], [False] * len(NOTHING_TO_COMPILE_WITH)]
+    (kept,) = tmp_path.rglob("*.nbc")
+    assert b"BC\xc0\xde" in kept.read_bytes()  # an empty notation, as numba reads one
+    assert kept.stat().st_size < 200_000  # it was half a megabyte
+
+
+def test_a_function_that_calls_a_kernel_that_was_kept_is_refused_in_words(tmp_path: Path) -> None:
+    """Only machine code of it is on disk, and a call of that from elsewhere has ended in a segmentation fault."""
+    code = """
+import json
+import numba, numpy as np
+from swordplay.engine.plan import scale_with_lags
+known = [np.full((2, 3), 5.0), np.ones(2), np.empty(0), np.zeros(3), np.full(3, 2.0), np.zeros((2, 4))]
+scale_with_lags(*known)
+said = ""
+if scale_with_lags.stats.cache_hits:
+    try:
+        numba.njit(lambda a, b, c, d, e, f: scale_with_lags(a, b, c, d, e, f))(*known)
+    except TypeError as error:
+        said = str(error)
+print(json.dumps([known[-1].tolist(), said]))
+"""
+    first, second = (fresh(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first == [[[2.5, 2.5, 2.5, 1.0]] * 2, ""]
+    assert second[0] == first[0]
+    assert second[1].startswith("a kernel cannot call another one")
+
+
 def test_the_second_call_of_a_process_compiles_nothing() -> None:
     """Arrays of one kind make one specialisation, however they were laid out and whoever owns them."""
     code = """

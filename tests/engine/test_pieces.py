@@ -1,8 +1,15 @@
 """Pieces of kernels: no machine code of their own, and yet they can be called."""
 
+import importlib
+import pkgutil
+import types
+
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
+from numba.core.registry import cpu_target
 
+import swordplay
 from swordplay.base import compiling, kept_code
 
 pytestmark = pytest.mark.skipif(compiling.DISABLED, reason="nothing is compiled")
@@ -32,6 +39,38 @@ def test_a_kernel_holds_its_pieces():
     assert kept_code.stopwatch.seconds > before or of_pieces.stats.cache_hits
     for found in (*doubled.overloads.values(), *add_doubled.overloads.values()):
         assert not found.library.codegen._engine.is_symbol_defined(found.fndesc.mangled_name)
+
+
+@compiling.kernel
+def twice(value):
+    return doubled(value)
+
+
+def test_a_kernel_that_was_kept_cannot_be_called_by_another():
+    """Nothing but its machine code is on disk: the other one would jump to nowhere."""
+    twice(1.0)
+    (compiled,) = twice.overloads.values()
+    if not twice.stats.cache_hits:  # nobody has run this test before
+        compiled = kept_code._rebuilt(cpu_target.target_context, *kept_code._bare(compiled))
+    with pytest.raises(TypeError, match="cannot call another one"):
+        compiled.library._get_module_for_linking()  # as numba does when it links what is called
+
+
+def test_no_kernel_calls_another():
+    """Of all that the package has."""
+    kernels, seen = set(), {}
+    for module in pkgutil.walk_packages(swordplay.__path__, "swordplay."):
+        for found in vars(importlib.import_module(module.name)).values():
+            if isinstance(found, Dispatcher):
+                seen[id(found)] = found
+                if isinstance(getattr(found, "_cache", None), kept_code.KeptCode):
+                    kernels.add(id(found))
+    assert len(kernels) > 30
+    for found in seen.values():
+        known, names = found.py_func.__globals__, found.py_func.__code__.co_names
+        used = [known.get(name) for name in names]
+        used += [getattr(one, name, None) for one in used if isinstance(one, types.ModuleType) for name in names]
+        assert not {id(one) for one in used} & kernels, found
 
 
 def test_python_may_call_a_piece():

@@ -80,7 +80,7 @@ class NaiveLayer:
 
     def __init__(self, dim, logistic, shapes):
         self.logistic, self.dim, self.shapes = logistic, dim, shapes
-        self.pace = 1 if logistic else 4
+        self.pace = 2 if logistic else 4
         self.benders = [Expert(1 + len(shapes), 1 - self.pace * 2.0**-power) for power in (8, 10, 12, 14)]
         width = 1 + 3 + 1 + dim
         shortest = max(6, math.ceil(math.log2(2 * width)))

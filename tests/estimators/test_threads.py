@@ -127,6 +127,20 @@ def test_the_online_engine():
     assert np.isfinite(model.decision).all()
 
 
+class TakenError(Exception):
+    """Somebody wanted the lock."""
+
+
+class Taken:
+    """A lock that nobody gets."""
+
+    def __enter__(self):
+        raise TakenError
+
+    def __exit__(self, *error):
+        """Nobody comes here."""
+
+
 PUBLIC = [
     (kind, name)
     for library in (sklearn, river)
@@ -142,7 +156,13 @@ def test_every_public_method_takes_the_lock(kind, name):
     if isinstance(found, classmethod | staticmethod) or not (callable(found) or isinstance(found, property)):
         return
     function = found.fget if isinstance(found, property) else found
-    assert hasattr(function, "__wrapped__"), f"{name} can be called while another thread learns"
+    if getattr(function, "takes_the_lock", False):
+        model = kind()
+        model._guard = Taken()
+        with pytest.raises(TakenError):
+            getattr(model, name)({"a": 1.0}, *[1.0] * (name == "learn_one"))
+    else:
+        assert hasattr(function, "__wrapped__"), f"{name} can be called while another thread learns"
 
 
 def learned():

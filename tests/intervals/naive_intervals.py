@@ -65,11 +65,16 @@ class Level:
             return -1.0
         shares = np.exp(-0.1 / self.alpha * (np.array(self.debts) - min(self.debts)))
         quantile = float(shares @ self.radii / shares.sum())
-        wider = 0.02 * self.balance * (1 + 4 * (self.balance / 9.5) ** 2)
-        radius = quantile + max(quantile, usual_score) * wider
+        radius = quantile + max(quantile, usual_score) * self.wider() * (1 + self.haste())
         if (rows + 1) * self.alpha < 1:
             radius = max(radius, largest_score)
         return max(radius, 0.0)
+
+    def wider(self):
+        return 0.02 * self.balance * (1 + 4 * (self.balance / 9.5) ** 2)
+
+    def haste(self):
+        return 16 * self.alpha**2 if self.balance < 0 else 0.0
 
     def settle(self, missed):
         if missed:
@@ -116,8 +121,10 @@ def bounds(levels, predictions, targets, features=None):
         for level, part in parts.items():
             widest = max(widest, part.radius(rows, score_unit, largest_score))
             half = widest if widest == math.inf else min(widest * sigma, 1.5 * largest)
-            inside = (prediction, prediction) if widest < 0 else (prediction + mu - half, prediction + mu + half)
-            here[level] = min(inside[0], prediction), max(inside[1], prediction)
+            middle = prediction + mu * max(1 + part.haste() * part.wider(), 0.0)
+            inside = (prediction, prediction) if widest < 0 else (middle - half, middle + half)
+            inner = [prediction, *(end for lower in here.values() for end in lower)]
+            here[level] = min(inside[0], *inner), max(inside[1], *inner)
         said.append([here[level] for level in levels])
         # Learn.
         for level, part in parts.items():

@@ -101,7 +101,25 @@ MUTANTS = [
         ("min(max(below, 0), count - 1)", "min(max(below, 0), count)"),
     ),
     *_in("intervals/layout.py", (BIN_PLACES,), ("EDGE = 2.0", "EDGE = 2.5")),
-    *_in("intervals/layout.py", (INTERVAL_TWIN,), ("BINS = 24", "BINS = 16")),
+    *_in("intervals/layout.py", (INTERVAL_TWIN,), ("BINS = 24", "BINS = 16"), ("NARROWING = 16.0", "NARROWING = 15.0")),
+    *_in(
+        "intervals/integrator.py",
+        (INTERVAL_TWIN,),
+        ("if balance < 0.0 and len", "if len"),
+        ("* (1.0 + haste(alpha, balance, live)))", "* haste(alpha, balance, live))"),
+        ("max(1.0 + haste(alpha, balance, live) * answer(balance), 0.0)", "1.0"),
+    ),
+    *_in(
+        "intervals/integrator.py",
+        (ALL_LEARN,),
+        ("live[HASTE] * alpha * alpha) if balance < 0.0 and len(live) > HASTE", "16.0 * alpha * alpha) if balance < 0.0"),
+    ),
+    *_in(
+        "intervals/rounds.py",
+        ("tests/intervals/test_sword_intervals.py::test_a_wider_level_holds_a_narrower_one_that_lies_elsewhere",),
+        ("min(bounds[i - 1, 0], bounds[i, 0])", "bounds[i, 0]"),
+        ("max(bounds[i - 1, 1], bounds[i, 1])", "bounds[i, 1]"),
+    ),
     *_in("intervals/hedge.py", (HALVES,), ("(1023 - times)", "(1022 - times)")),
     *_in("intervals/shape.py", (HALVES,), ("min(max(low, high), e)", "min(high, e)")),
     *_in(
@@ -766,6 +784,35 @@ MUTANTS = [
         ("            self._litter = 0\n            gc", "            gc"),
     ),
     *_in(
+        "serving/scribe.py",
+        (
+            "tests/serving/test_scribe.py::test_whoever_was_answered_comes_again_in_time_for_the_next_group",
+            "tests/serving/test_scribe.py::test_a_long_group_is_done_while_the_next_one_is_written",
+            "tests/serving/test_scribe.py::test_what_is_long",
+        ),
+        ("TURNS = 2", "TURNS = 1"),
+        ("LONG = 16 * 2**10", "LONG = 17 * 2**10"),
+        ("self._next() if is_long(done) else []", "[]"),
+        ("self._next() if is_long(done) else []", "self._next()"),
+    ),
+    *_in(
+        "serving/heads.py",
+        ("tests/serving/test_heads.py",),
+        ("end + 4 + int(found[1]) != len(data)", "end + 4 + int(found[1]) > len(data)"),
+        ("LENGTH.search(data, 0, end + 2)", "LENGTH.search(data)"),
+        ("len(self._known) >= MOST_HEADS", "len(self._known) > MOST_HEADS"),
+        ("LONGEST_KEPT = 4 * 2**10", "LONGEST_KEPT = 5 * 2**10"),
+    ),
+    *_in(
+        "serving/connection.py",
+        ("tests/serving/test_heads.py",),
+        ("if self._whole is not None and not self._full():", "if self._whole is not None:"),
+        ("whole(data) if idle and self._begins", "whole(data) if self._begins"),
+        ("                self._rested = self.loop.time()\n", ""),
+        ("        if not self.cycle.response_complete:  # it begins again with the answer\n            return\n", ""),
+        ("self.timeout_keep_alive - self.loop.time()", "self.timeout_keep_alive + 1.0 - self.loop.time()"),
+    ),
+    *_in(
         "serving/plain.py",
         ("tests/serving/test_requests.py",),
         ("not SMALL < len(rows) <= limits.rows", "not SMALL < len(rows)"),
@@ -826,8 +873,8 @@ MUTANTS = [
     *_in(
         "engine/curved/bends.py",
         (f"{SECOND_ORDER}::test_while_curves_pay_beside_plain_python",),
-        ("PACE, PACE_OF_LABELS = 4, 1", "PACE, PACE_OF_LABELS = 2, 1"),
-        ("PACE, PACE_OF_LABELS = 4, 1", "PACE, PACE_OF_LABELS = 4, 2"),
+        ("PACE, PACE_OF_LABELS = 4, 2", "PACE, PACE_OF_LABELS = 2, 2"),
+        ("PACE, PACE_OF_LABELS = 4, 2", "PACE, PACE_OF_LABELS = 4, 1"),
         ("active >= EARLY and active %", "active %"),
     ),
     *_in(

@@ -1,7 +1,7 @@
 """kill -9 under load: no acknowledged event is lost or doubled, the models are those of the events in their order, bit by bit.
 
-Every client has a model of its own and sends one request at a time, so it knows the order of its events, whatever was killed in
-between. A request without an answer is sent again, as it was.
+Every client has a model of its own, or a series of the same one, and sends one request at a time, so it knows the order of its
+events, whatever was killed in between. A request without an answer is sent again, as it was.
 """
 
 import http.client
@@ -16,27 +16,36 @@ import pytest
 from swordplay.base import checkpoint
 from swordplay.late import LateModel
 
-CLIENTS = 4
+CLIENTS, MANY = 4, 12
+"""With models of their own, and with series of one: these are done in groups."""
 KINDS = ("number", "yes-no", "classes", "number")
 
 
 class Worker(threading.Thread):
     """Asks, tells, drops and repeats for a model of its own, through all kills, and keeps what was acknowledged."""
 
-    def __init__(self, place, address, stop):
+    def __init__(self, place, address, stop, short):
         super().__init__()
-        self.name, self.kind, self.address, self.stop = f"model{place}", KINDS[place], address, stop
+        self.name, self.kind, self.address, self.stop = f"model{place}", KINDS[0 if short else place], address, stop
+        self.short, self.client = short, None  # whether all share the short addresses, over connections that stay open
         self.random = random.Random(place)
         self.acknowledged, self.pending, self.count, self.retries = [], [], 0, 0
         self.failure = None
 
     def run(self):
         try:
-            self._send("PUT", "", {"target": self.kind})
+            if not self.short:
+                self._send("PUT", "", {"target": self.kind})
             while not self.stop.is_set():
                 self._work()
         except BaseException as error:
             self.failure = error
+        finally:
+            self._leave()
+
+    @property
+    def series(self):
+        return ["default", self.name] if self.short else [self.name, ""]
 
     def _work(self):
         choice = self.random.random()
@@ -72,14 +81,19 @@ class Worker(threading.Thread):
         """The answer, however often the server dies on the way."""
         from servers import Client
 
+        if self.short:
+            body = [{**one, "key": self.name} for one in body] if isinstance(body, list) else {**body, "key": self.name}
         data = json.dumps(body).encode()
         while True:
             try:
-                client = Client(self.address[0])
+                self.client = self.client or Client(self.address[0])
                 try:
-                    status, _, answer = client.send(method, f"/models/{self.name}{path}", data)
-                finally:
-                    client.close()
+                    status, _, answer = self.client.send(method, path if self.short else f"/models/{self.name}{path}", data)
+                except BaseException:
+                    self._leave()
+                    raise
+                if not self.short or status == 503:
+                    self._leave()
                 if status == 503:  # it is stopping
                     continue
                 assert status == 200, answer
@@ -87,6 +101,11 @@ class Worker(threading.Thread):
             except (OSError, http.client.HTTPException):
                 self.retries += 1
                 assert not self.stop.wait(0.01) or self.address[0]
+
+    def _leave(self):
+        if self.client is not None:
+            self.client.close()
+            self.client = None
 
 
 def replayed(worker):
@@ -108,14 +127,14 @@ def replayed(worker):
     return late
 
 
-def campaign(launcher, folder, kills, seconds, seed):
+def campaign(launcher, folder, kills, seconds, seed, short):
     """Kills under load; the workers, and the state that the server leaves behind."""
     rng = random.Random(seed)
     address, stop = [0], threading.Event()
     options = ["--state", folder, "--checkpoint-every", 25, "--quiet"]
     server = launcher.start(*options)
     address[0] = server.port
-    workers = [Worker(place, address, stop) for place in range(CLIENTS)]
+    workers = [Worker(place, address, stop, short) for place in range(MANY if short else CLIENTS)]
     for worker in workers:
         worker.start()
     for k in range(kills):
@@ -136,7 +155,7 @@ def campaign(launcher, folder, kills, seconds, seed):
 def check(workers, state):
     about = json.loads(bytes(state["about"]))
     for worker in workers:
-        place = about["series"].index([worker.name, ""])
+        place = about["series"].index(worker.series)
         late = replayed(worker)
         wanted = late.state()
         found = {
@@ -147,14 +166,16 @@ def check(workers, state):
         assert late.score.told == len({one["id"] for one in told}) == len(told)
 
 
-def test_ten_kills_under_load(launcher, tmp_path):
-    workers, state = campaign(launcher, tmp_path / "state", kills=12, seconds=0.35, seed=0)
+@pytest.mark.parametrize("short", [False, True])
+def test_ten_kills_under_load(launcher, tmp_path, short):
+    workers, state = campaign(launcher, tmp_path / "state", kills=12, seconds=0.35, seed=0, short=short)
     check(workers, state)
     assert sum(worker.retries for worker in workers) > 0
     assert min(len(worker.acknowledged) for worker in workers) > 5
 
 
 @pytest.mark.deep
-def test_two_hundred_kills_under_load(launcher, tmp_path):
-    workers, state = campaign(launcher, tmp_path / "state", kills=250, seconds=0.6, seed=1)
+@pytest.mark.parametrize("short", [False, True])
+def test_two_hundred_kills_under_load(launcher, tmp_path, short):
+    workers, state = campaign(launcher, tmp_path / "state", kills=250, seconds=0.6, seed=1, short=short)
     check(workers, state)

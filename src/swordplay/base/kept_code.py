@@ -115,6 +115,30 @@ stopwatch = Stopwatch()
 register("numba:compile", stopwatch)
 
 
+def _bare(found: Any) -> tuple[Any, ...]:
+    """What is kept of a kernel: its machine code, and how it is called.
+
+    Not LLVM's notation, which is for kernels that call it, and no kernel calls another: reading it took longer than all the
+    rest, and made files twice as large. Nor the surroundings of its parts, a hundred of them, where they have no constants that
+    are Python's objects: those of numba's own parts would have half of numba imported.
+    """
+    (name, kind, (code, _)), *called, types, again, parts = found._reduce()
+    library = (name, kind, (code, llvm.parse_assembly("").as_bitcode()))
+    return library, *called, types[:0], again, tuple(part for part in parts if part.consts)
+
+
+def _rebuilt(target: Any, library: Any, called: Any, *more: Any) -> Any:
+    """A kernel from what was kept of it; which names there are in its machine code, numba would read from the notation."""
+    target.codegen()._engine._defined_symbols.update([called.llvm_func_name, called.llvm_cpython_wrapper_name, called.env_name])
+    found = CompileResult._rebuild(target, library, called, *more)
+    found.library._get_module_for_linking = _refuse_to_be_called
+    return found
+
+
+def _refuse_to_be_called() -> Any:
+    raise TypeError("a kernel cannot call another one, of which only machine code is kept. Let both call the same piece.")
+
+
 class KeptCode(_Cache):
     """The machine code of one kernel on disk, for numba to ask.
 
@@ -161,14 +185,14 @@ class KeptCode(_Cache):
         for file, processor in places:
             with contextlib.suppress(OSError):
                 if (found := file.load((signature, processor))) is not None:
-                    return CompileResult._rebuild(target, *found)
+                    return _rebuilt(target, *found)
         return None
 
     def save_overload(self, signature: Any, found: Any) -> None:
         """Keep what was compiled, in the first folder that can be written to; without one, each process compiles."""
         if found.library.has_dynamic_globals:  # addresses of this process: no other could use them
             return
-        data = found._reduce()
+        data = _bare(found)
         for folder, file in zip(folders(self.source), self._files(), strict=True):
             with contextlib.suppress(OSError):
                 os.makedirs(folder, exist_ok=True)

@@ -126,6 +126,8 @@ def require_sane(recipe: Recipe, frame: Matrix, saved: Numbers, reach: float | N
     require("squared gradients", steepest * steepest * float(now["last_norm"]), Range(0.0, LONGEST_SQUARE))
     if settings["capped"] == 1.0:
         _require_gauge(now, experts["energy"])
+    # A guess that is doubled never falls below the first one; other levels begin at 0.
+    require("round.level", now["level"], Range(recipe.level * (1.0 - SLACK), POSITIVE.most))
     _equal("a diameter", settings["diameter"], recipe.config[CONFIG.diameter_per_size] * size)
     _equal("a norm of the last row", now["last_norm"], saved.last @ saved.last)
     _equal("weights", experts["weight"].sum(), 1.0)

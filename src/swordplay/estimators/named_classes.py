@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.base.arguments import real
+from swordplay.base.guard import takes_the_lock
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators import probabilities, raw_units
 from swordplay.estimators.asked import Askable, AskedByName
@@ -45,6 +46,7 @@ class NamedClassification(NamedCoat):
         """Labels, in the order in which they came."""
         return list(self._labels.places)
 
+    @takes_the_lock
     def learn_one(self, x: Features, y: Any) -> None:
         """Learn from one row.
 
@@ -55,16 +57,16 @@ class NamedClassification(NamedCoat):
         y
             Label: a truth value, a number or a string. One that is new joins the classes.
         """
-        usual, bands = self._rows.usual, self._own_bands
-        told = bands is not None and bool(bands.by_level)
-        if usual is not None and not told and type(y) in USUAL and y in self._labels.places and usual.take(x):
-            place = self._labels.places[y]
-            usual.learn(place)
-            self._model.counts[place] += 1.0
-            return
-        values, label = self._rows.check(x), self._labels.check(y)
-        model = self._grown(x)
-        self._learn_label(model, self._row(x, values), label)
+        with self._guard:
+            usual, bands = self._rows.usual, self._own_bands
+            told = bands is not None and bool(bands.by_level)
+            if usual is not None and not told and type(y) in USUAL and y in self._labels.places and usual.take(x):
+                place = self._labels.places[y]
+                usual.learn(place)
+                self._model.counts[place] += 1.0
+                return
+            values, label = self._rows.check(x), self._labels.check(y)
+            self._learn_label(self._grown(x), self._row(x, values), label)
 
     def _learn_label(self, model: Any, row: Vector, label: Any) -> None:
         """Learn a row as the model takes it, with a checked label."""
@@ -115,16 +117,18 @@ class NamedClassification(NamedCoat):
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
         return AskedByName(self, of_classes=True)
 
+    @takes_the_lock
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
         """The probability of every class seen so far; before any, of both truth values."""
-        usual = self._rows.usual
-        if usual is not None and usual.take(x):
-            (one, other), chances = self._labels.places, probabilities.of_two(usual.ask())
-            return {one: chances[0], other: chances[1]}
-        values = self._rows.check(x)
-        if self._model is None:
-            return {False: 0.5, True: 0.5}
-        return dict(zip(self._labels.places, self._model.predict_row(self._row(x, values)), strict=True))
+        with self._guard:
+            usual = self._rows.usual
+            if usual is not None and usual.take(x):
+                (one, other), chances = self._labels.places, probabilities.of_two(usual.ask())
+                return {one: chances[0], other: chances[1]}
+            values = self._rows.check(x)
+            if self._model is None:
+                return {False: 0.5, True: 0.5}
+            return dict(zip(self._labels.places, self._model.predict_row(self._row(x, values)), strict=True))
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
         """The most probable label; None before any was seen."""

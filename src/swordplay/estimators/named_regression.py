@@ -7,6 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
+from swordplay.base.guard import takes_the_lock
 from swordplay.base.types import Matrix, Vector
 from swordplay.estimators import raw_units
 from swordplay.estimators.asked import Askable, AskedByName
@@ -33,6 +34,7 @@ class NamedRegression(NamedCoat):
         super().__init__(radius, memory, clip, standardize, intercept, lags, curves)
         self.loss = regression_loss(loss)
 
+    @takes_the_lock
     def learn_one(self, x: Features, y: float) -> None:
         """Learn from one row.
 
@@ -43,11 +45,16 @@ class NamedRegression(NamedCoat):
         y
             Target: a finite number.
         """
-        usual, bands = self._rows.usual, self._own_bands
-        told = bands is not None and bool(bands.by_level)
-        if usual is not None and not told and type(y) is float and -LARGEST <= y <= LARGEST and usual.take(x):
-            usual.learn(y)
-            return
+        with self._guard:
+            usual, bands = self._rows.usual, self._own_bands
+            told = bands is not None and bool(bands.by_level)
+            if usual is not None and not told and type(y) is float and -LARGEST <= y <= LARGEST and usual.take(x):
+                usual.learn(y)
+                return
+            self._learn_any(x, y, told)
+
+    def _learn_any(self, x: Features, y: float, told: bool) -> None:
+        """Learn a row that may be anything, and let intervals learn it if somebody has asked for them."""
         values, target = self._rows.check(x), number("y", y)
         model = self._grown(x)
         row = self._row(x, values)
@@ -78,11 +85,15 @@ class NamedRegression(NamedCoat):
         """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
         return AskedByName(self, of_classes=False)
 
+    @takes_the_lock
     def predict_one(self, x: Features) -> Any:
         """The prediction for one row, 0 before anything was learned. Features never learned from are left out."""
-        usual = self._rows.usual
-        if usual is not None and usual.take(x):
-            return usual.ask()
+        with self._guard:
+            usual = self._rows.usual
+            return usual.ask() if usual is not None and usual.take(x) else self._predict_any(x)
+
+    def _predict_any(self, x: Features) -> Any:
+        """The prediction for a row that may be anything."""
         values = self._rows.check(x)
         return 0.0 if self._model is None else self._model.predict_row(self._row(x, values))
 

@@ -24,13 +24,14 @@ def of_scores(scores: Matrix, classes: int) -> Matrix:
     >>> of_scores(np.array([[0.0], [np.log(3.0)]]), 2).round(2).tolist()
     [[0.5, 0.5], [0.25, 0.75]]
     """
-    logs = -np.logaddexp(0.0, -scores)  # without overflow
     if scores.shape[1] == 1:
         answer = np.ones((len(scores), classes))
         if classes == 2:
-            answer[:, 1] = np.exp(logs[:, 0])
+            less = np.exp(-np.abs(scores[:, 0]))  # of the less likely one, beside 1: without overflow
+            answer[:, 1] = np.where(scores[:, 0] > 0.0, 1.0, less) / (1.0 + less)
             answer[:, 0] -= answer[:, 1]
         return answer
+    logs = -np.logaddexp(0.0, -scores)  # without overflow
     # The likeliest class keeps a share even if all are unlikely. As ufuncs: for one row, methods cost more than the arithmetic.
     odds = np.exp(logs - np.maximum.reduce(logs, axis=1, keepdims=True))
     return np.asarray(odds / np.add.reduce(odds, axis=1, keepdims=True))

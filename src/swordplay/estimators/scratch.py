@@ -143,8 +143,10 @@ def setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> 
 
 def writable(array: Any) -> Any:
     """Doubles in order that may be written: kernels are compiled for these, and once more for any others."""
-    if type(array) is np.ndarray and array.dtype == np.float64 and array.flags.carray:  # the usual case
-        return array
+    if (
+        type(array) is np.ndarray and array.dtype == np.float64
+    ):  # the usual cases; what is asked for below takes ten times as long
+        return array if array.flags.carray else array.copy()
     return np.require(array, dtype=np.float64, requirements=["C", "W"])
 
 

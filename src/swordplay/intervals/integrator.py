@@ -12,7 +12,7 @@ import math
 
 from swordplay.base.compiling import part
 from swordplay.base.types import Vector
-from swordplay.intervals.layout import BEND, FEW, GAIN, LARGEST_SCORE, LIMIT, ROWS, SCORE
+from swordplay.intervals.layout import BEND, FEW, GAIN, HASTE, LARGEST_SCORE, LIMIT, ROWS, SCORE
 
 POINT = -1.0
 """A radius that stands for an interval of the prediction alone."""
@@ -26,13 +26,25 @@ def answer(balance: float) -> float:
 
 
 @part
+def haste(alpha: float, balance: float, live: Vector) -> float:
+    """How much more than that an interval narrows, where there were hits too many."""
+    return float(live[HASTE] * alpha * alpha) if balance < 0.0 and len(live) > HASTE else 0.0
+
+
+@part
+def nearer(location: float, alpha: float, balance: float, live: Vector) -> float:
+    """Where the middle of an interval lies beside the prediction, which it has to hold: it narrows from there, too."""
+    return location * max(1.0 + haste(alpha, balance, live) * answer(balance), 0.0)
+
+
+@part
 def radius(alpha: float, quantile: float, balance: float, live: Vector) -> float:
     """How many spreads wide the interval is on either side: infinite for everything, :data:`POINT` for the prediction alone."""
     if live[ROWS] < FEW or balance >= LIMIT:
         return math.inf
     if balance <= -LIMIT:
         return POINT
-    own = quantile + max(quantile, live[SCORE]) * answer(balance)
+    own = quantile + max(quantile, live[SCORE]) * (answer(balance) * (1.0 + haste(alpha, balance, live)))
     # Of n scores the next one exceeds the largest with a chance of 1/(n + 1): before that is below alpha, no quantile is known.
     if (live[ROWS] + 1.0) * alpha < 1.0:
         own = max(own, live[LARGEST_SCORE])

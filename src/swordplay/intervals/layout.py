@@ -3,7 +3,7 @@
 ========= ========================= ===========================================================================
 array     shape                     what
 ========= ========================= ===========================================================================
-live      ``(LIVE,)``               numbers about the residuals so far (the places below)
+live      ``(LIVE,)``               numbers about the residuals so far (the places below); last, how hastily intervals narrow
 location  ``(SETS, width, STEPS)``  coefficients of the experts that say where the residual will lie
 spread    ``(SETS, width, STEPS)``  coefficients of those that say how far from there it will lie
 bins      ``(2, d, BINS, STEPS)``   what each bin of each of the caller's columns adds to location, and to spread
@@ -15,8 +15,8 @@ balances  ``(levels,)``             misses so far beyond those that each level a
 
 The width is that of a row of the shape: a 1, six columns made of the forecast and of what came before, then the caller's
 columns, scaled. A state of before bins has none (``(2, d, 0, STEPS)``), one of before there were experts who expect nothing has
-losses of ``(2, SETS, STEPS)``: both go on without. The arrays of ``engine.scaling`` follow the forecast first, then the
-caller's columns.
+losses of ``(2, SETS, STEPS)``, one of before haste has no such number in ``live``: they go on without. The arrays of
+``engine.scaling`` follow the forecast first, then the caller's columns.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ SCORE = 10  # usual score
 LARGEST_SCORE = 11
 LARGEST = 12  # size of the largest residual of late
 TRUTH = 13  # the last one
-LIVE = 14
+HASTE = 14  # NARROWING
+LIVE = 15
 
 FEW = 5
 """Residuals that have to be known before anything is said: of five, two may be outliers."""
@@ -81,6 +82,10 @@ GAIN = 0.02
 """How much a miss too many widens the next interval, relatively."""
 BEND = 4.0
 """How much more so near the limit: the answer to a balance c is GAIN c (1 + BEND (c / LIMIT)^2)."""
+NARROWING = 16.0
+"""How much more hits too many narrow an interval than misses too many widen it, times the square of the share of misses.
+Where half of the rows are to be missed, some truths that equal their forecasts, which nobody can miss, soon use up all hits
+that may be too many: they have to be made up for before the next ones come."""
 LARGEST_RAW_SCORE = 1e12
 """Scores beyond this say the same: far outside."""
 SMALLEST_SCORE = 1e-200

@@ -39,7 +39,8 @@ LIVE_RANGES = (
     ("sizes of late", slice(layout.LATE, layout.SCORE), SIZE),
     ("scores", slice(layout.SCORE, layout.LARGEST), Range(0.0, layout.LARGEST_RAW_SCORE)),
     ("largest residual", slice(layout.LARGEST, layout.TRUTH), SIZE),
-    ("last truth", slice(layout.TRUTH, layout.LIVE), PLACE),
+    ("last truth", slice(layout.TRUTH, layout.HASTE), PLACE),
+    ("haste", slice(layout.HASTE, layout.LIVE), Range(0.0, 100.0)),
 )
 
 
@@ -61,13 +62,17 @@ class Memory(NamedTuple):
     """The first values of each column, sorted."""
 
     @classmethod
-    def fresh(cls, levels: int, columns: int, bins: int = layout.BINS, kinds: int = layout.SETS + 1) -> Memory:
-        """What is known before the first row; without bins, or with fewer kinds of experts, as in a state of before these."""
+    def fresh(
+        cls, levels: int, columns: int, bins: int = layout.BINS, kinds: int = layout.SETS + 1, live: int = layout.LIVE
+    ) -> Memory:
+        """What is known before the first row; without bins or haste, or with fewer kinds of experts, as in earlier states."""
         from swordplay.engine.scaling import WARM_UP  # numba is imported with the first row
 
         shape = layout.SETS, layout.OWN + columns, layout.STEPS
+        numbers = np.zeros(live)
+        numbers[layout.HASTE :] = layout.NARROWING
         return cls(
-            live=np.zeros(layout.LIVE),
+            live=numbers,
             location=np.zeros(shape),
             spread=np.zeros(shape),
             bins=np.zeros((2, columns, bins, layout.STEPS)),
@@ -121,7 +126,8 @@ class Memory(NamedTuple):
             raise ValueError(f"state['centers'] has {columns} columns, and there are coefficients for others. {state.DAMAGED}")
         before_bins = np.shape(saved.get("bins", np.empty((2, columns, 0))))[2:3] == (0,)
         kinds = layout.SETS if np.shape(saved.get("losses", ()))[1:2] == (layout.SETS,) else layout.SETS + 1
-        empty = cls.fresh(levels, columns, 0 if before_bins else layout.BINS, kinds)
+        live = layout.HASTE if np.shape(saved.get("live", ())) == (layout.HASTE,) else layout.LIVE
+        empty = cls.fresh(levels, columns, 0 if before_bins else layout.BINS, kinds, live)
         memory = state.restore(empty, {"bins": empty.bins} | dict(saved))
         for name, allowed in RANGES.items():
             require(name, getattr(memory, name), allowed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import kernel, part
+from swordplay.base.compiling import kernel, part, uncompiled
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.scaling import follow_row, scale_row
 from swordplay.intervals import bins, integrator, scale, shape
@@ -25,7 +25,7 @@ def say(
     prediction: float, location: float, spread: float, alphas: Vector, live: Vector, radii: Matrix, debts: Matrix,
     balances: Vector, shares: Vector, bounds: Any,
 ) -> None:  # fmt: skip
-    """The interval of each level, from the narrowest to the widest: none is narrower than the one before it."""
+    """The interval of each level, from the narrowest to the widest: each holds the one before it."""
     widest = POINT
     for i in range(len(alphas)):
         quantile = scale.quantile(alphas[i], radii[i], debts[i], shares)
@@ -36,8 +36,10 @@ def say(
             bounds[i, 0] = bounds[i, 1] = prediction
         else:
             half = min(widest * spread, REACH * live[LARGEST])
-            bounds[i, 0] = min(prediction, prediction + location - half)
-            bounds[i, 1] = max(prediction, prediction + location + half)
+            middle = prediction + integrator.nearer(location, alphas[i], balances[i], live)
+            bounds[i, 0], bounds[i, 1] = min(prediction, middle - half), max(prediction, middle + half)
+            if i > 0:
+                bounds[i, 0], bounds[i, 1] = min(bounds[i - 1, 0], bounds[i, 0]), max(bounds[i - 1, 1], bounds[i, 1])
 
 
 @part
@@ -133,3 +135,7 @@ def play(
             live[TRUTH] = targets[t]
             follow_row(forecast, column_centers[:1], column_spreads[:1], column_counts[:1], column_first[:, :1], CLIP)
             follow_row(columns[t], column_centers[1:], column_spreads[1:], column_counts[1:], column_first[:, 1:], CLIP)
+
+
+play_within = part(uncompiled(play))
+"""The same, for other kernels: these cannot call one of which nothing but machine code is kept (``base.kept_code``)."""

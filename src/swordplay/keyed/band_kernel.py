@@ -7,7 +7,7 @@ from typing import Any
 from swordplay.base.compiling import kernel
 from swordplay.base.types import Matrix, Vector
 from swordplay.intervals.layout import BOTH, GIVE
-from swordplay.intervals.rounds import play
+from swordplay.intervals.rounds import play_within
 
 
 @kernel
@@ -50,7 +50,7 @@ def play_bands(
             flat[kept[i]] = record[1 + i]
         for i in range(copies.shape[1]):
             flat[copies[0, i]] = flat[copies[1, i]]
-        play(
+        play_within(
             mode, alphas, live, places, spreads, steps, losses, radii, debts, balances, column_centers, column_spreads,
             column_counts, column_first, columns[a:b], predictions[a:b], targets[a:b], row, answers, bounds[a:b],
         )  # fmt: skip

@@ -36,7 +36,8 @@ class BandForm:
     def __init__(self, level: float) -> None:
         self.level = level
         self._alphas = np.array([1.0 - level])
-        fresh = Memory.fresh(1, 0, bins=0, kinds=layout.SETS)  # no columns, no bins: records are as they always were
+        # No columns, no bins, no haste: records are as they always were.
+        fresh = Memory.fresh(1, 0, bins=0, kinds=layout.SETS, live=layout.HASTE)
         self._flat = np.concatenate([array.ravel() for array in fresh])
         ends = np.cumsum([array.size for array in fresh])
         parts = [self._flat[end - array.size : end].reshape(array.shape) for array, end in zip(fresh, ends, strict=True)]

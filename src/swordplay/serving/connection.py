@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from swordplay.serving.door import SHORT, Door, head_of
+from swordplay.serving.door import CLOSE, SHORT, Door, lines
+from swordplay.serving.heads import Head, Heads, Meaning, Whole, head_of, whole
 
 LONGEST_HEAD = 64 * 2**10
 """Bytes of the head of a request."""
-LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]{1,9})\r\n", re.IGNORECASE)
-CLOSE = (b"connection", b"close")
 CHECKS = 2
 """Looks at a connection within the time that it has."""
 
@@ -68,22 +66,39 @@ class Gathered:
             self._transport.write(b"".join(parts))
 
 
+@final
+class Nobody:
+    """Who waits for a part of a request that is there in one piece."""
+
+    def set(self) -> None:
+        """Nothing happens."""
+
+
+@final
 class Short:
     """A request that is answered without a task: what uvicorn looks at of a request that is under way."""
 
+    __slots__ = ("body", "disconnected", "keep_alive", "more_body", "response_complete")
+    message_event: ClassVar = Nobody()
+
     def __init__(self, keep_alive: bool) -> None:
         self.keep_alive, self.response_complete, self.disconnected = keep_alive, False, False
-        self.body, self.more_body, self.message_event = b"", True, self
-
-    def set(self) -> None:
-        """Nobody waits for a part of it."""
+        self.body, self.more_body = b"", True
 
 
-def is_whole(data: bytes) -> bool:
-    """Whether some bytes are one request from its first to its last, as far as its length is said the usual way."""
-    end = data.find(b"\r\n\r\n")
-    found = LENGTH.search(data, 0, end + 2) if end > 0 else None
-    return found is not None and end + 4 + int(found[1]) == len(data)
+@final
+class Usual:
+    """The lines that every answer has (its date), as they are sent: made again when uvicorn has new ones, once a second."""
+
+    def __init__(self) -> None:
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._lines = b""
+
+    def lines(self, headers: list[tuple[bytes, bytes]]) -> bytes:
+        """These headers as they are sent."""
+        if headers is not self._headers:
+            self._headers, self._lines = headers, lines(headers)
+        return self._lines
 
 
 class Patient(HttpToolsProtocol):
@@ -91,15 +106,20 @@ class Patient(HttpToolsProtocol):
 
     seconds: float
     door: Door
+    heads: Heads
+    usual: Usual
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody has come."""
         self._gathered = Gathered(transport, self.loop, lambda: self._phase == "body")
         super().connection_made(self._gathered)  # type: ignore[arg-type]
         self._phase, self._size = "head", 0  # of the request that is coming in, and bytes of its head
-        self._begins, self._whole = True, False  # whether the next byte begins a request, and these bytes are all of it
+        self._begins, self._whole = True, None  # whether the next byte begins a request, and all of it if it is there
         self._before: Any = None
+        self._rested = 0.0  # since when there is no request
         self._look = self.loop.call_later(self.seconds / CHECKS, self._again, 0)
+
+    _whole: Whole | None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """He has gone."""
@@ -110,10 +130,16 @@ class Patient(HttpToolsProtocol):
         """Some bytes more."""
         if self._gathered.over:
             return
+        idle = self.cycle is None or self.cycle.response_complete
+        self._whole = whole(data) if idle and self._begins and not self.pipeline else None
+        if self._whole is not None and not self._full():
+            meaning = self.heads.of(self._whole.around)
+            if meaning is not None:
+                self._phase, self.cycle = "", Short(meaning.keep_alive)
+                self._take(self.cycle, meaning.path, meaning.head, self._whole.body)
+                return
         if self._phase == "head":
             self._size += len(data)
-        idle = self.cycle is None or self.cycle.response_complete
-        self._whole = idle and self._begins and not self.pipeline and is_whole(data)
         super().data_received(data)
         if self._phase == "head" and self._size > LONGEST_HEAD:
             self.transport.abort()
@@ -126,8 +152,7 @@ class Patient(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Its head is there."""
         self._phase = "body"
-        full = self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency
-        plain = self._whole and not (full or self.expect_100_continue or self.parser.should_upgrade())
+        plain = self._whole is not None and not (self._full() or self.expect_100_continue or self.parser.should_upgrade())
         if plain and self.url in SHORT and self.parser.get_method() == b"POST":
             self.cycle: Any = Short(self.parser.get_http_version() == "1.1" and self.parser.should_keep_alive())
         else:
@@ -144,24 +169,53 @@ class Patient(HttpToolsProtocol):
         """All of it is there."""
         self._phase, self._begins = "", True
         if isinstance(self.cycle, Short):
-            self._take(self.cycle)
+            head = head_of(self.headers)
+            if self._whole is not None and self._whole.body == self.cycle.body:
+                meaning = Meaning(self.url, head._replace(content_length=b""), self.cycle.keep_alive)
+                self.heads.keep(self._whole.around, meaning)
+            self._take(self.cycle, self.url, head, self.cycle.body)
         else:
             super().on_message_complete()
 
-    def _take(self, cycle: Short) -> None:
-        def answer(headers: list[tuple[bytes, bytes]], status: int, body: bytes) -> None:
+    def on_response_complete(self) -> None:
+        """An answer is on its way."""
+        self._rested = self.loop.time()
+        super().on_response_complete()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Nothing has come for long, unless short requests have, which leave this clock as it is."""
+        self.timeout_keep_alive_task, left = None, self._rested + self.timeout_keep_alive - self.loop.time()
+        if not self.cycle.response_complete:  # it begins again with the answer
+            return
+        if left > 0.0:
+            self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _full(self) -> bool:
+        """Whether there are more connections than are served."""
+        return self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency
+
+    def _take(self, cycle: Short, path: bytes, head: Head, body: bytes) -> None:
+        """Hand a short request to the door."""
+
+        def answer(status: int, said: bytes, body: bytes, last: bool) -> None:
             if cycle.disconnected or self.transport.is_closing():
                 return
-            if not cycle.keep_alive and CLOSE not in headers:
-                headers.append(CLOSE)
-            lines = [b"%b: %b\r\n" % line for line in (*self.server_state.default_headers, *headers)]
-            self.transport.write_now(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))  # type: ignore[attr-defined]
+            if not cycle.keep_alive and not last:
+                said, last = said + lines([CLOSE]), True
+            usual = self.usual.lines(self.server_state.default_headers)
+            self._gathered.write_now(b"%b%b%b\r\n%b" % (STATUS_LINE[status], usual, said, body))
             cycle.response_complete = True
-            if CLOSE in headers:
+            if last:
                 self.transport.close()
-            self.on_response_complete()
+            if self.pipeline or last or self.timeout_keep_alive_task is None:
+                self.on_response_complete()
+            else:
+                self.server_state.total_requests += 1
+                self._rested = self.loop.time()
 
-        self.door.take(self.url, head_of(self.headers), cycle.body, answer)
+        self.door.take(path, head, body, answer)
 
     def _again(self, same: int) -> None:
         place = (self.cycle, self._waits())
@@ -191,4 +245,4 @@ def patient(seconds: float, door: Door) -> type[HttpToolsProtocol]:
     door
         Who takes requests that are there in one piece, so that they need no task.
     """
-    return type("Patient", (Patient,), {"seconds": seconds, "door": door})
+    return type("Patient", (Patient,), {"seconds": seconds, "door": door, "heads": Heads(), "usual": Usual()})

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 from swordplay.serving import replies
+from swordplay.serving.heads import Head, head_of
 from swordplay.serving.limits import Limits
 from swordplay.serving.log import Event
 from swordplay.serving.metrics import Counts
@@ -30,32 +31,17 @@ ACTIONS = {"ask": "POST", "tell": "POST", "drop": "POST"}
 SHORT = {f"/{action}".encode("ascii"): (action, DEFAULT) for action in ACTIONS}
 """Addresses that are answered without a task where a request is there in one piece."""
 JSON = (b"content-type", b"application/json")
+CLOSE = (b"connection", b"close")
+DONE = b"%b: %b\r\ncontent-length: %%d\r\nswordplay-event: %%d\r\n" % JSON
+"""The lines of the usual answer: its length, and the number of its event."""
 LONG = 2**20
 """Bytes of a body that is read beside the loop."""
-Answer = Callable[[list[tuple[bytes, bytes]], int, bytes], None]
-"""Sends head, status and body of an answer."""
+Answer = Callable[[int, bytes, bytes, bool], None]
+"""Sends an answer: its status, the lines of its head, its body; and whether it is the last of its connection."""
 
 
 class Gone(Exception):
     """The client went away before its request was there."""
-
-
-class Head(NamedTuple):
-    """What is looked at of the head of a request."""
-
-    host: bytes = b""
-    origin: bytes = b""
-    authorization: bytes = b""
-    content_type: bytes = b""
-    content_length: bytes = b""
-
-
-FIELDS = {name.replace("_", "-").encode(): name for name in Head._fields}
-
-
-def head_of(headers: Iterable[tuple[bytes, bytes]]) -> Head:
-    """What is looked at of the lines of a head."""
-    return Head(**{FIELDS[name]: value for name, value in headers if name in FIELDS})
 
 
 @final
@@ -117,9 +103,10 @@ class Door:
             status = done.status if isinstance(done, Refusal) else 200
             self.counts.answered(action, status, time.monotonic() - begun)
             if isinstance(done, Refusal):
-                answer(_headers(status, said := replies.body(done.body()), b""), status, said)
+                headers = _headers(status, said := replies.body(done.body()), b"")
+                answer(status, lines(headers), said, CLOSE in headers)
             else:
-                answer(_headers(200, done.body, b"%d" % done.number), 200, done.body)
+                answer(200, DONE % (len(done.body), done.number), done.body, False)
 
         try:
             self.gate.require_host(head.host)
@@ -214,12 +201,17 @@ def _headers(status: int, body: bytes, number: bytes) -> list[tuple[bytes, bytes
     if number:
         headers.append((b"swordplay-event", number))
     if status in (408, 413):  # the rest of the request is not waited for
-        headers.append((b"connection", b"close"))
+        headers.append(CLOSE)
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     if status == 503:
         headers.append((b"retry-after", b"1"))
     return headers
+
+
+def lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Headers as they are sent."""
+    return b"".join([b"%b: %b\r\n" % line for line in headers])
 
 
 async def _answer(send: Send, status: int, body: bytes, number: bytes) -> None:

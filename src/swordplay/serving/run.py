@@ -81,6 +81,16 @@ def listen(host: str, port: int) -> socket.socket:
     return found
 
 
+def quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """What makes the event loop: uvloop where it is installed, as a request costs a quarter less; None for Python's own."""
+    try:
+        import uvloop
+    except ImportError:  # there is none for this system: everything works, a little slower
+        return None
+    made: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return made
+
+
 async def serve(
     keeper: Keeper, at: socket.socket, gate: Gate, target: str, files: Files, ready: Callable[[Ready], None]
 ) -> None:

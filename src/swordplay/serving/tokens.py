@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import ipaddress
@@ -14,6 +15,8 @@ LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names of this machine for itself."""
 SHORTEST = 8
 """Letters of a token at the least."""
+HOSTS = 64
+"""Names of hosts that are not read anew: most clients use one."""
 
 
 def is_local(host: str) -> bool:
@@ -66,6 +69,7 @@ def _digest(token: bytes) -> bytes:
     return hashlib.sha256(token).digest()
 
 
+@functools.lru_cache(maxsize=HOSTS)
 def _name(host: bytes) -> str:
     """A host without its port."""
     text = host.decode("latin-1").lower()

@@ -116,7 +116,8 @@ def _serve(typed: dict[str, Any]) -> None:
     learning.warm({typed["target"], *keeper.models.kinds.values()})
     hosts = {*LOCAL, typed["host"], *typed["names"]} if local else None
     said = _Said(token is not None, typed["target"])
-    asyncio.run(run.serve(keeper, at, Gate(token, hosts), typed["target"], files, said))
+    with asyncio.Runner(loop_factory=run.quick_loop()) as runner:
+        runner.run(run.serve(keeper, at, Gate(token, hosts), typed["target"], files, said))
     if not typed["quiet"]:
         echo("stopped; everything is saved.", err=True)
 

@@ -53,7 +53,9 @@ def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "
         How the values are written, where that is worth a word.
     """
     kind = str(values.type)
-    distinct = sorted(values.drop_null().unique().to_pylist(), key=repr)
+    distinct = values.drop_null().unique().to_pylist()
+    if kind != "double" or len(distinct) <= MOST_HINTED:  # of more numbers none is named, and sorting them takes its time
+        distinct.sort(key=repr)
     if kind not in ("double", "bool", "string", "null"):
         what = "times of the day" if kind.startswith("time6") else "dates"
         raise TrackingError(

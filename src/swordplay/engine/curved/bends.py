@@ -7,6 +7,7 @@ along them, and have to earn their weight. Where they do not pay, they are asked
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -29,9 +30,9 @@ ASLEEP = 7.0
 """How far behind all with curves have to be to be asked seldom where targets are labels: their weight is below a thousandth."""
 SELDOM = 8.0
 """Rounds from one time to the next else."""
-PACE, PACE_OF_LABELS = 4, 1
+PACE, PACE_OF_LABELS = 4, 2
 """Rounds from one in which those who correct learn to the next, once the early ones are over and curves are asked in every
-round. Labels tell less than numbers: none of them is left out."""
+round. Labels tell less than numbers, so fewer of them are left out."""
 QUICK, QUICKER = 1.5, 3.0
 """How fast waves run along a column, in spreads; every other one is a quicker one."""
 SEED = 20
@@ -88,6 +89,7 @@ def rests(book: Book, count: int) -> bool:
     return count > STRAIGHT and active >= EARLY and active % book.known[KNOWN.pace] != 0.0
 
 
+@functools.cache  # a table of many keys makes a model for each of them
 def drawn(dim: int, count: int) -> Any:
     """Shapes of curves of so many columns: half of them, or one a column, are kinks, the others waves of two columns."""
     rng = np.random.default_rng((SEED, dim, count))
@@ -99,4 +101,5 @@ def drawn(dim: int, count: int) -> Any:
         speed = (QUICK, QUICKER)[k % 2] / math.sqrt(len(some))
         shapes[k, : len(some)], shapes[k, 2 : 2 + len(some)] = some, speed * rng.normal(size=len(some))
         shapes[k, 4] = rng.uniform(0.0, 2.0 * math.pi)
+    shapes.flags.writeable = False
     return shapes

@@ -16,9 +16,9 @@ import math
 from typing import Any
 
 from swordplay.base.compiling import exact, lane_loop
-from swordplay.base.fours import put, same, smaller, take
+from swordplay.base.fours import pick, put, same, smaller, take
 from swordplay.base.types import Matrix
-from swordplay.engine.curved.series import power_of_e
+from swordplay.engine.curved.series import power_of_e, within
 
 LANES = 4
 """Experts side by side: as many doubles as a vector register of today holds."""
@@ -32,6 +32,8 @@ HEAVIEST = 1.0
 """Leverage h a'P a of a row at the most: one that lies far from all others teaches no more than that."""
 FLATTEST = 1e-3
 """Curvature p (1 - p) of a logistic loss at the least: a class that seems certain could never be unlearned."""
+SUREST = 30.0
+"""Log-odds beyond this are no surer: their chances are 1e-13, and 1 less that."""
 SCORE, LEVERAGE, RESIDUAL, CURVATURE = 0, 1, 2, 3
 """Rows of what is worked out in a round, LANES numbers each."""
 
@@ -122,14 +124,14 @@ def miss_numbers(group: Matrix, width: int, target: float, weight: float, notes:
         notes[CURVATURE, k] = min(weight, HEAVIEST / max(notes[LEVERAGE, k], 1e-300))
 
 
-@lane_loop
+@exact
 def miss_labels(target: float, weight: float, offset: float, notes: Matrix) -> None:
     """Of a logistic loss of score and offset: (y - p)/h with h = p (1 - p), FLATTEST at the least."""
-    for k in range(LANES):
-        chance = 1.0 / (1.0 + power_of_e(-min(max(notes[SCORE, k] + offset, -30.0), 30.0)))
-        bend = max(chance * (1.0 - chance), FLATTEST)
-        notes[RESIDUAL, k] = (target - chance) / bend
-        notes[CURVATURE, k] = min(weight * bend, HEAVIEST / max(notes[LEVERAGE, k], 1e-300))
+    chance = 1.0 / (1.0 + power_of_e(0.0 - within(take(notes, SCORE) + offset, SUREST)))
+    slope, leverage = chance * (1.0 - chance), take(notes, LEVERAGE)
+    bend = pick(slope, FLATTEST, slope, FLATTEST)
+    put(notes, RESIDUAL, (target - chance) / bend)
+    put(notes, CURVATURE, smaller(weight * bend, HEAVIEST / pick(leverage, 1e-300, leverage, 1e-300)))
 
 
 @lane_loop

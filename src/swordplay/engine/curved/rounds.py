@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from swordplay.base.compiling import exact, kernel, part
+from swordplay.base.fours import four_of, one_of, pick
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.curved import mixing, newton
 from swordplay.engine.curved.bends import count_asked, put_bends, rests
@@ -21,7 +24,7 @@ from swordplay.engine.curved.layout import (
 )
 from swordplay.engine.curved.newton import LANES, SCORE
 from swordplay.engine.curved.saying import Setting, forecast, put_row, setting_of
-from swordplay.engine.curved.series import log_loss, power_of_e
+from swordplay.engine.curved.series import log_loss, power_of_e, within
 
 STAY = 200.0
 """Labels over which the share of those that stayed what they were is a mean."""
@@ -167,13 +170,26 @@ def remember(me: Setting, book: Book, target: float, before: float, without: flo
 
 
 @exact
-def loss(score: float, target: float, threshold: float, logistic: bool) -> float:
-    """Of one row as the first-order learner counts it: logistic, or Huber's."""
+def worse(mixed: float, one: float, target: float, threshold: float, logistic: bool) -> float:
+    """Loss of one forecast less that of another, as the first-order learner counts them: logistic, or Huber's."""
     if logistic:
-        right = score if target > 0.5 else -score
-        near = min(max(right, -FARTHEST), FARTHEST)
-        return log_loss(near) + max(near - right, 0.0)
-    off = abs(target - score)
+        sign = 1.0 if target > 0.5 else -1.0
+        losses = far_log_loss(four_of(sign * mixed, sign * one, 0.0, 0.0))
+        return one_of(losses, 0) - one_of(losses, 1)
+    return huber(target - mixed, threshold) - huber(target - one, threshold)
+
+
+@exact
+def far_log_loss(right: Any) -> Any:
+    """ln(1 + e^-s) of any s: a line where it is as good as one."""
+    near = within(right, FARTHEST)
+    return log_loss(near) + pick(near, right, near - right, 0.0)
+
+
+@exact
+def huber(miss: float, threshold: float) -> float:
+    """Half the square of a miss; a line beyond the threshold."""
+    off = abs(miss)
     return 0.5 * off * off if off <= threshold else threshold * (off - 0.5 * threshold)
 
 
@@ -227,7 +243,7 @@ def learn_rows(
                 recall(desk.top, asked[t, 1 + len(book.recent) + len(desk.said) :], judged)
             if book.known[KNOWN.active] == 0.0:
                 mixed = one  # the others know nothing yet
-            more = loss(mixed, targets[t], plan[t, 1], me.logistic) - loss(one, targets[t], plan[t, 1], me.logistic)
+            more = worse(mixed, one, targets[t], plan[t, 1], me.logistic)
             book.known[KNOWN.gain] += plan[t, 0] * more
             answer[t] = mixed
             learn(me, book, lanes, desk, target, weight, plain, judged)

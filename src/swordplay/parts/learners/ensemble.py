@@ -13,6 +13,7 @@ from swordplay.parts.experts import Experts, ExpertState, Gauge, Move, from_cent
 from swordplay.parts.learners import certificate
 from swordplay.parts.learners.assumptions import above_tangent
 from swordplay.parts.learners.learner import SLACK, StatefulLearner, frozen
+from swordplay.parts.learners.sanity import require_level
 from swordplay.parts.metas import Meta, Optimism, OptimismState, OptimisticHedge, OwnRate, Parts
 
 
@@ -166,9 +167,10 @@ class Ensemble(StatefulLearner[EnsembleState]):
             raise ValueError(
                 "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: load an earlier one."
             )
-        prior = self._template(state.flatten(new)).hedge.log_prior
-        if not np.allclose(new.hedge.log_prior, prior, rtol=SLACK):
+        fresh = self._template(state.flatten(new)).hedge
+        if not np.allclose(new.hedge.log_prior, fresh.log_prior, rtol=SLACK):
             raise ValueError("state['hedge.log_prior'] is not that of this learner. The state is damaged: load an earlier one.")
+        require_level(state.flatten(new.hedge), state.flatten(fresh))
         points, guess = stacked(new.experts), new.optimism.guess
         slack = SLACK * float(np.abs(guess).max() * np.abs(points).max()) * len(guess)
         if not np.allclose(new.hedge.guesses, points @ guess + self._corrections(new), atol=slack):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,13 @@ def require_certificate(sums: CertificateState, diameter: float) -> None:
     require("certificate.turning", sums.turning, Range(0.0, VAST / wide))
     require("certificate.heading", sums.heading, Range(-LONGEST, LONGEST))
     require("certificate.pull", sums.pull, Range(0.0, 3.0 * LONGEST if len(sums.heading) else VAST / wide))
+
+
+def require_level(hedge: Mapping[str, Any], fresh: Mapping[str, Any]) -> None:
+    """Refuse a meta whose rate has a level below the first one: a guess that is doubled, and doubled from 0 never grows."""
+    level, first = hedge.get("rate.level", 0.0), fresh.get("rate.level", 0.0)
+    if level < first * (1.0 - SLACK):
+        raise ValueError(f"state['hedge.rate.level'] must be {first:g} or more, got {level:g}. {DAMAGED}")
 
 
 def require_energy(name: str, energy: Vector) -> None:

@@ -1,0 +1,6 @@
+"""Goals that are missed, and why: measured, so that whoever doubts it can measure again.
+
+``python -m benchmarks.profile`` writes these sections to docs/profile.md.
+"""
+
+from __future__ import annotations
