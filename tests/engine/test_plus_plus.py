@@ -11,7 +11,7 @@ import pytest
 
 import swordplay as sp
 from engine.duels import LOSSES, Duel, bouncing, duel, gap, gaps, state_gaps
-from swordplay.engine.layout import LIVE
+from swordplay.engine.layout import BLOCK, EXPERT, LIVE
 from tolerances import DRIVEN, TWIN
 
 pytestmark = pytest.mark.xdist_group("sparse")  # one process compiles, and the others need not
@@ -39,21 +39,29 @@ def test_they_agree_where_somebody_is_projected_and_norms_were_measured_afresh()
     agree("long steps", [duel(0, "squared", rounds=2_100)])
 
 
-STEPS = 0.5 ** np.arange(20)
+STEPS = {
+    "longest first": 0.5 ** np.arange(20),
+    "shortest first": 0.5 ** np.arange(20)[::-1],
+    "two blocks are projected": 0.6 ** np.arange(20)[::-1],
+}
 """More than two blocks of experts: who has the longest steps is projected, who has the shortest stays on the line."""
 
 
-@pytest.mark.parametrize("turned", [1, -1], ids=["longest first", "shortest first"])
-def test_arrays_in_pieces_are_the_readable_learner(turned: int) -> None:
+@pytest.mark.parametrize("steps", STEPS)
+def test_arrays_in_pieces_are_the_readable_learner(steps: str) -> None:
     """Every call finds the sum of gradients again, from those whom nobody projected, and writes it back."""
     game = duel(1, "squared", rounds=300)
-    pool = 4 / game.smoothness * STEPS[::turned]
+    pool = 4 / game.smoothness * STEPS[steps]
     pieces, whole = (sp.SwordPlusPlus(game.domain, **game.constants, pool=pool) for _ in range(2))
     model = sp.engine.online(pieces)
     for first in range(0, 300, 50):
         model.play(game.stream.features[first : first + 50], game.stream.targets[first : first + 50])
         live = dict(zip(LIVE._fields, model.memory.live, strict=True))
         assert 0 < live["beyond"] - live["first"] < model.memory.numbers.shape[1]
+        if steps == "two blocks are projected":
+            assert live["beyond"] - live["first"] == 2 * BLOCK
+        apart = np.sum((model.memory.points() - model.memory.base_points()) ** 2, axis=1)
+        assert gap(model.memory.numbers[EXPERT.lead], apart) <= DRIVEN
     sp.play(whole, game.stream, engine="python", keep=())
     assert max(state_gaps(game, pieces.state(), whole.state()).values()) <= TWIN
 

@@ -161,6 +161,7 @@ class _Live(NamedTuple):
     scale: Annotated[int, SCRATCH]  # the smallest scale of those who were projected in this one, infinite if nobody was
     shift: Annotated[int, SCRATCH]  # the largest change of W that this left, over theta (``plus_sum``)
     met: Annotated[int, SCRATCH]  # what joins the energy of all experts when a kernel of Sword++ ends
+    drift: Annotated[int, SCRATCH]  # what joins their drift then, times their steps
 
 
 class _Config(NamedTuple):

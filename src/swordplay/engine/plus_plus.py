@@ -22,7 +22,16 @@ from swordplay.engine.adapting import begin
 from swordplay.engine.blocks import columns_of, least
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.meta import distance
-from swordplay.engine.plus_steps import Heard, advance_after, advance_freely, advance_within, columns, farthest, numbers_of
+from swordplay.engine.plus_steps import (
+    Heard,
+    advance_after,
+    advance_freely,
+    advance_within,
+    columns,
+    farthest,
+    lead_of,
+    numbers_of,
+)
 from swordplay.engine.rates import retune
 from swordplay.engine.scalar import slope
 from swordplay.engine.weights import share
@@ -66,7 +75,10 @@ def hear(me: Arrays, of: Products, prediction: float, target: float) -> tuple[He
     afresh = retune(live, config, 0.25 * spread * spread, surprise)
     charge, retention, radius = config[CONFIG.charge], config[CONFIG.retention], config[CONFIG.size]
     fee = charge * freely_apart(of, h, live[LIVE.candidate])
-    heard = Heard(h, surprise, prediction, live[LIVE.smallest], retention, charge, fee, radius)
+    led = live[LIVE.candidate] * live[LIVE.candidate] * of.last_norm
+    drift = 0.5 * (surprise - led)
+    live[LIVE.drift] += drift
+    heard = Heard(h, surprise, prediction, live[LIVE.smallest], retention, charge, fee, radius, led, drift)
     return heard, far, live[LIVE.rate], afresh
 
 
@@ -163,9 +175,12 @@ def finish(me: Arrays) -> None:
     numbers, live = me.numbers, me.live
     if live[LIVE.rounds] > 0.0:
         numbers[EXPERT.replay] = live[LIVE.candidate]
+    led = live[LIVE.candidate] * live[LIVE.candidate] * live[LIVE.last_norm]
     for i in range(columns_of(numbers)):
         numbers[EXPERT.energy, i] += live[LIVE.met]
-    live[LIVE.met] = 0.0
+        numbers[EXPERT.drift, i] += numbers[EXPERT.eta, i] * live[LIVE.drift]
+        numbers[EXPERT.lead, i] = lead_of(numbers[EXPERT.eta, i], numbers[EXPERT.alpha, i], numbers[EXPERT.lead, i], led)
+    live[LIVE.met] = live[LIVE.drift] = 0.0
 
 
 @part

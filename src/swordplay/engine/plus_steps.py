@@ -33,6 +33,10 @@ class Heard(NamedTuple):
     """What a step of 1 is charged where nobody is projected."""
     radius: float
     """Of the ball."""
+    led: float
+    """How far a step of 1 led ahead in the last round, as a square, where nobody was projected."""
+    drift: float
+    """What the certificate adds to the drift of a step of 1 there: it is added for everybody when a kernel ends."""
 
 
 class Numbers(NamedTuple):
@@ -100,13 +104,25 @@ def farthest(stride: float, norm: float, at_base: float, base_norm: float) -> fl
 
 @part
 def account(heard: Heard, of: Numbers, i: int) -> float:
-    """The certificate's sums of an expert, and its loss so far, which is returned."""
+    """The advantage of an expert, and its loss so far, which is returned."""
     of.advantage[i] += heard.h * (heard.prediction - of.played[i])
-    of.drift[i] += 0.5 * (of.eta[i] * heard.surprise - of.inverse[i] * of.lead[i])
     loss = heard.h * of.played[i] + of.charge[i]
     so_far = heard.retention * (of.cumulative[i] - heard.off) + loss
     of.cumulative[i] = so_far
     return float(so_far)
+
+
+@part
+def lead_of(eta: float, alpha: float, lead: float, led: float) -> float:
+    """norm(x_t - xhat_t)^2: that of a free step is not noted, it is the same for everybody but for eta."""
+    return lead if alpha < 1.0 else eta * eta * led
+
+
+@part
+def drift_apart(heard: Heard, of: Numbers, i: int) -> None:
+    """The certificate's drift of somebody who was projected: what differs from that of a free step."""
+    lead = lead_of(of.eta[i], of.alpha[i], of.lead[i], heard.led)
+    of.drift[i] += 0.5 * (of.eta[i] * heard.surprise - of.inverse[i] * lead) - of.eta[i] * heard.drift
 
 
 @part
@@ -122,7 +138,7 @@ def expect(heard: Heard, of: Numbers, i: int, ahead: float, fee: float) -> float
 def advance_freely(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[float, float]:
     """xhat - k a and then xhat - 2 k a, where neither leaves the ball; alpha is 1 already.
 
-    Returns the smallest loss so far, and the least of that with the guess of the next.
+    How far they lead ahead, and the certificate's drift, are everybody's but for eta: ``finish`` writes both. Returns the smallest loss so far, and the least of that with the guess of the next.
     """
     smallest, hoped = math.inf, math.inf
     for i in range(n):
@@ -135,7 +151,6 @@ def advance_freely(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[fl
         of.farthest[i] = larger(of.farthest[i], square)
         now = of.at_base[i] - stride * row.norm
         of.gamma[i] = stride
-        of.lead[i] = moved
         of.turned[i] = now
         m = expect(heard, of, i, now - stride * row.norm, of.eta[i] * of.eta[i] * heard.fee)
         hoped = smaller(hoped, so_far + m)
@@ -149,6 +164,7 @@ def advance_after(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[flo
     for i in range(n):
         so_far = account(heard, of, i)
         smallest = smaller(smallest, so_far)
+        drift_apart(heard, of, i)
         stride = of.eta[i] * heard.h
         moved = stride * stride * row.norm
         along, across, left = 1.0 - of.alpha[i], 2.0 * stride, of.gamma[i]
@@ -161,7 +177,6 @@ def advance_after(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[flo
         now = of.at_base[i] - stride * row.norm
         of.alpha[i] = 1.0
         of.gamma[i] = stride
-        of.lead[i] = moved
         of.turned[i] = now
         m = expect(heard, of, i, now - stride * row.norm, fee)
         hoped = smaller(hoped, so_far + m)
@@ -180,6 +195,7 @@ def advance_within(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[fl
     for i in range(n):
         so_far = account(heard, of, i)
         smallest = smaller(smallest, so_far)
+        drift_apart(heard, of, i)
         k, was, at = of.eta[i] * h, of.norm[i], of.at_base[i]
         once = larger(was - 2.0 * k * at + k * k * row.norm, 0.0)
         sigma = radius / math.sqrt(once) if once > limit else 1.0
