@@ -138,7 +138,8 @@ def expect(heard: Heard, of: Numbers, i: int, ahead: float, fee: float) -> float
 def advance_freely(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[float, float]:
     """xhat - k a and then xhat - 2 k a, where neither leaves the ball; alpha is 1 already.
 
-    How far they lead ahead, and the certificate's drift, are everybody's but for eta: ``finish`` writes both. Returns the smallest loss so far, and the least of that with the guess of the next.
+    How far they lead ahead, and the certificate's drift, are everybody's but for eta: ``finish`` writes both. Returns
+    the smallest loss so far, and the least of that with the guess of the next.
     """
     smallest, hoped = math.inf, math.inf
     for i in range(n):

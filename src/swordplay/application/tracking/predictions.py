@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from swordplay.application.tracking.contestants import Contestants, Played
 from swordplay.application.tracking.tally import Learned
 from swordplay.base.types import State, Vector
+from swordplay.data.tables.lean import values_of
 
 MOST_VALUES, LONGEST_VALUE = 12, 40
 """Columns of a row that are shown, and characters of each."""
@@ -69,7 +70,7 @@ class Page:
         """
         found: dict[str, str] = {}
         for name, column in self.shown:
-            value = column[row].as_py()
+            value = values_of(column[row : row + 1])[0]
             if value is not None or name not in late:
                 found[name] = shortened(value)
             if len(found) == MOST_VALUES:

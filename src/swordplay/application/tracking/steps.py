@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from swordplay.base import told
 from swordplay.base.state import DAMAGED, ROWS, Range
 from swordplay.base.types import State
+from swordplay.data.tables.lean import values_of
 
 POSITIVE, ANY = Range(0.0, np.inf), Range(-np.inf, np.inf)
 """What lengths and dates may be in a saved state."""
@@ -145,5 +146,5 @@ def moves(every: Iterable[Steps]) -> Moves:
 
 def _mark(batch: Any, row: int) -> str:
     """A row in sixteen letters."""
-    values = [column[row].as_py() for column in batch.columns]
+    values = [values_of(column[row : row + 1])[0] for column in batch.columns]
     return hashlib.blake2b(repr(values).encode(), digest_size=8).hexdigest()

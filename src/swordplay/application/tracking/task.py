@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from swordplay.application.tracking.errors import TrackingError
 from swordplay.application.tracking.story import Task
 from swordplay.base.arguments import shown
+from swordplay.data.tables.lean import values_of
 from swordplay.data.tables.readings.guess_numbers import shell
 
 MOST_NUMBERS = 10
@@ -53,7 +54,7 @@ def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "
         How the values are written, where that is worth a word.
     """
     kind = str(values.type)
-    distinct = values.drop_null().unique().to_pylist()
+    distinct = values_of(values.drop_null().unique())
     if kind != "double" or len(distinct) <= MOST_HINTED:  # of more numbers none is named, and sorting them takes its time
         distinct.sort(key=repr)
     if kind not in ("double", "bool", "string", "null"):

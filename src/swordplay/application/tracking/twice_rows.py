@@ -10,6 +10,7 @@ from typing import Any, final
 
 from swordplay.application.tracking.settings import Settings
 from swordplay.data.encoding.plans import EMPTY, Plan
+from swordplay.data.tables.lean import values_of
 from swordplay.estimators.mixed_rows import LONGEST_WORD
 from swordplay.late.ticket import LONGEST_ID
 
@@ -40,7 +41,10 @@ class Rows:
         """The rows of a pyarrow record batch."""
         names = [name for name in batch.schema.names if self._used(name)]
         words = [name for name in names if str(batch.schema.field(name).type) == "string"]
-        rows: list[dict[str, Any]] = batch.select(names).to_pylist()
+        rows: list[dict[str, Any]] = [{} for _ in range(len(batch))]
+        for name in names:
+            for row, value in zip(rows, values_of(batch.column(name)), strict=True):
+                row[name] = value
         for name in words:
             for row in rows:
                 if row[name] is not None and len(row[name]) > LONGEST_WORD:
@@ -59,7 +63,7 @@ def ids_of(batch: Any, names: Sequence[str]) -> list[str | None]:
     >>> ids_of(batch, ["flight"]), ids_of(batch, ["flight", "leg"])
     (['LH 7', None], ['["LH 7", "1"]', None])
     """
-    columns = [[_text(value) for value in batch.column(name).to_pylist()] for name in names]
+    columns = [[_text(value) for value in values_of(batch.column(name))] for name in names]
     if len(columns) == 1:
         return [None if one is None else _short(one) for one in columns[0]]
     return [None if None in parts else _short(json.dumps(parts)) for parts in zip(*columns, strict=True)]

@@ -16,6 +16,7 @@ from swordplay.data.tables.earlier import Earlier, plainly
 from swordplay.data.tables.errors import TableError
 from swordplay.data.tables.joining import EMPTY
 from swordplay.data.tables.layout import Layout
+from swordplay.data.tables.lean import values_of
 from swordplay.data.tables.readings import KINDS, Amount, Reading, TimeOfDay, Truth, reading_as, reading_of
 from swordplay.data.tables.readings.choosing import codes_remark, is_code
 from swordplay.data.tables.readings.guess_dates import of_numbers
@@ -111,7 +112,7 @@ def _unfit(name: str, values: pa.Array, choice: Choice) -> str:
         return f"--types {shell(name)}={said} cannot be followed: the column has no value to tell by. Leave it out of --types."
     readings: dict[str, Reading] = {"number": Amount(), "truth": Truth(), "time": TimeOfDay()}
     bad = readings[KINDS[said]].convert(known).bad if KINDS[said] in readings else np.ones(len(known), bool)
-    example = known[int(bad.argmax())].as_py()
+    example = values_of(known)[int(bad.argmax())]
     kind = {"number": "a number", "truth": "true or false", "time": "a time of the day such as 13:30"}.get(
         KINDS[said], "a date"
     )
@@ -150,7 +151,7 @@ def unseen(earlier: Earlier) -> tuple[Decision, pa.DataType | None]:
 
 def _differs(name: str, values: pa.Array, earlier: Earlier) -> str:
     known = values.drop_null()
-    example = shown(str(known[0].as_py()), 40) if len(known) else "nothing"
+    example = shown(str(values_of(known[:1])[0]), 40) if len(known) else "nothing"
     return f"column {name!r} held {earlier.meaning} before, and here it holds {example}. Convert it, or leave it empty."
 
 

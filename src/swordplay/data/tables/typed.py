@@ -15,6 +15,7 @@ from swordplay.data.tables.deciding import Decision
 from swordplay.data.tables.earlier import plainly
 from swordplay.data.tables.errors import TableError
 from swordplay.data.tables.layout import Layout
+from swordplay.data.tables.lean import values_of
 from swordplay.data.tables.readings.moments import UNITS
 from swordplay.data.tables.readings.reading import DATES, MISSING, NUMBER, TIME, TRUTH, WORD, known
 from swordplay.data.tables.table import Batch, Position, Refusal, Table
@@ -70,7 +71,7 @@ class TypedTable(Table):
             misfits = wrong.get(field.name, np.zeros(len(rows), bool)) | columns.infinite(values)
             for i in np.flatnonzero(misfits & ~bad):
                 reason = f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
-                value = shown(str(typed.column(field.name)[int(i)].as_py()))[1:-1]
+                value = shown(str(values_of(typed.column(field.name)[i : i + 1])[0]))[1:-1]
                 refusals.append(Refusal(first + int(i), None, field.name, value, reason))
             bad |= misfits
         refusals.sort()
