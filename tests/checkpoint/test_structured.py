@@ -218,6 +218,14 @@ def test_what_campaigns_found_is_refused(kind, entry, place, value, told, tmp_pa
     assert told in str(caught.value.__cause__)
 
 
+def test_intervals_of_columns_that_say_that_nothing_was_learned_are_used(tmp_path):
+    found = KINDS["river regressor, curves"]()
+    state = dict(found.state)
+    state["band.0.live"] = np.array(state["band.0.live"])
+    state["band.0.live"][0] = 0.0  # rows
+    found.use(state, str(tmp_path / "x"))
+
+
 def test_a_key_of_a_folder_without_any_state_is_refused(tmp_path):
     found = KINDS["folder of keys, classes"]()
     with pytest.raises(Refused, match="has 0 bytes"):

@@ -63,7 +63,7 @@ class Bands:
     def intervals(self, level: Any, predictions: Vector, rows: Any) -> Array:
         """Intervals of rows to come, each as if it were the next one, shape ``(T, 2)``."""
         band = self._band(level, rows)
-        return band.play_clean(tame(predictions), None, columns_for(band, rows) if band.rows else None)
+        return band.play_clean(tame(predictions), None, None if band.columns is None else columns_for(band, rows))
 
     def learn_given(self, level: Any, predictions: Vector, targets: Vector, rows: Any, given: Array, late: Vector) -> None:
         """Learn truths that come late: the intervals that were given count, whatever would be given now.
