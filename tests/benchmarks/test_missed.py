@@ -45,6 +45,7 @@ def test_time_within_counts_once(monkeypatch):
     assert spans.seconds == {"inner": 5.0, "outer": 1.0}
 
 
+@pytest.mark.deep
 def test_a_round_with_nothing_taken_away_is_the_engine_s():
     world = dense(200, 3)
     ours, theirs = world.learner(), world.learner()

@@ -21,7 +21,7 @@ from games import Game, Match, random_game
 from theorems.test_bounds import SHARP, Contestant, Facts, safe, singles
 from tolerances import THEOREM
 
-QUICK, DEEP, CHUNK = 40, 2_000, 20
+QUICK, DEEP, CHUNK = 24, 2_000, 20
 """Games in every run, games of the campaign, and how many of those make one test."""
 SHORT = 160
 """Rounds of a game that every run plays at the most: one game in twenty is longer, and left to the campaign."""
