@@ -1,15 +1,20 @@
 """Changed states with valid checksums: refused in words, or used without a crash, NaN or blow-up."""
 
+import itertools
 import json
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import swordplay as sp
 from checkpoint.campaign import KINDS, isolated, shares
 from checkpoint.kinds import Refused, saved
 from swordplay import sklearn
+from swordplay.application.tracking.early import Early
+from swordplay.application.tracking.job_sanity import require_schema
 from swordplay.base import checkpoint
 from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.state import COUNT, Range, require
@@ -230,6 +235,35 @@ def test_a_key_of_a_folder_without_any_state_is_refused(tmp_path):
     found = KINDS["folder of keys, classes"]()
     with pytest.raises(Refused, match="has 0 bytes"):
         found.use(dict(found.state) | {"rows.0": np.array([], dtype=np.uint8)}, str(tmp_path / "x"))
+
+
+def test_columns_of_types_that_pyarrow_does_not_have_are_refused(tmp_path):
+    """Every byte of the schema in turn becomes 4, which makes the numbers of one column some of four bits."""
+    found = KINDS["file of track"]()
+    tracker = SimpleNamespace(schema=pa.ipc.read_schema(pa.py_buffer(found.state["schema"].tobytes())))
+    told = []
+    for place in range(len(found.state["schema"])):
+        changed = found.state["schema"].copy()
+        changed[place] = 4
+        try:
+            require_schema(changed, tracker, stream=False)
+        except ValueError as error:
+            told.append(str(error))
+    assert any("bits not implemented" in text for text in told)
+    assert len(told) > 100
+
+
+def test_first_rows_of_types_that_pyarrow_does_not_have_are_refused():
+    found = KINDS["first rows of a pipe"]()
+    told = []
+    for place, value in itertools.product(range(1_000), (1, 2, 3)):
+        changed = np.array(found.state["rows"])
+        changed[place] = value
+        try:
+            Early.read(dict(found.state) | {"rows": changed})
+        except ValueError as error:
+            told.append(str(error))
+    assert any("bits not implemented" in text for text in told)
 
 
 def test_a_table_without_a_decimal_sign_is_refused(tmp_path):

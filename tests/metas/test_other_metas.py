@@ -316,7 +316,14 @@ def test_refusals():
         bounds.fixed_share(experts=2, share=0.1, learning_rate=0.1, switches=5, horizon=5)
 
 
-@pytest.mark.parametrize(("entry", "value"), [("weights", -1.0), ("unit", -1.0), ("squares", -1.0), ("log_prior", 0.5)])
+MOST_SQUARES = 2.0**54
+"""Four for each of the 2^52 rounds that a saved learner may have played."""
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [("weights", -1.0), ("unit", -1.0), ("squares", -1.0), ("squares", np.nextafter(MOST_SQUARES, np.inf)), ("log_prior", 0.5)],
+)
 def test_a_damaged_state_is_refused(entry, value):
     learner = sp.Ader(sp.Ball(1), horizon=9, gradient_bound=1.0, meta=Squint())
     learner.observe(sp.SquaredLoss([1.0], 0.5))
@@ -349,3 +356,12 @@ def test_sums_of_before_shrink_when_the_unit_grows():
     assert (first.unit, first.shrink) == (2.0, 0.0)
     nothing = surprises(weights, none, none, 0.0)
     assert (nothing.unit, nothing.shrink, nothing.regrets.tolist()) == (0.0, 1.0, [0.0, 0.0])
+
+
+def test_as_many_squares_as_there_can_be_are_gone_on_with():
+    learner = sp.Ader(sp.Ball(1), horizon=9, gradient_bound=1.0, meta=AdaptMLProd())
+    learner.observe(sp.SquaredLoss([1.0], 0.5))
+    saved = learner.state()
+    learner.load_state({**saved, "hedge.squares": np.full_like(saved["hedge.squares"], MOST_SQUARES)})
+    learner.observe(sp.SquaredLoss([1.0], 0.5))
+    assert learner.rounds == 2

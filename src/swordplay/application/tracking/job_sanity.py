@@ -92,7 +92,7 @@ def require_schema(saved: Any, tracker: AnyTracker, *, stream: bool) -> Any:
     try:
         found = pa.ipc.read_schema(pa.py_buffer(saved.tobytes()))
         fields = {field.name: str(field.type) for field in found}
-    except (OSError, UnicodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise refuse(f"the schema cannot be read ({error})") from error
     if not stream and not found.equals(tracker.schema, check_metadata=True):
         raise refuse("the columns of the output are not those of the predictions")

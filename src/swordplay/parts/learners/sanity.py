@@ -54,7 +54,7 @@ RANGES = {
     "members": COUNT,
     "passed": POSITIVE,
     "late": COUNT,
-    "squares": POSITIVE,
+    "squares": Range(0.0, 4.0 * COUNT.most),  # a regret and what was expected of it differ by at most two units
     "posterior": Range(sys.float_info.min, 1.0),
     "rates": Range(1e-20, 0.5),
     "faded": POSITIVE,
