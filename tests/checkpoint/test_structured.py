@@ -13,6 +13,7 @@ import swordplay as sp
 from checkpoint.campaign import KINDS, isolated, shares
 from checkpoint.kinds import Refused, saved
 from swordplay import sklearn
+from swordplay.application.tracking import Settings
 from swordplay.application.tracking.early import Early
 from swordplay.application.tracking.job_sanity import require_schema
 from swordplay.base import checkpoint
@@ -211,6 +212,7 @@ def test_rows_of_a_class_that_can_hardly_be_counted(tmp_path):
         ("intervals, levels and columns", "counts", 3, 31.0, "first"),  # less than a column that is marked as settled has seen
         ("late, classes", "pending.notes", 5, 64.0, "last labels"),  # a place in memory
         ("late, curves", "band.0.radii", 4, 1e300, "radii"),
+        ("tracker of keys in bulk", "bulk.totals", 2, -1.4e155, "totals of the keys"),  # squares of means would overflow
     ],
 )
 def test_what_campaigns_found_is_refused(kind, entry, place, value, told, tmp_path):
@@ -264,6 +266,24 @@ def test_first_rows_of_types_that_pyarrow_does_not_have_are_refused():
         except ValueError as error:
             told.append(str(error))
     assert any("bits not implemented" in text for text in told)
+
+
+def test_rows_that_come_twice_without_an_id_are_refused(tmp_path):
+    found = KINDS["tracker of rows that come twice, values"]()
+    settings = json.loads(found.state["settings"])
+    for nothing in (None, []):
+        settings[Settings._fields.index("id")] = nothing
+        with pytest.raises(Refused) as caught:
+            found.use(dict(found.state) | {"settings": json.dumps(settings)}, str(tmp_path / "x"))
+        assert "the settings are" in str(caught.value.__cause__)
+
+
+def test_classes_of_another_type_than_the_target_are_refused(tmp_path):
+    found = KINDS["tracker of rows that come twice, classes"]()
+    labels = [-1, *json.loads(found.state["late.model.labels"])[1:]]
+    with pytest.raises(Refused) as caught:
+        found.use(dict(found.state) | {"late.model.labels": json.dumps(labels)}, str(tmp_path / "x"))
+    assert "target of type string" in str(caught.value.__cause__)
 
 
 def test_a_table_without_a_decimal_sign_is_refused(tmp_path):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
 MOST_KEYS = 1 << 31
+SLACK = 1e-6
+"""Rounding of sums, relatively."""
 
 
 def written(tracker: BulkTracker) -> State:
@@ -65,6 +67,8 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
             raise refuse(f"the {name} of the keys have shape {values.shape}")
         require(name, values, ranges[name])
         room.join(values.astype(room.all.dtype))
+    if (np.abs(tracker.totals.all) > LARGEST * tracker.counts.all * (1.0 + SLACK)).any():
+        raise refuse("the totals of the keys are more than their rows can have")
     tracker.dated.load_state(nested.take("clocks", bulk), len(keys))
     if tracker.bands is not None:
         tracker.bands.load_state(nested.take("bands", bulk), len(keys))

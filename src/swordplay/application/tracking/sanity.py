@@ -104,6 +104,7 @@ def require_settings(settings: Settings) -> None:
         and settings.curves in (None, AUTO, RICH)
         and settings.header in (None, True, False)
         and (settings.level is None or (type(settings.level) is float and 0.0 < settings.level < 1.0))
+        and (not settings.twice or bool(settings.id))
     )
     if not right:
         raise refuse(f"the settings are {shown(tuple(settings))}")

@@ -271,6 +271,7 @@ class TwiceTracker:
         if tracker.model.of_classes != recognised.of_classes or len(tracker.answered) > REMEMBERED:
             raise refuse("what was answered does not fit the task")
         if recognised.of_classes:
+            sanity.require_classes_of(list(tracker.model.model.classes_), saved["kind"])
             tracker.blank.contestants.targets(pa.array(list(tracker.score.counts)))
         for name in COUNTS:
             require_one(name, saved[name], ROWS)
