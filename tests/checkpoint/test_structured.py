@@ -268,14 +268,27 @@ def test_first_rows_of_types_that_pyarrow_does_not_have_are_refused():
     assert any("bits not implemented" in text for text in told)
 
 
-def test_rows_that_come_twice_without_an_id_are_refused(tmp_path):
-    found = KINDS["tracker of rows that come twice, values"]()
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("id", None), ("id", []), ("twice", False), ("target", "x")],
+    ids=["no id", "nothing", "once", "a feature"],
+)
+def test_settings_that_rows_that_come_twice_cannot_have_are_refused(name, value, tmp_path):
+    found = KINDS["tracker of rows that come twice, classes"]()
     settings = json.loads(found.state["settings"])
-    for nothing in (None, []):
-        settings[Settings._fields.index("id")] = nothing
-        with pytest.raises(Refused) as caught:
-            found.use(dict(found.state) | {"settings": json.dumps(settings)}, str(tmp_path / "x"))
-        assert "the settings are" in str(caught.value.__cause__)
+    settings[Settings._fields.index(name)] = value
+    with pytest.raises(Refused) as caught:
+        found.use(dict(found.state) | {"settings": json.dumps(settings)}, str(tmp_path / "x"))
+    assert "the settings are" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("kind", ["tracker of values", "tracker of keys, values", "tracker of rows that come twice, values"])
+@pytest.mark.parametrize("entry", ["settings", "recognised"])
+def test_a_word_in_place_of_settings_is_refused(kind, entry, tmp_path):
+    found = KINDS[kind]()
+    with pytest.raises(Refused) as caught:
+        found.use(dict(found.state) | {entry: '"y"'}, str(tmp_path / "x"))
+    assert "the settings are" in str(caught.value.__cause__)
 
 
 def test_classes_of_another_type_than_the_target_are_refused(tmp_path):

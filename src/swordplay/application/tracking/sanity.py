@@ -84,7 +84,10 @@ def require_held(saved: Mapping[str, Any], width: int, lags: int) -> None:
 
 def read_decided(saved: Mapping[str, Any]) -> tuple[Settings, Recognised]:
     """What was said about the table, and the task that was recognised, as a tracker saves both."""
-    settings, recognised = Settings(*json.loads(saved["settings"])), Recognised(*json.loads(saved["recognised"]))
+    said, task = json.loads(saved["settings"]), json.loads(saved["recognised"])
+    if type(said) is not list or type(task) is not list:
+        raise refuse(f"the settings are {shown(said)}, and the task is {shown(task)}")
+    settings, recognised = Settings(*said), Recognised(*task)
     require_settings(settings)
     require_recognised(recognised, saved["kind"])
     return settings, recognised

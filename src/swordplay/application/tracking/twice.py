@@ -23,6 +23,7 @@ from swordplay.application.tracking.twice_rows import Rows, ids_of
 from swordplay.application.tracking.twice_score import Said, Score
 from swordplay.application.tracking.twice_story import TwiceStory
 from swordplay.base import nested
+from swordplay.base.arguments import shown
 from swordplay.base.state import ROWS, require_one
 from swordplay.base.types import State
 from swordplay.data.encoding.encoder import Encoder
@@ -252,6 +253,8 @@ class TwiceTracker:
             nested.take("encoder", saved), settings.columns_of_lags, recognised.of_classes, settings.target
         )
         require_encoder(encoder)
+        if not settings.twice or settings.target in {one.name for one in encoder.plans}:
+            raise refuse(f"the settings are {shown(tuple(settings))}")
         fields = carried.read(saved["carried"])
         sanity.require_carried(fields, encoder.plans)
         tracker = cls(settings, recognised, saved["kind"], encoder, fields)
