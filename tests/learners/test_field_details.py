@@ -307,6 +307,7 @@ def test_squared_error_of_arrows_grows_like_the_cube_root():
     assert errors[-1] < 0.09 * 4096 / 4  # far below what the noise itself has
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("points", "most"), [(1, 0.9), (2, 0.65)])
 def test_bandit_regret_grows_slower_than_the_rounds(points, most):
     regrets, sizes = [], [128, 512, 2048]
