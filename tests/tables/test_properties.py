@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -204,3 +205,13 @@ def test_boundaries(text: bytes) -> None:
     count, quoted = getattr(scan, "py_func", scan)(np.frombuffer(text, np.uint8), ord(","), *room)
     assert (room[0][:count].tolist(), room[1][:count].tolist(), quoted) == plain_boundaries(text)
     assert count_lines(text) == len(newlines(text))
+
+
+@pytest.mark.parametrize("skip", ["stop", "skip"])
+@pytest.mark.parametrize("ending", ["\n", "\n\n"])
+def test_a_whole_number_that_a_double_rounds_comes_late_in_ndjson(ending: str, skip: str) -> None:
+    """Beside a column that is empty, and behind an empty line, so that lines are looked at one by one."""
+    table = [{"n": None, "w": None}] * 9 + [{"n": 2**53 + 1, "w": None}, {"n": 7, "w": None}]
+    content = "".join(json.dumps(row) + ending for row in table).encode()
+    found = rows(read(content, "a.ndjson", block_size=2, on_bad=skip))
+    assert [row["n"] for row in found[-2:]] == [2.0**53, 7.0]

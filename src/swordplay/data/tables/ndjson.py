@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from typing import Any
@@ -175,9 +176,10 @@ class Lines:
                 words[i] = value
             else:
                 others[i] = value
-        values = self.layout.known(pa.array(words.values(), WORD)) if stored is WORD else pa.array(others.values(), stored)
         if reading is None and stored is not WORD:
             return found
+        exact = map(_double, others.values()) if stored == NUMBER else others.values()
+        values = self.layout.known(pa.array(words.values(), WORD)) if stored is WORD else pa.array(exact, stored)
         bad = columns.misfits(values, field.type) if reading is None else reading.convert(values).bad
         texts = words if stored is WORD else others
         return found | {i: Fault(field.name, str(texts[i]), reason) for i, wrong in zip(texts, bad, strict=True) if wrong}
@@ -293,3 +295,11 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def nothing(missing: tuple[str, ...]) -> frozenset[str]:
     """Strings that stand for nothing beside numbers, truths and dates."""
     return frozenset((*MISSING, *MARKS, *missing))
+
+
+def _double(value: float) -> float:
+    """A number as columns hold it: pyarrow takes no whole number that a double rounds."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
