@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from typing import Any
@@ -31,6 +30,7 @@ BLANK = b" \t\r\n"
 KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t]*:')
 """Whatever may be a key."""
 NESTED = "nested"
+LARGEST_DOUBLE = float(np.finfo(float).max)
 KINDS: dict[type, Any] = {bool: TRUTH, int: NUMBER, float: NUMBER, str: WORD, list: NESTED, dict: NESTED}
 """What a JSON value is, by its type in Python."""
 
@@ -170,7 +170,7 @@ class Lines:
             value = row.get(field.name)
             if value is None or (field.name in self._unworded and self._is_nothing(value)):
                 continue
-            if KINDS[type(value)] != stored or value in (float("inf"), float("-inf")):
+            if KINDS[type(value)] != stored or (stored == NUMBER and abs(value) > LARGEST_DOUBLE):
                 found[i] = Fault(field.name, json.dumps(value, ensure_ascii=False), reason)
             elif stored is WORD:
                 words[i] = value
@@ -178,8 +178,8 @@ class Lines:
                 others[i] = value
         if reading is None and stored is not WORD:
             return found
-        exact = map(_double, others.values()) if stored == NUMBER else others.values()
-        values = self.layout.known(pa.array(words.values(), WORD)) if stored is WORD else pa.array(exact, stored)
+        plainly = map(float, others.values()) if stored == NUMBER else others.values()  # rounded, if they are long
+        values = self.layout.known(pa.array(words.values(), WORD)) if stored is WORD else pa.array(plainly, stored)
         bad = columns.misfits(values, field.type) if reading is None else reading.convert(values).bad
         texts = words if stored is WORD else others
         return found | {i: Fault(field.name, str(texts[i]), reason) for i, wrong in zip(texts, bad, strict=True) if wrong}
@@ -295,11 +295,3 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def nothing(missing: tuple[str, ...]) -> frozenset[str]:
     """Strings that stand for nothing beside numbers, truths and dates."""
     return frozenset((*MISSING, *MARKS, *missing))
-
-
-def _double(value: float) -> float:
-    """A number as columns hold it: pyarrow takes no whole number that a double rounds."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
