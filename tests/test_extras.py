@@ -59,7 +59,7 @@ for statement in {[part[0] for part in parts]}:
 
 def test_what_else_is_missing_is_an_error_of_its_own():
     with pytest.raises(ModuleNotFoundError, match="no_such_module"), extras.needing("this", "sklearn", "sklearn"):
-        import no_such_module  # noqa: F401
+        import no_such_module  # noqa: F401  # importing it is the test
 
 
 def test_the_estimators_are_imported_without_tables_pyarrow_and_the_engine():

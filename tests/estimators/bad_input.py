@@ -52,7 +52,7 @@ class Lying(float):
     def __le__(self, other: object) -> bool:
         return True
 
-    __ge__ = __lt__ = __gt__ = __eq__ = __le__  # type: ignore[assignment]
+    __ge__ = __lt__ = __gt__ = __eq__ = __le__  # type: ignore[assignment]  # lies, on purpose
 
     def __hash__(self) -> int:
         return 0

@@ -242,7 +242,7 @@ def test_importing_swordplay_imports_neither_pyarrow_nor_click():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
     assert "track" in dir(sp)
     with pytest.raises(AttributeError, match="trak"):
-        sp.trak  # noqa: B018
+        sp.trak  # noqa: B018  # asking for the name is the test
 
 
 def test_without_pyarrow_it_says_what_to_install(monkeypatch):
@@ -251,4 +251,4 @@ def test_without_pyarrow_it_says_what_to_install(monkeypatch):
     monkeypatch.delitem(vars(sp), "track", raising=False)  # kept there by its first use
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"needs pyarrow, which is not installed. Install it with: pip install .*'pyarrow>="):
-        sp.track  # noqa: B018
+        sp.track  # noqa: B018  # asking for the name is the test

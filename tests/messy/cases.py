@@ -16,9 +16,9 @@ class Messy(NamedTuple):
     content: str | bytes
     kinds: dict[str, str] = {}  # noqa: RUF012  # because nobody writes into it
     """Type of each column that is checked: number, truth, word, date, zoned (a date with a zone), time."""
-    values: dict[str, list[Any]] = {}  # noqa: RUF012
+    values: dict[str, list[Any]] = {}  # noqa: RUF012  # classes of cases, never changed
     """All values of some columns."""
-    how: dict[str, str] = {}  # noqa: RUF012
+    how: dict[str, str] = {}  # noqa: RUF012  # classes of cases, never changed
     """How columns are said to be written; nothing is said about the others."""
     remarks: tuple[str, ...] = ()
     """Parts of the remarks, one each, in any order; there are no others."""
@@ -26,7 +26,7 @@ class Messy(NamedTuple):
     """Row, value and part of the reason of bad rows."""
     error: tuple[str, ...] = ()
     """Parts of the message, where the table cannot be read."""
-    options: dict[str, Any] = {}  # noqa: RUF012
+    options: dict[str, Any] = {}  # noqa: RUF012  # classes of cases, never changed
     suffix: str = "csv"
 
 

@@ -29,7 +29,7 @@ TYPES = {
 def opened(messy: Messy, folder: Path, **more: object) -> Table:
     path = folder / f"messy.{messy.suffix}"
     path.write_bytes(messy.content.encode() if isinstance(messy.content, str) else messy.content)
-    return open_table(path, **{"on_bad": "skip", **messy.options, **more})  # type: ignore[arg-type]
+    return open_table(path, **{"on_bad": "skip", **messy.options, **more})  # type: ignore[arg-type]  # options by name
 
 
 def values(batches: list[Batch], name: str) -> list[object]:

@@ -93,7 +93,7 @@ def climbed_gradient_variation(stream, domain, rng):
     """Ascent on a convex function: jump to the best point for the current slope (on a ball, along it)."""
     total = 0.0
     for before, now in pairwise(stream):
-        change = lambda x, n=now, b=before: n.gradient(x) - b.gradient(x)  # noqa: E731
+        change = lambda x, n=now, b=before: n.gradient(x) - b.gradient(x)  # noqa: E731  # bound to this round
         hessian = change(np.eye(domain.dim)) - change(np.zeros((1, domain.dim)))
         points = inside(domain, rng)
         for _ in range(500):

@@ -7,11 +7,11 @@ Without it every worker spends seconds on imports. That is the way that users go
 def load():
     """Import what workers need, and let one key learn a row, with its interval."""
     import numpy as np
-    import pandas  # noqa: F401
+    import pandas  # noqa: F401  # for those that are forked later
     import pyspark.sql.streaming.stateful_processor_api_client
-    import pyspark.worker  # noqa: F401
+    import pyspark.worker  # noqa: F401  # for those that are forked later
 
-    from swordplay.spark import stages  # noqa: F401
+    from swordplay.spark import stages  # noqa: F401  # for those that are forked later
     from swordplay.spark.plan import Plan
 
     group = Plan(("x",), "squared", 0, 0, buckets=1, layout="packed", single=False, level=0.9).group()

@@ -11,7 +11,7 @@ import pytest
 
 from swordplay.application.tracking import Settings, run
 from swordplay.data.tables import open_table
-from tracking.test_live import HEAD, rows_of, small_head  # noqa: F401
+from tracking.test_live import HEAD, rows_of, small_head  # noqa: F401  # a fixture
 from tracking.test_run import job, stopped_after
 from tracking.worlds import column, tracked
 

@@ -222,7 +222,7 @@ def learner(value: Any) -> Learner:
     decides = hasattr(type(value), "decision") or hasattr(value, "decision")  # a property is not asked: it may be costly
     if not (decides and callable(getattr(value, "observe", None))):
         raise TypeError(f"learner must have decision and observe, got {shown(value)} ({type(value).__name__}). Try sp.Sword.")
-    return value  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]  # by what it has, not by its class
 
 
 def not_a_loss(value: Any) -> TypeError:

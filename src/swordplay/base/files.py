@@ -19,7 +19,7 @@ from typing import BinaryIO
 try:
     import fcntl
 except ImportError:  # Windows: there an open file cannot be removed or renamed by others, which serves as well as a lock
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # a module or nothing
 
 UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 """Open no link; wait for nobody at a pipe. Windows has neither."""

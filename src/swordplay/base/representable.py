@@ -30,4 +30,4 @@ def representable(function: F) -> F:
                 "large or too small together. Choose other units, such as losses divided by their usual size."
             ) from None
 
-    return watched  # type: ignore[return-value]
+    return watched  # type: ignore[return-value]  # the same arguments as the function it stands for

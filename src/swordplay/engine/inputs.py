@@ -62,4 +62,4 @@ def target(value: Any, loss: str) -> float:
         value = arguments.real("target", float(value) if isinstance(value, bool | np.bool_) else value)
     if loss == "logistic" and value not in (0.0, 1.0):
         raise ValueError(f"target must be 0 or 1 for the logistic loss, got {value}. Encode the two labels as 0 and 1.")
-    return value  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]  # a float by now, of a value that could be anything

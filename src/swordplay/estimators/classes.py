@@ -256,7 +256,7 @@ class OneModelPerClass:
             second, missing = self.second, middles(self.teams[0], row[None])
             return probabilities.of_two(score if second is None else second.predict_row(row, score, missing))
         scores = self._put([team.predict_row(row) for team in self.teams])
-        return self.chances(scores, 1, row[None])[0].tolist()  # type: ignore[no-any-return]
+        return self.chances(scores, 1, row[None])[0].tolist()  # type: ignore[no-any-return]  # numpy's tolist has no type
 
     def learn_row(self, row: Vector, label: int) -> None:
         """Learn from one row of shape ``(d,)``: the same bits as :meth:`predict_then_learn`."""

@@ -140,7 +140,7 @@ class NamedCoat(Explained, Saved):
         return {name: float(coefficients[lags + place]) for name, place in self._rows.places.items()}
 
     def _second(self) -> SecondOrder | None:
-        return self._model.second  # type: ignore[no-any-return]
+        return self._model.second  # type: ignore[no-any-return]  # the model has no type before it is made
 
     def _require_learned(self) -> None:
         if self._model is None:

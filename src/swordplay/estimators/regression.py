@@ -138,7 +138,7 @@ class Regression(RegressorMixin, Coat):  # type: ignore[misc]  # scikit-learn ha
 
     def _asking(self, model: Any, following: int) -> Callable[[Matrix], Any]:
         """What predicts chunks of rows in their order; so many rows follow the last one learned."""
-        return model.predict  # type: ignore[no-any-return]
+        return model.predict  # type: ignore[no-any-return]  # models of several classes come here
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Vector:
         rows, targets, weights = self._prepared(X, y, sample_weight)

@@ -85,7 +85,7 @@ class WithSets(Coat):
     @property
     def _bands(self) -> Bands:
         """Intervals of the scores, made with the model; for one that was pickled before there were any, now."""
-        return self.__dict__.setdefault("_own_bands", Bands())  # type: ignore[no-any-return]
+        return self.__dict__.setdefault("_own_bands", Bands())  # type: ignore[no-any-return]  # a dictionary of anything
 
     def _learned(self) -> tuple[Any, State] | None:
         learned = super()._learned()

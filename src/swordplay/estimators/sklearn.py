@@ -132,7 +132,7 @@ class SwordRegressor(Explained, Regression):
         return np.append(np.zeros(len(found[0]) - coefficients.shape[1]), coefficients[0]), float(intercepts[0])
 
     def _second(self) -> SecondOrder | None:
-        return self.model_.second  # type: ignore[no-any-return]
+        return self.model_.second  # type: ignore[no-any-return]  # the model has no type before it is made
 
     def _asking(self, model: Any, following: int) -> Callable[[Matrix], Any]:
         return self._in_order(model.predict, following)

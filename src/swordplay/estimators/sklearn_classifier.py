@@ -170,7 +170,7 @@ class SwordClassifier(Explained, ClassifierMixin, WithSets):  # type: ignore[mis
         return coefficients[:, coefficients.shape[1] - model.teams[0].dim :], intercepts
 
     def _second(self) -> SecondOrder | None:
-        return self.model_.second  # type: ignore[no-any-return]
+        return self.model_.second  # type: ignore[no-any-return]  # the model has no type before it is made
 
     def _scores(self, rows: Matrix, following: int) -> Matrix:
         model, block = self.model_, self._block

@@ -65,9 +65,9 @@ class UsualRow:
         if self._center is not None:
             self._answer[0] += self._center[0]
         if self._learn_more is None:
-            return self._answer[0]  # type: ignore[no-any-return]
+            return self._answer[0]  # type: ignore[no-any-return]  # a double out of an array
         self._ask_more()
-        return self._result[0]  # type: ignore[no-any-return]
+        return self._result[0]  # type: ignore[no-any-return]  # a double out of an array
 
     def learn(self, target: float) -> float:
         """Learn it; the score that it had before."""
@@ -75,9 +75,9 @@ class UsualRow:
         if not self._learn():
             raise ValueError(f"the row {OVERFLOW}")
         if self._learn_more is None:
-            return self._said[0]  # type: ignore[no-any-return]
+            return self._said[0]  # type: ignore[no-any-return]  # a double out of an array
         self._learn_more()
-        return self._result[0]  # type: ignore[no-any-return]
+        return self._result[0]  # type: ignore[no-any-return]  # a double out of an array
 
 
 def _taker(names: Sequence[Hashable], place: Any, lags: int, heads: Heads, second: SecondOrder | None) -> Callable[[Any], bool]:

@@ -168,7 +168,7 @@ def given_of(runs: Sequence[Run]) -> Matrix | None:
     """Predictions and both ends of their intervals, ``(T, 3)``, where all were asked with one and none was saved since."""
     if any(run.block.given is None for run in runs):
         return None
-    return _joined([run.block.given[run.places] for run in runs])  # type: ignore[index]
+    return _joined([run.block.given[run.places] for run in runs])  # type: ignore[index]  # none of them is None, see above
 
 
 def _joined(parts: list[Matrix]) -> Matrix:

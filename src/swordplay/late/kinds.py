@@ -43,7 +43,7 @@ def askable(model: Any) -> Askable:
             f"model must be an estimator of swordplay.sklearn or swordplay.river, or {' or '.join(map(repr, MODELS))}, "
             f"got {arguments.shown(model)} ({type(model).__name__})."
         )
-    return asked()  # type: ignore[no-any-return]
+    return asked()  # type: ignore[no-any-return]  # asked of anything by its name
 
 
 def declare(asks: Askable, columns: Mapping[str, str]) -> None:

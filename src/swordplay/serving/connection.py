@@ -109,10 +109,10 @@ class Patient(HttpToolsProtocol):
     heads: Heads
     usual: Usual
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # of TCP, as here
         """Somebody has come."""
         self._gathered = Gathered(transport, self.loop, lambda: self._phase == "body")
-        super().connection_made(self._gathered)  # type: ignore[arg-type]
+        super().connection_made(self._gathered)  # type: ignore[arg-type]  # it has what uvicorn uses of one
         self._phase, self._size = "head", 0  # of the request that is coming in, and bytes of its head
         self._begins, self._whole = True, None  # whether the next byte begins a request, and all of it if it is there
         self._before: Any = None

@@ -62,7 +62,7 @@ def error(ticket: Ticket, y: Any) -> float | None:
     if ticket.prediction is None:
         return None
     if ticket.probabilities is None and type(y) is float:
-        return abs(ticket.prediction - y)  # type: ignore[no-any-return]
+        return abs(ticket.prediction - y)  # type: ignore[no-any-return]  # a number, of answers that may be labels
     return float(ticket.prediction != y)
 
 

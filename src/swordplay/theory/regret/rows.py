@@ -89,7 +89,7 @@ class Rows:
     def _every(self) -> LinearLoss:
         # φ is elementwise, so one loss that holds all the targets is all the losses at once.
         every = copy(self.family)
-        every.target = self.targets  # type: ignore[assignment]
+        every.target = self.targets  # type: ignore[assignment]  # an array for a number, on purpose
         return every
 
 
