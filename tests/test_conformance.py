@@ -23,6 +23,22 @@ DOMAINS = [
 every_domain = pytest.mark.parametrize("domain", DOMAINS, ids=repr)
 
 
+def on_every_domain(name, things):
+    """Each thing on each domain: every third pair in ``make test``, so that all things and all domains are among them."""
+    pairs = [
+        (k + j, thing, f"{label}-{domain!r}", domain)
+        for k, (label, thing) in enumerate(things.items())
+        for j, domain in enumerate(DOMAINS)
+    ]
+    return pytest.mark.parametrize(
+        (name, "domain"),
+        [
+            pytest.param(thing, domain, id=label, marks=pytest.mark.deep if place % 3 else ())
+            for place, thing, label, domain in pairs
+        ],
+    )
+
+
 def features(dim):
     return np.linspace(-1.0, 1.5, dim)
 
@@ -116,14 +132,12 @@ def test_losses(loss, domain):
     check_loss(loss(domain.dim), domain)
 
 
-@every_domain
-@pytest.mark.parametrize("experts", EXPERTS.values(), ids=EXPERTS.keys())
+@on_every_domain("experts", EXPERTS)
 def test_experts(experts, domain):
     check_expert(experts, domain)
 
 
-@every_domain
-@pytest.mark.parametrize("learner", SINGLES.values(), ids=SINGLES.keys())
+@on_every_domain("learner", SINGLES)
 def test_single_learners(learner, domain):
     check_learner(learner, domain)
 
@@ -147,8 +161,7 @@ def test_shrunken_domains(domain):
     check_domain(domain)
 
 
-@every_domain
-@pytest.mark.parametrize("learner", METAS.values(), ids=METAS.keys())
+@on_every_domain("learner", METAS)
 def test_meta_learners(learner, domain):
     check_meta(learner, domain)
 

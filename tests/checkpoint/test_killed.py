@@ -11,7 +11,7 @@ import pytest
 from checkpoint import player
 from checkpoint.samples import same_bits
 
-QUICK, DEEP = 20, 1000
+QUICK, DEEP = 10, 1000
 """Kills, as the project promises them."""
 LONGEST = 0.1
 """Seconds that a process may live: some checkpoints' worth."""

@@ -34,7 +34,8 @@ every_model = pytest.mark.parametrize("name", MODELS)
 def conformance():
     for name, model in MODELS.items():
         for k, check in enumerate(checks.yield_checks(model)):
-            yield pytest.param(model, check, id=f"{name}-{k}-{check.__name__}")
+            marks = () if name in ("regressor", "classifier") else pytest.mark.deep
+            yield pytest.param(model, check, id=f"{name}-{k}-{check.__name__}", marks=marks)
 
 
 @pytest.mark.parametrize(("model", "check"), list(conformance()))
