@@ -5,7 +5,7 @@ import os
 from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
-    "fixed", max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "fixed", max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("deep", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(  # for mutants: whether a test fails, and not how simply it could

@@ -37,7 +37,12 @@ def test_two_of_them_by_hand():
     assert (len(GAMMAS), GAMMAS[3], GAMMAS[-1]) == (30, 1e-4, 0.09)
 
 
-@pytest.mark.parametrize("name", PEERS)
+SLOW_TO_COMPILE = ("AgACI", "SAOCP")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.deep if name in SLOW_TO_COMPILE else ()) for name in PEERS]
+)
 def test_each_covers_what_it_says_where_nothing_changes(name):
     scores = np.abs(np.random.default_rng(0).normal(size=3000))
     radii = PEERS[name](scores, 0.1)

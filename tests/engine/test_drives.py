@@ -240,7 +240,9 @@ def test_rows_cut_from_a_sparse_table_are_those_rows_and_the_table_is_left_alone
 
 
 @pytest.mark.parametrize("learner", ["OEGD", "SwordBest", "Sword"])
-@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "form", [np.asarray, pytest.param(scipy.sparse.csr_matrix, marks=pytest.mark.deep)], ids=["dense", "sparse"]
+)
 def test_single_precision_stays_close(learner: str, form: Any) -> None:
     game = duel(2, "squared")
     exact, coarse = make(learner, game), make(learner, game)

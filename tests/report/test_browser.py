@@ -92,25 +92,7 @@ def every_chart_has_drawn(browser, picture):
             assert (abs(seen - wanted).sum(axis=1) < NEAR).sum() > (right - left) / 4, stroke
 
 
-@pytest.mark.parametrize(
-    ("name", "scheme", "width"), [("light", "light", DESK), ("dark", "dark", DESK), ("phone", "dark", PHONE)]
-)
-def test_all_charts_draw_in_silence(browser, report, folder, name, scheme, width):
-    browser.show(report, width=width, scheme=scheme)
-    browser.wait(DRAWN)
-    browser.screenshot(folder / f"report-{name}.png")
-    picture = pixels(folder / f"report-{name}.png")
-    every_chart_has_drawn(browser, picture)
-    assert picture[2, 2].tolist() == colour(browser, "paper")
-    assert (picture[2, 2].sum() < 3 * 64) == (scheme == "dark")
-    assert browser.evaluate("document.documentElement.scrollWidth") == width  # nothing sticks out sideways
-    quiet(browser, report)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read(browser, report, scheme):
-    browser.show(report, width=DESK, scheme=scheme)
-
+def every_text_can_be_read(browser):
     def luminance(name):
         parts = np.array(colour(browser, name)) / 255
         return float(np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
@@ -119,6 +101,22 @@ def test_text_can_be_read(browser, report, scheme):
     for name in ("ink", "muted", "sword", "hindsight", "naive", "mean", "other", "alarm", "c6", "c7", "c8"):
         bright, dim = sorted([luminance(name), paper], reverse=True)
         assert (bright + 0.05) / (dim + 0.05) >= CONTRAST, name
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme", "width"), [("light", "light", DESK), ("dark", "dark", DESK), ("phone", "dark", PHONE)]
+)
+def test_all_charts_draw_in_silence_and_can_be_read(browser, report, folder, name, scheme, width):
+    browser.show(report, width=width, scheme=scheme)
+    browser.wait(DRAWN)
+    browser.screenshot(folder / f"report-{name}.png")
+    picture = pixels(folder / f"report-{name}.png")
+    every_chart_has_drawn(browser, picture)
+    every_text_can_be_read(browser)
+    assert picture[2, 2].tolist() == colour(browser, "paper")
+    assert (picture[2, 2].sum() < 3 * 64) == (scheme == "dark")
+    assert browser.evaluate("document.documentElement.scrollWidth") == width  # nothing sticks out sideways
+    quiet(browser, report)
 
 
 def test_charts_follow_when_the_light_is_switched(browser, report):

@@ -380,7 +380,7 @@ def test_a_batch_is_its_rows_one_by_one(whole):
     assert watches[0].ever() == watches[1].ever()
     assert [point[:3] for point in watches[0].points] == [point[:3] for point in watches[1].points]
     assert many.models.series["m", ""].rows.keys() == one.models.series["m", ""].rows.keys()
-    assert [told[1:] for told in many.models.memory.values()] == [told[1:] for told in one.models.memory.values()]
+    assert [told[1:] for told in many.models.memory.told.values()] == [told[1:] for told in one.models.memory.told.values()]
     again = Events()
     again.models, again.number = Models.of_state(many.models.state()), many.number
     assert snapshot(again.models) == snapshot(many.models)

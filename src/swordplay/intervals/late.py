@@ -44,7 +44,7 @@ class Late:
     @property
     def limit(self) -> float:
         """Balance at which intervals become everything."""
-        return LIMIT + ROOM * self.lateness
+        return _limit(self.lateness)
 
     def decides(self, alphas: Vector) -> bool:
         """Whether truths come late, and enough of them are known for the widest interval."""
@@ -63,18 +63,22 @@ class Late:
             Of the levels.
         """
         # Numbers of Python, as arrays of one or two levels would take longer than all the rest of a row.
-        counted, shares, kept = balances.tolist(), alphas.tolist(), []
-        for rows, outside in zip(late.tolist(), missed.tolist(), strict=True):
-            for i, alpha in enumerate(shares):
-                if outside[i]:
-                    counted[i] += 1.0 - alpha
-                elif counted[i] > -self.limit:  # else it is a free hit
-                    counted[i] -= alpha
-            lateness = self.lateness + PACE * (rows - self.lateness)
-            self.lateness = lateness if lateness >= NONE else 0.0
-            kept.append(rows > 0.0 or lateness >= LATE)
+        lateness, limits, kept = self.lateness, list[float](), list[bool]()
+        for rows in late.tolist():
+            limits.append(-_limit(lateness))
+            usual = lateness + PACE * (rows - lateness)
+            kept.append(rows > 0.0 or usual >= LATE)
+            lateness = usual if usual >= NONE else 0.0
+        counted = []
+        for balance, alpha, misses in zip(balances.tolist(), alphas.tolist(), np.transpose(missed).tolist(), strict=True):
+            for least, outside in zip(limits, misses, strict=True):
+                if outside:
+                    balance += 1.0 - alpha
+                elif balance > least:  # else it is a free hit
+                    balance -= alpha
+            counted.append(balance)
         new = np.abs(residuals[np.array(kept, dtype=bool)])
-        self.sizes, self._sorted = np.concatenate([self.sizes, new])[-MOST_SIZES:], None
+        self.lateness, self.sizes, self._sorted = lateness, np.concatenate([self.sizes, new])[-MOST_SIZES:], None
         return np.array(counted)
 
     def bounds(self, predictions: Vector, alphas: Vector, balances: Vector) -> Array:
@@ -119,6 +123,10 @@ class Late:
         require("late.lateness", lateness, Range(0.0, 1e15))
         require("late.sizes", sizes, Range(0.0, 1e63))
         return cls(float(lateness), sizes)
+
+
+def _limit(lateness: float) -> float:
+    return LIMIT + ROOM * lateness
 
 
 def _rank(alpha: float, count: int) -> int:

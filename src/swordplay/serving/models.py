@@ -20,6 +20,7 @@ from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.state import bytes_of
 from swordplay.base.types import State
 from swordplay.serving import replies
+from swordplay.serving.answered import Memory, Told
 from swordplay.serving.learning import LateModel
 from swordplay.serving.limits import UNLIMITED, Bounds
 from swordplay.serving.log import Event
@@ -28,7 +29,7 @@ from swordplay.serving.refusals import Refusal
 from swordplay.serving.replies import Reply
 from swordplay.serving.requests import KINDS, MODEL, Change, Declaration, Wanted, by_row
 from swordplay.serving.sanity import is_count, require
-from swordplay.serving.series import Memory, Plan, Series, Told
+from swordplay.serving.series import Plan, Series
 from swordplay.serving.watch import Watch
 
 logger = logging.getLogger("swordplay.serve")
@@ -65,7 +66,7 @@ class Models:
         """What each model predicts, by its name."""
         self.series: dict[tuple[str, str], Series] = {}
         """By model and key; in the order in which they were first used."""
-        self.memory: Memory = Memory()
+        self.memory = Memory()
 
     def perform(self, number: int, event: Event, wanted: Change) -> bytes:
         """Do what an event wants; the answer as JSON.
@@ -186,8 +187,7 @@ class Models:
 
     def forget(self) -> None:
         """Forget the oldest answered tickets beyond the limit."""
-        while len(self.memory) > self.bounds.remembered:
-            self.memory.popitem(last=False)
+        self.memory.forget(self.bounds.remembered)
 
     # ------------------------------------------------------------------ saving
 
@@ -225,7 +225,8 @@ class Models:
         require("the kind of a model", set(models.kinds.values()) <= set(KINDS), models.kinds)
         require("the name of a model", all(map(MODEL.fullmatch, models.kinds)), models.kinds)
         for series_place, name, *told in _unpacked("memory", parts["memory"]):
-            models.memory[series_place, name] = Told.of_saved(name, *told)
+            require("an answered ticket", (series_place, name) not in models.memory.told, [series_place, name])
+            models.memory.put(series_place, [name], [Told.of_saved(name, *told)])
         states = nested.split(nested.part("late", parts)) if about["series"] else {}
         for place, (model, key) in enumerate(about["series"]):
             kind = models.kinds[model]
@@ -238,14 +239,14 @@ class Models:
             series.watch = Watch.loads(_unpacked(f"watch.{place}", parts["watch"][str(place)]))
             models.series[model, key] = series
         require("the names of the series", len(models.series) == len(about["series"]), about["series"])
-        places = {place for place, _ in models.memory}
+        places = {place for place, _ in models.memory.told}
         require("the series of an answered ticket", all(type(place) is int for place in places), places)
         return models
 
 
 def _remembered(memory: Memory) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The answered tickets, some at a time: all of them at once would be several times what they are."""
-    entries, parts = iter(memory.items()), list[bytes]()
+    entries, parts = iter(memory.told.items()), list[bytes]()
     while some := [(place, name, *told.saved()) for (place, name), told in islice(entries, SOME)]:
         parts.append(replies.saved(some)[1:-1])
     return np.frombuffer(b"[" + b",".join(parts) + b"]", dtype=np.uint8)

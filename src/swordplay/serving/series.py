@@ -7,61 +7,22 @@ are known by their ids. What contradicts an earlier request is refused.
 from __future__ import annotations
 
 import functools
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Sequence
 from itertools import repeat
 from typing import Any, NamedTuple, final
 
 from swordplay.base.arguments import shown
 from swordplay.estimators.plain_rows import PlainRows
-from swordplay.serving import learning, replies
-from swordplay.serving.learning import LateModel, Ticket
+from swordplay.serving import answered, learning, replies
+from swordplay.serving.answered import Memory, Told
+from swordplay.serving.learning import LateModel
 from swordplay.serving.plain import OURS
-from swordplay.serving.recognition import Print, fingerprint, fingerprints, is_print, is_same
+from swordplay.serving.recognition import Print, fingerprint, fingerprints, is_same
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.replies import Reply
 from swordplay.serving.requests import Ask, Drop, Tell
-from swordplay.serving.sanity import is_end, is_plain, is_share, is_size, require
 from swordplay.serving.watch import Watch
-
-
-class Told(NamedTuple):
-    """A ticket that was answered or dropped, for as long as it is remembered."""
-
-    row: Print
-    """What its row is recognised by; nothing if the server named it, as then nobody can ask for it again."""
-    ticket: Ticket
-    y: Any
-    """What was told; None if it was dropped."""
-    error: float | None = 0.0
-    """None where nothing was predicted."""
-
-    def reply(self) -> Reply:
-        """The answer when it was told or dropped."""
-        if self.y is None:
-            return replies.Dropped(self.ticket.id)
-        return replies.Told(self.ticket.id, self.ticket.prediction, self.y, self.error)
-
-    def saved(self) -> tuple[Any, ...]:
-        """For a file, as ``replies.saved`` takes it."""
-        row, (_, prediction, lower, upper, chances), y, error = self
-        ends = _endless(lower, lower), _endless(upper, upper)
-        return (row, prediction, *ends, chances and list(chances.items()), y, error)
-
-    @classmethod
-    def of_saved(cls, name: str, row: Print, *saved: Any) -> Told:
-        """And back, checked."""
-        prediction, lower, upper, probabilities, y, error = saved
-        right = type(name) is str and is_print(row) and is_plain(prediction) and is_plain(y) and is_end(lower) and is_end(upper)
-        shares = probabilities is None or all(is_plain(label) and is_share(share) for label, share in probabilities)
-        require("a ticket that was answered", right and shares and (error is None or is_size(error)), [name, row, *saved])
-        return cls(row, Ticket(name, prediction, lower, upper, probabilities and dict(probabilities)), y, error)
-
-
-_endless = replies.ENDLESS.get
-_told = functools.partial(tuple.__new__, Told)  # several times as fast as the class itself
-Memory = OrderedDict[tuple[int, str], Told]
-"""Answered tickets of a server by the place of their series and their ids, the oldest first."""
 
 
 class Plan(NamedTuple):
@@ -140,7 +101,7 @@ class Series:
         if not isinstance(part.rows, PlainRows) or part.ids[0] is None:
             return True
         here = zip(repeat(self.place), part.ids, strict=False)
-        return self.pending.keys().isdisjoint(part.ids) and self._memory.keys().isdisjoint(here)
+        return self.pending.keys().isdisjoint(part.ids) and self._memory.told.keys().isdisjoint(here)
 
     def check_tell(self, part: Tell) -> Plan:
         """Which answers of a request are new."""
@@ -211,8 +172,8 @@ class Series:
         self.late.tell_many(ids, ys)
         errors = learning.errors(tickets, ys)
         self.watch.told(tickets, ys, errors, functools.partial(learning.step_size, self.late))
-        told = map(_told, zip([rows.pop(name, "") for name in ids], tickets, ys, errors, strict=True))
-        self._memory.update(zip(zip(repeat(self.place), ids, strict=False), told, strict=True))
+        known = zip([rows.pop(name, "") for name in ids], tickets, ys, errors, strict=True)
+        self._memory.put(self.place, ids, map(answered.made, known))
         return _filled(plan, list(map(replies.Told, ids, [ticket[1] for ticket in tickets], ys, errors)))
 
     def drop(self, plan: Plan) -> Sequence[Reply | None]:
@@ -220,7 +181,7 @@ class Series:
         for name in plan.ids:
             told = Told(self.rows.pop(name, ""), self.pending[name], None)
             self.late.drop(name)
-            self._memory[self.place, name] = told
+            self._memory.put(self.place, [name], [told])
         self.watch.drops += len(plan.ids)
         return _filled(plan, list(map(replies.Dropped, plan.ids)))
 
@@ -234,11 +195,11 @@ class Series:
         """What a row that was asked before is recognised by, and its answer then."""
         if name in self.pending:
             return self.rows.get(name, ""), replies.ticket(self.pending[name])
-        told = self._memory.get((self.place, name))
+        told = self._memory.told.get((self.place, name))
         return None if told is None else (told.row, replies.ticket(told.ticket))
 
     def _known(self, name: str, place: int) -> Told:
-        told = self._memory.get((self.place, name))
+        told = self._memory.told.get((self.place, name))
         if told is None:
             raise Refusal(404, f"no ticket {shown(name)} waits: it was never asked here, or answered long ago.", row=place)
         return told
