@@ -16,7 +16,7 @@ from swordplay.serving.limits import Bounds, Limits
 from swordplay.serving.log import Event
 from swordplay.serving.metrics import BUCKETS, Durations
 from swordplay.serving.models import Models, failed
-from swordplay.serving.recognition import fingerprint, fingerprints, is_same
+from swordplay.serving.recognition import fingerprint, fingerprints, is_same, mixed
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import read
 from swordplay.serving.series import Told
@@ -162,14 +162,17 @@ def test_rows_are_recognised_as_they_were_written():
     prints = fingerprints(table)
     assert len(set(prints)) == 4 == sum(0 <= one < 2**64 for one in prints)
     # By hand: the names, then for each column: xor its bits, times the odd number modulo 2^64, and fold.
-    names, mixed = hashlib.blake2b(b"a\0b", digest_size=8).digest(), 0
-    mixed = int.from_bytes(names, "little")
+    print_ = int.from_bytes(hashlib.blake2b(b"a\0b", digest_size=8).digest(), "little")
     for value in (1.0, 2.5):
-        mixed = (mixed ^ struct.unpack("<Q", struct.pack("<d", value))[0]) * 0x9E3779B97F4A7C15 % 2**64
-        mixed ^= mixed >> 32
-    assert prints[2] == mixed
+        print_ = (print_ ^ struct.unpack("<Q", struct.pack("<d", value))[0]) * 0x9E3779B97F4A7C15 % 2**64
+        print_ ^= print_ >> 32
+    assert prints[2] == print_
     assert is_same(prints[0], {"a": 1, "b": 2.0})  # whole numbers are numbers
-    for other in ({"b": 2.0, "a": 1.0}, {"a": 1.0}, {"a": True, "b": 2.0}, {"a": 1.0, "b": "2"}, {"a": 1.0, "b": 10**400}, {}):
+    turned = PlainRows(["b", "a"], table.values[:, ::-1])
+    assert fingerprints(turned) == prints
+    assert is_same(prints[0], {"b": 2.0, "a": 1.0})
+    assert all(is_same(mixed(turned)[k], row) for k, row in enumerate(turned))  # rows of files of before
+    for other in ({"b": 1.0, "a": 2.0}, {"a": 1.0}, {"a": True, "b": 2.0}, {"a": 1.0, "b": "2"}, {"a": 1.0, "b": 10**400}, {}):
         assert not is_same(prints[0], other)
 
 
@@ -380,7 +383,7 @@ def test_a_batch_is_its_rows_one_by_one(whole):
     assert watches[0].ever() == watches[1].ever()
     assert [point[:3] for point in watches[0].points] == [point[:3] for point in watches[1].points]
     assert many.models.series["m", ""].rows.keys() == one.models.series["m", ""].rows.keys()
-    assert [told[1:] for told in many.models.memory.told.values()] == [told[1:] for told in one.models.memory.told.values()]
+    assert [told[2][1:] for told in many.models.memory.items()] == [told[2][1:] for told in one.models.memory.items()]
     again = Events()
     again.models, again.number = Models.of_state(many.models.state()), many.number
     assert snapshot(again.models) == snapshot(many.models)

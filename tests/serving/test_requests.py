@@ -118,13 +118,24 @@ def test_a_batch_of_numbers_is_one_table():
         assert (part.rows[3], len(part.rows[:5])) == ({"a": 3.0, "b": 0.5}, 5)
 
 
+@pytest.mark.parametrize("lines", [False, True])
+def test_columns_of_a_batch_come_in_the_order_of_its_first_row(lines):
+    for names in (["a", "b"], ["b", "a"], ["b", "a"], ["for", "é %"]):
+        rows = [{"id": f"{k}", "x": {names[k % 2]: 1.0, names[1 - k % 2]: 2.5}} for k in range(70)]
+        body = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows)
+        (part,) = read(Event("ask", "m", "number", body.encode(), lines), WIDE).parts
+        assert isinstance(part.rows, PlainRows)
+        assert part.rows.names == names
+        assert list(part.rows) == [row["x"] for row in rows]
+
+
 @pytest.mark.parametrize(
     "change",
     [
         {"x": {"a": 1.0, "b": "word"}},
         {"x": {"a": True, "b": 1.0}},
-        {"x": {"b": 0.5, "a": 1.0}},
         {"x": {"a": 1.0}},
+        {"x": {"a": 1.0, "b": 0.5, "c": 1.0}},
         {"key": "other"},
         {"id": None},
     ],
@@ -136,6 +147,13 @@ def test_whatever_is_no_plain_table_is_read_row_by_row(change):
     read_ = {place: row for part in wanted.parts for place, row in zip(part.places, part.rows, strict=True)}
     assert [read_[k] for k in range(70)] == [row["x"] for row in rows]
     assert not any(isinstance(part.rows, PlainRows) for part in wanted.parts)
+
+
+@pytest.mark.parametrize("name", ['"', "\\", "a\\u0041"])
+def test_names_with_quotes_are_read_row_by_row(name):
+    rows = [{"x": {"a": 0.5, name: float(k)}} for k in range(70)]
+    (part,) = read(Event("ask", "m", "number", json.dumps(rows).encode()), WIDE).parts
+    assert part.rows == [row["x"] for row in rows]
 
 
 @pytest.mark.parametrize(

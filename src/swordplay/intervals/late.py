@@ -44,7 +44,7 @@ class Late:
     @property
     def limit(self) -> float:
         """Balance at which intervals become everything."""
-        return _limit(self.lateness)
+        return float(_limit(self.lateness))
 
     def decides(self, alphas: Vector) -> bool:
         """Whether truths come late, and enough of them are known for the widest interval."""
@@ -63,21 +63,23 @@ class Late:
             Of the levels.
         """
         # Numbers of Python, as arrays of one or two levels would take longer than all the rest of a row.
-        lateness, limits, kept = self.lateness, list[float](), list[bool]()
+        lateness, usual = self.lateness, list[float]()
         for rows in late.tolist():
-            limits.append(-_limit(lateness))
-            usual = lateness + PACE * (rows - lateness)
-            kept.append(rows > 0.0 or usual >= LATE)
-            lateness = usual if usual >= NONE else 0.0
+            usual.append(lateness)
+            lateness += PACE * (rows - lateness)
+            if lateness < NONE:
+                lateness = 0.0
+        least = (-_limit(np.array(usual))).tolist()
+        kept = (late > 0.0) | (np.array([*usual[1:], lateness]) >= LATE)
         counted = []
         for balance, alpha, misses in zip(balances.tolist(), alphas.tolist(), np.transpose(missed).tolist(), strict=True):
-            for least, outside in zip(limits, misses, strict=True):
+            for free, outside in zip(least, misses, strict=True):
                 if outside:
                     balance += 1.0 - alpha
-                elif balance > least:  # else it is a free hit
+                elif balance > free:  # else it is a free hit
                     balance -= alpha
             counted.append(balance)
-        new = np.abs(residuals[np.array(kept, dtype=bool)])
+        new = np.abs(residuals[kept])
         self.lateness, self.sizes, self._sorted = lateness, np.concatenate([self.sizes, new])[-MOST_SIZES:], None
         return np.array(counted)
 
@@ -125,7 +127,7 @@ class Late:
         return cls(float(lateness), sizes)
 
 
-def _limit(lateness: float) -> float:
+def _limit(lateness: Any) -> Any:
     return LIMIT + ROOM * lateness
 
 

@@ -112,18 +112,14 @@ class Anchor:
 
     def judge(self, judged: Matrix, late: Vector) -> bool:
         """Weigh anew by answers (see :func:`_judged`), one after the other; False if it is over with one of them."""
-        lead, energy, pull, spread = self.lead, self.energy, self.pull or 0.0, self.spread
-        for (own, frozen, slope), rounds in zip(judged.tolist(), late.tolist(), strict=True):
-            off = own - frozen
-            lead += off
-            energy += (0.5 + rounds) * off * off
-            if lead < 0.0 and lead * lead * RATE > LET_GO * LET_GO * energy:
-                return False
-            pull += slope
-            spread += (1.0 + 2.0 * rounds) * slope * slope
-        self.lead, self.energy = max(-SUM, min(lead, SUM)), min(energy, SUM)
+        off, slope = judged[:, 0] - judged[:, 1], judged[:, 2]
+        lead, energy = _summed(self.lead, off), _summed(self.energy, (0.5 + late) * off * off)
+        if ((lead < 0.0) & (lead * lead * RATE > LET_GO * LET_GO * energy)).any():
+            return False
+        self.lead, self.energy = max(-SUM, min(float(lead[-1]), SUM)), min(float(energy[-1]), SUM)
         if self.pull is not None:
-            self.pull, self.spread = max(-SUM, min(pull, SUM)), min(spread, SUM)
+            pull, spread = _summed(self.pull, slope)[-1], _summed(self.spread, (1.0 + 2.0 * late) * slope * slope)[-1]
+            self.pull, self.spread = max(-SUM, min(float(pull), SUM)), min(float(spread), SUM)
         return True
 
     def state(self) -> State:
@@ -206,6 +202,11 @@ class Anchors:
         """What was saved, checked; files of before there were anchors have none."""
         anchor = nested.take("anchor", saved)
         return cls(Anchor.of_state(anchor, like) if anchor else None, bool(saved.get("anchored", False)))
+
+
+def _summed(before: float, more: Vector) -> Vector:
+    """A sum after each of some more terms, added one after the other: so it does not matter how many come at a time."""
+    return np.cumsum(np.concatenate([[before], more]))[1:]
 
 
 def _judged(kept: Sequence[Kept], truths: Sequence[Any], runs: Sequence[Run]) -> Matrix:

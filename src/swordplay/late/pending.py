@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, final
@@ -78,7 +79,8 @@ class Pending:
 
     def unknown(self, ids: Sequence[str]) -> str:
         """The first of some ids that is not pending, or comes a second time; empty if there is none."""
-        if len(set(ids)) == len(ids) and self._kept.keys() >= set(ids):
+        some = set(ids)
+        if len(some) == len(ids) and self._kept.keys() >= some:
             return ""
         return next(id for k, id in enumerate(ids) if id not in self._kept or id in ids[:k])
 
@@ -91,12 +93,12 @@ class Pending:
 
     def remove(self, kept: Sequence[Kept]) -> None:
         """Some less. Of a block of which few are left these are kept alone, so that nobody keeps the memory of the others."""
-        every, tickets, blocks = self._kept, self._tickets, dict[Block, None]()
-        for ticket, block, _ in kept:
-            del every[ticket[0]], tickets[ticket[0]]
-            block.left -= 1
-            blocks[block] = None
-        for block in blocks:
+        every, tickets = self._kept, self._tickets
+        for ticket, _, _ in kept:
+            name = ticket[0]
+            del every[name], tickets[name]
+        for block, count in Counter([block for _, block, _ in kept]).items():
+            block.left -= count
             if block.left and len(block.rows) >= max(FEWEST_SHRUNK, 4 * block.left):
                 places = [k for k, ticket in enumerate(block.tickets) if self._of(ticket) is block]
                 small = block.part(places)

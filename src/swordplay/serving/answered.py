@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple, final
 
@@ -58,24 +58,33 @@ made = functools.partial(tuple.__new__, Told)
 class Memory:
     """Answered tickets of a server, the oldest first."""
 
-    __slots__ = ("_keys", "told")
+    __slots__ = ("_ids", "_places", "_told")
 
     def __init__(self) -> None:
-        self.told: dict[tuple[int, str], Told] = {}
-        """By the place of their series and their ids. To be looked at: whoever changes it uses the methods."""
-        self._keys: deque[tuple[int, str]] = deque()  # a dictionary finds its oldest ever more slowly as others are removed
+        self._told: dict[int, dict[str, Told]] = {}
+        # In their order, as a dictionary finds its oldest ever more slowly while others are removed.
+        self._places: deque[int] = deque()
+        self._ids: deque[str] = deque()
 
     def __len__(self) -> int:
-        return len(self.told)
+        return len(self._ids)
 
-    def put(self, place: int, ids: Iterable[str], told: Iterable[Told]) -> None:
+    def of(self, place: int) -> dict[str, Told]:
+        """Those of the series at a place, by their ids: to be looked at."""
+        return self._told.setdefault(place, {})
+
+    def items(self) -> Iterator[tuple[int, str, Told]]:
+        """Place of the series, id and ticket, the oldest first."""
+        return ((place, name, self._told[place][name]) for place, name in zip(self._places, self._ids, strict=True))
+
+    def put(self, place: int, ids: Sequence[str], told: Iterable[Told]) -> None:
         """Remember tickets of one series, none of which is remembered."""
-        keys = list(zip(repeat(place), ids, strict=False))
-        self.told.update(zip(keys, told, strict=True))
-        self._keys.extend(keys)
+        self.of(place).update(zip(ids, told, strict=True))
+        self._places.extend(repeat(place, len(ids)))
+        self._ids.extend(ids)
 
     def forget(self, most: int) -> None:
         """Forget the oldest beyond so many."""
-        told, oldest = self.told, self._keys.popleft
-        for _ in range(len(told) - most):
-            del told[oldest()]
+        told, place, name = self._told, self._places.popleft, self._ids.popleft
+        for _ in range(len(self) - most):
+            del told[place()][name()]

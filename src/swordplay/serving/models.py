@@ -225,7 +225,8 @@ class Models:
         require("the kind of a model", set(models.kinds.values()) <= set(KINDS), models.kinds)
         require("the name of a model", all(map(MODEL.fullmatch, models.kinds)), models.kinds)
         for series_place, name, *told in _unpacked("memory", parts["memory"]):
-            require("an answered ticket", (series_place, name) not in models.memory.told, [series_place, name])
+            require("the series of an answered ticket", type(series_place) is int, series_place)
+            require("an answered ticket", name not in models.memory.of(series_place), [series_place, name])
             models.memory.put(series_place, [name], [Told.of_saved(name, *told)])
         states = nested.split(nested.part("late", parts)) if about["series"] else {}
         for place, (model, key) in enumerate(about["series"]):
@@ -239,15 +240,13 @@ class Models:
             series.watch = Watch.loads(_unpacked(f"watch.{place}", parts["watch"][str(place)]))
             models.series[model, key] = series
         require("the names of the series", len(models.series) == len(about["series"]), about["series"])
-        places = {place for place, _ in models.memory.told}
-        require("the series of an answered ticket", all(type(place) is int for place in places), places)
         return models
 
 
 def _remembered(memory: Memory) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The answered tickets, some at a time: all of them at once would be several times what they are."""
-    entries, parts = iter(memory.told.items()), list[bytes]()
-    while some := [(place, name, *told.saved()) for (place, name), told in islice(entries, SOME)]:
+    entries, parts = memory.items(), list[bytes]()
+    while some := [(place, name, *told.saved()) for place, name, told in islice(entries, SOME)]:
         parts.append(replies.saved(some)[1:-1])
     return np.frombuffer(b"[" + b",".join(parts) + b"]", dtype=np.uint8)
 

@@ -5,6 +5,8 @@ Whatever is not plainly right is read row by row (see ``requests``), which finds
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, TypeVar
@@ -19,18 +21,12 @@ SMALL = 64
 """Rows of an ask that is no batch: it may be done together with others, and its rows are recognised one by one."""
 OURS = "#"
 """What ids begin with that the server gives."""
+ESCAPED = frozenset('"\\')
+"""What columns of a plain table have not in their names, as msgspec would not find these."""
 WRONG = (msgspec.MsgspecError, ValueError, RecursionError)
 """What a body raises that is not of the kind that is looked for; UnicodeDecodeError is a ValueError."""
 
 Row = TypeVar("Row")
-
-
-class AskedRow(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A row to predict; whole numbers become floats."""
-
-    x: dict[str, float]
-    id: str | None = None
-    key: str = ""
 
 
 class ToldRow(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -41,25 +37,56 @@ class ToldRow(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     key: str = ""
 
 
-_asked, _told = msgspec.json.Decoder(AskedRow), msgspec.json.Decoder(ToldRow)
-_all_asked, _all_told = msgspec.json.Decoder(list[AskedRow]), msgspec.json.Decoder(list[ToldRow])
+_told, _all_told = msgspec.json.Decoder(ToldRow), msgspec.json.Decoder(list[ToldRow])
+_first = json.JSONDecoder().raw_decode
+Decoders = tuple[msgspec.json.Decoder[list[Any]], msgspec.json.Decoder[Any]]
+"""Of many rows, and of one."""
 
 
 def asked(body: bytes, lines: bool, limits: Limits) -> tuple[str, list[str | None], PlainRows] | None:
     """Key, ids and rows of a batch of one series, with an id each or all without; None if it is anything else."""
-    rows = _decoded(_all_asked, _asked, body, lines)
+    names = _names(body)
+    if names is None or not 0 < len(names) <= limits.columns or not are_names(names) or ESCAPED & set("".join(names)):
+        return None
+    rows = _decoded(*_decoders(tuple(names)), body, lines)
     if rows is None or not SMALL < len(rows) <= limits.rows:
         return None
-    tables, ids, key = [row.x for row in rows], [row.id for row in rows], rows[0].key
-    names = list(tables[0])
-    if not 0 < len(names) <= limits.columns or not are_names(names) or not _is_one(key, [row.key for row in rows]):
-        return None
-    if [list(x) for x in tables].count(names) != len(tables):
+    ids, key = [row.id for row in rows], rows[0].key
+    if not _is_one(key, [row.key for row in rows]):
         return None
     if ids.count(None) != len(ids) and (not are_names(ids) or OURS in {name[0] for name in ids if name}):
         return None
-    values = np.fromiter(chain.from_iterable([x.values() for x in tables]), np.float64, len(rows) * len(names))
+    numbers = chain.from_iterable(map(msgspec.structs.astuple, [row.x for row in rows]))
+    values = np.fromiter(numbers, np.float64, len(rows) * len(names))
     return key, ids, PlainRows(names, values.reshape(len(rows), len(names)))
+
+
+def _names(body: bytes) -> list[str] | None:
+    """The columns of the first row, in their order; None if there is none."""
+    try:
+        text = body.decode("utf-8")
+        row, _ = _first(text, text.index("{"))
+    except WRONG:
+        return None
+    found = row.get("x")
+    return list(found) if type(found) is dict else None
+
+
+@functools.lru_cache(maxsize=32)
+def _decoders(names: tuple[str, ...]) -> Decoders:
+    """For rows with exactly these columns, in any order, and numbers in all of them: thrice as fast as for rows of any."""
+    fields = [f"column_{k}" for k in range(len(names))]
+    columns: Any = msgspec.defstruct(
+        "Columns",
+        [(field, float) for field in fields],
+        rename=dict(zip(fields, names, strict=True)),
+        forbid_unknown_fields=True,
+        gc=False,
+    )
+    row: Any = msgspec.defstruct(
+        "AskedRow", [("x", columns), ("id", str | None, None), ("key", str, "")], forbid_unknown_fields=True, gc=False
+    )
+    return msgspec.json.Decoder(list[row]), msgspec.json.Decoder(row)
 
 
 def told(body: bytes, lines: bool, limits: Limits) -> tuple[str, list[str], list[Any]] | None:

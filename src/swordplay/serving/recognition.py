@@ -24,14 +24,20 @@ def fingerprint(row: dict[str, Any]) -> str:
 
 
 def fingerprints(rows: PlainRows) -> list[int]:
-    """Of all rows of a table: the same for the same names in the same order with the same numbers."""
+    """Of all rows of a table: the same for the same names with the same numbers, in whatever order the names come."""
+    order = sorted(range(len(rows.names)), key=rows.names.__getitem__)
+    return mixed(PlainRows([rows.names[k] for k in order], rows.values[:, order]))
+
+
+def mixed(rows: PlainRows) -> list[int]:
+    """The same for the same names in the same order."""
     names = hashlib.blake2b("\0".join(rows.names).encode("utf-8"), digest_size=8).digest()
-    mixed = np.full(len(rows), int.from_bytes(names, "little"), dtype=np.uint64)
+    prints = np.full(len(rows), int.from_bytes(names, "little"), dtype=np.uint64)
     for column in np.ascontiguousarray(rows.values.T).view(np.uint64):
-        mixed ^= column
-        mixed *= FACTOR  # modulo 2^64
-        mixed ^= mixed >> HALF
-    return mixed.tolist()
+        prints ^= column
+        prints *= FACTOR  # modulo 2^64
+        prints ^= prints >> HALF
+    return prints.tolist()
 
 
 def is_same(known: Print, row: dict[str, Any]) -> bool:
@@ -44,7 +50,8 @@ def is_same(known: Print, row: dict[str, Any]) -> bool:
         values = np.array([list(map(float, row.values()))])
     except OverflowError:
         return False
-    return known == fingerprints(PlainRows(list(row), values))[0]
+    table = PlainRows(list(row), values)
+    return known in (*fingerprints(table), *mixed(table))  # rows of files of before were known by their names as they stood
 
 
 def is_print(value: Any) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Any, NamedTuple, final
 
 from swordplay.base.arguments import shown
@@ -53,7 +52,7 @@ class Series:
     """
 
     def __init__(self, kind: str, place: int, memory: Memory, late: LateModel | None = None) -> None:
-        self.kind, self.place, self._memory = kind, place, memory
+        self.kind, self.place, self._memory, self._told = kind, place, memory, memory.of(place)
         self.late = learning.make(kind) if late is None else late
         self.pending = self.late.pending
         """Tickets that wait for their answers, by id: a view that stays."""
@@ -100,8 +99,7 @@ class Series:
         """Whether a batch may be taken as one table: none of its ids came before. True of what is no such batch."""
         if not isinstance(part.rows, PlainRows) or part.ids[0] is None:
             return True
-        here = zip(repeat(self.place), part.ids, strict=False)
-        return self.pending.keys().isdisjoint(part.ids) and self._memory.told.keys().isdisjoint(here)
+        return self.pending.keys().isdisjoint(part.ids) and self._told.keys().isdisjoint(part.ids)
 
     def check_tell(self, part: Tell) -> Plan:
         """Which answers of a request are new."""
@@ -195,11 +193,11 @@ class Series:
         """What a row that was asked before is recognised by, and its answer then."""
         if name in self.pending:
             return self.rows.get(name, ""), replies.ticket(self.pending[name])
-        told = self._memory.told.get((self.place, name))
+        told = self._told.get(name)
         return None if told is None else (told.row, replies.ticket(told.ticket))
 
     def _known(self, name: str, place: int) -> Told:
-        told = self._memory.told.get((self.place, name))
+        told = self._told.get(name)
         if told is None:
             raise Refusal(404, f"no ticket {shown(name)} waits: it was never asked here, or answered long ago.", row=place)
         return told
