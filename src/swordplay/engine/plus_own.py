@@ -6,7 +6,6 @@ from typing import Any
 
 from swordplay.base.compiling import lane_loop, part
 from swordplay.base.types import Vector
-from swordplay.engine.ball import sweep_four
 from swordplay.engine.layout import BLOCK, EXPERT, LIVE, VECTOR, Arrays
 
 SUM = VECTOR.under_way
@@ -17,36 +16,24 @@ OWN = EXPERT.slope
 
 @part
 def change_all(me: Arrays, features: Vector) -> None:
-    """W += change theta and <a, W>, as in ``ball.sweep``."""
-    common, dim = me.vectors[SUM], len(features)
-    whole = dim - dim % 4
+    """W += change theta and <a, W>."""
     for first in range(int(me.live[LIVE.first]), int(me.live[LIVE.beyond]), BLOCK):
-        beyond = first + BLOCK
-        products, change = me.numbers[OWN][first:beyond], me.numbers[EXPERT.coefficient][first:beyond]
-        products[:] = 0.0
-        columns = BLOCK * (len(change) // BLOCK)
-        for j in range(0, whole, 4):
-            u, v = me.coords[j][first:beyond], me.coords[j + 1][first:beyond]
-            w, x = me.coords[j + 2][first:beyond], me.coords[j + 3][first:beyond]
-            sweep_four(columns, u, v, w, x, change, common[j : j + 4], features[j : j + 4], products)
-        change_rest(me.coords, first, whole, change, common, features, products)
+        change = me.numbers[EXPERT.coefficient][first : first + BLOCK]
+        change_block(me.coords, first, change, me.vectors[SUM], features, me.numbers[OWN][first : first + BLOCK])
         change[:] = 0.0
 
 
 @lane_loop
-def change_rest(
-    coords: Any, first: int, whole: int, change: Vector, common: Vector, features: Vector, products: Vector
-) -> None:
-    """The coordinates that are left over, side by side as in ``read_block``."""
-    a, b, c, d = products[0], products[1], products[2], products[3]
-    e, f, g, h = products[4], products[5], products[6], products[7]
-    for j in range(whole, len(features)):
+def change_block(coords: Any, first: int, change: Vector, common: Vector, features: Vector, products: Vector) -> None:
+    """Eight columns side by side, as in ``read_block``."""
+    a = b = c = d = e = f = g = h = 0.0
+    i, k, m, n, o, p, q, r = change[0], change[1], change[2], change[3], change[4], change[5], change[6], change[7]
+    for j in range(len(features)):
         w, s, y = coords[j][first : first + BLOCK], common[j], features[j]
-        k, o, m, n = w[0] + change[0] * s, w[1] + change[1] * s, w[2] + change[2] * s, w[3] + change[3] * s
-        p, q, r, t = w[4] + change[4] * s, w[5] + change[5] * s, w[6] + change[6] * s, w[7] + change[7] * s
-        w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7] = k, o, m, n, p, q, r, t
-        a, b, c, d = a + k * y, b + o * y, c + m * y, d + n * y
-        e, f, g, h = e + p * y, f + q * y, g + r * y, h + t * y
+        w[0], w[1], w[2], w[3] = w[0] + i * s, w[1] + k * s, w[2] + m * s, w[3] + n * s
+        w[4], w[5], w[6], w[7] = w[4] + o * s, w[5] + p * s, w[6] + q * s, w[7] + r * s
+        a, b, c, d = a + w[0] * y, b + w[1] * y, c + w[2] * y, d + w[3] * y
+        e, f, g, h = e + w[4] * y, f + w[5] * y, g + w[6] * y, h + w[7] * y
     products[0], products[1], products[2], products[3] = a, b, c, d
     products[4], products[5], products[6], products[7] = e, f, g, h
 
