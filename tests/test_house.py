@@ -4,6 +4,7 @@ The limits hold for all of ``src``, without exceptions.
 """
 
 import ast
+import functools
 import re
 import statistics
 from collections import defaultdict
@@ -31,11 +32,11 @@ def name(path):
     return path.relative_to(SOURCE).as_posix()
 
 
+@functools.cache
 def functions(path):
     """Every function of a file by its name."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield f"{name(path)}: {node.name}", node
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [(f"{name(path)}: {node.name}", node) for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def arguments(node):

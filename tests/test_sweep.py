@@ -156,7 +156,7 @@ test_sweep.sweep(LEARNERS, STREAMS, range(50), measure=measure, file=sys.argv[2]
 """
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.deep), 2])
 def test_a_sweep_that_was_killed_goes_on(tmp_path, jobs):
     book, counted = tmp_path / "book.jsonl", Counted(tmp_path / "log")
     program = [sys.executable, "-c", PROGRAM, str(counted.file), str(book), str(jobs)]

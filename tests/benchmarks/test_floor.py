@@ -41,6 +41,7 @@ def test_sparse_and_dense_rows_give_the_same(flags):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=THIRD_IMPLEMENTATION * np.abs(theirs).max())
 
 
+@pytest.mark.deep
 def test_agreement_outlasts_folded_scales_and_refreshed_norms():
     # Longer than one refresh of the norms; in so tight a ball the lazy scales fall below their limit again and again.
     assert floor.disagreement(workloads.dense(5_000, 2, 0.1), floor.BUILDS.values()) <= THIRD_IMPLEMENTATION

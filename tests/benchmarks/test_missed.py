@@ -69,6 +69,7 @@ def test_all_that_is_taken_away_is_there():
     assert callable(meta.judge)
 
 
+@pytest.mark.deep
 def test_a_process_that_watches_itself(tmp_path):
     path = tmp_path / "table.csv"
     tracking.make(path, 500)

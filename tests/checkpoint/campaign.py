@@ -122,7 +122,7 @@ MILLISECONDS = {
     "Spark, values": 3,
     "Spark, values with intervals": 2,
 }
-"""What one change takes, about; MOSTLY where none is given. Each kind gets as much time, so slow ones get fewer changes."""
+"""What one change takes, about; MOSTLY where none is given. Slow kinds get fewer changes."""
 MOSTLY = 5
 
 

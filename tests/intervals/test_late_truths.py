@@ -159,3 +159,38 @@ def test_forged_states_are_refused(forged, words):
 def test_a_bad_lateness_is_refused(late):
     with pytest.raises((ValueError, TypeError), match="late"):
         SwordIntervals(0.9).learn(0.0, 1.0, given=(0.0, 1.0), late=late)
+
+
+def one_after_the_other(lateness, late, residuals, missed, alphas, balances):
+    """What ``Late.learn`` does, row by row: lateness and balances afterwards, and the residuals that are remembered."""
+    balances, sizes = list(balances), []
+    for rows, residual, outside in zip(late, residuals, missed, strict=True):
+        for i, alpha in enumerate(alphas):
+            if outside[i]:
+                balances[i] += 1.0 - alpha
+            elif balances[i] > -(LIMIT + 2.0 * lateness):
+                balances[i] -= alpha
+        lateness += 0.01 * (rows - lateness)
+        if rows > 0.0 or lateness >= 0.5:
+            sizes.append(abs(residual))
+        if lateness < 0.001:
+            lateness = 0.0
+    return lateness, balances, sizes
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_learning_many_is_learning_one_after_the_other(seed):
+    rng = np.random.default_rng(seed)
+    count, alphas = 60, np.array([0.5, 0.1])
+    late = rng.integers(0, [1, 2, 100, 3][seed % 4], size=count).astype(np.float64) * (rng.random(count) < 0.5)
+    residuals, missed = rng.normal(size=count), rng.random((count, 2)) < [0.1, 0.02]
+    first = [0.0, 0.0011, 0.6, 0.49][seed % 4]
+    whole, parts, balances = Late(first), Late(first), np.zeros(2)
+    after = whole.learn(late, residuals, missed, alphas, balances)
+    lateness, counted, sizes = one_after_the_other(first, late, residuals, missed, alphas, balances)
+    assert (whole.lateness, after.tolist(), whole.sizes.tolist()) == (lateness, counted, sizes)
+    for k in range(0, count, 7):
+        some = slice(k, k + 7)
+        balances = parts.learn(late[some], residuals[some], missed[some], alphas, balances)
+    assert (parts.lateness, balances.tolist(), parts.sizes.tolist()) == (lateness, counted, sizes)
+    assert seed % 4 == 0 or len(sizes) > 0

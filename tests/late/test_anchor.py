@@ -233,4 +233,7 @@ def test_it_is_over_where_its_share_falls_below_a_thousandth():
     nothing, now = np.zeros((1, 3)), np.zeros(1)
     stays = [room.Anchor(one, 0, edge * factor, energy).judge(nothing, now) for factor in (0.999, 1.001, -1.001)]
     assert stays == [True, False, True]
+    back = np.array([[0.0, 0.002 * -edge, 0.0], [10.0 * -edge, 0.0, 0.0]])  # over the edge, and back
+    assert not room.Anchor(one, 0, 0.999 * edge, energy).judge(back, np.zeros(2))
+    assert room.Anchor(one, 0, 0.999 * edge, energy).judge(back[1:], np.zeros(1))
     assert room.Anchor(one, 0, pull=None).share == 0.9

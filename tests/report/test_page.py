@@ -71,6 +71,7 @@ def test_the_same_story_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
+@pytest.mark.deep
 def test_a_million_rows_fit(tmp_path):
     story = told(1_000_000)
     course = story.course

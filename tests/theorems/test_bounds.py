@@ -18,7 +18,7 @@ from swordplay.parts import pools, rates
 from swordplay.parts.learners.learner import StatefulLearner
 from tolerances import SPHERE_GRID, THEOREM
 
-QUICK, DEEP, CHUNK = 48, 10_000, 50
+QUICK, DEEP, CHUNK = 32, 10_000, 50
 """Games in every run (whole turns of 4 families and 6 dynamics), games of the campaign, and how many of those make one test."""
 READABLE = 11
 """Of so many games of the campaign one is played by the readable learners: what dominates its time is their Python."""
