@@ -440,3 +440,16 @@ def test_many_ids_answers_and_scores_are_those_of_each_alone():
     tickets = [Ticket(f"{k}", *row) for k, row in enumerate(given.tolist())]
     before = Score(asked=50, loss=0.1, error=0.3)
     assert before.judge(tickets, truths, given) == before.judge(tickets, truths)
+
+
+def test_of_a_block_of_which_few_are_left_nothing_else_is_kept():
+    model = LateModel("regression")
+    tickets = model.ask_many([{"a": float(k)} for k in range(64)])
+    held = {id(model._pending[one.id].block): model._pending[one.id].block for one in tickets}
+    assert [block.left for block in held.values()] == [64]
+    model.tell_many(tickets[:40], [1.0] * 40)
+    kept = model._pending[tickets[50].id]
+    assert (kept.block.left, len(kept.block.rows)) == (24, 64)  # more than a quarter
+    model.tell_many(tickets[40:48], [1.0] * 8)
+    kept = model._pending[tickets[50].id]
+    assert (kept.block.left, len(kept.block.rows), kept.row) == (16, 16, model._asks.read([{"a": 50.0}])[0])
