@@ -28,6 +28,7 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
+@pytest.mark.deep
 def test_none_of_them_is_skipped():
     """With the one switch that scipy wants for the last of them, which has to be set before it is imported."""
     code = (

@@ -36,7 +36,7 @@ every_stream = pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS.k
 
 
 @every_stream
-@pytest.mark.parametrize("factor", [1e-6, 1e6])
+@pytest.mark.parametrize("factor", [pytest.param(1e-6, marks=pytest.mark.deep), 1e6])
 def test_a_factor_on_all_losses_changes_no_decision(stream, factor):
     plain = decisions(sp.Sword(stream.domain), stream)
     scaled = decisions(sp.Sword(stream.domain), [multiplied(loss, factor) for loss in stream])
@@ -44,7 +44,7 @@ def test_a_factor_on_all_losses_changes_no_decision(stream, factor):
 
 
 @every_stream
-@pytest.mark.parametrize("exponent", [-40, 40])
+@pytest.mark.parametrize("exponent", [-40, pytest.param(40, marks=pytest.mark.deep)])
 def test_a_power_of_two_changes_not_one_bit(stream, exponent):
     """No product rounds differently: whatever is not invariant cannot hide behind rounding."""
     plain = decisions(sp.Sword(stream.domain), stream)

@@ -399,7 +399,7 @@ with open_output(path, rows.schema, resumable=True, position=position) as output
 """
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ["a.csv", *(pytest.param(name, marks=pytest.mark.deep) for name in FORMATS[1:])])
 def test_kill_9(name: str, tmp_path: Path) -> None:
     def run(until: int, path: Path, saved: Path) -> int:
         return subprocess.run([sys.executable, "-c", KILLED, path, saved, str(until)], check=False).returncode

@@ -64,7 +64,7 @@ def endure(scale: float, rounds: int, traced: int) -> None:
 SCALES = [1e-8, 1.0, 1e8]
 
 
-@pytest.mark.parametrize(("scale", "rounds", "traced"), [(1e-8, 1_000, 0), (1.0, 3_000, 2_000), (1e8, 1_000, 0)])
+@pytest.mark.parametrize(("scale", "rounds", "traced"), [(1e-8, 1_000, 0), (1.0, 1_500, 1_000), (1e8, 1_000, 0)])
 def test_memory_is_flat_and_numbers_are_finite(scale: float, rounds: int, traced: int) -> None:
     endure(scale, rounds=rounds, traced=traced)
 

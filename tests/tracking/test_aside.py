@@ -41,7 +41,7 @@ def nobody_is_left():
     return not any(thread.name.startswith("swordplay-judge") for thread in threading.enumerate())
 
 
-@pytest.mark.parametrize("curves", [None, "auto"])
+@pytest.mark.parametrize("curves", [pytest.param(None, marks=pytest.mark.deep), "auto"])
 @pytest.mark.parametrize("task", TASKS)
 def test_the_same_with_and_without_the_thread(tmp_path, monkeypatch, task, curves):
     path = write(tmp_path / "table.csv", world(task, 3000, seed=3))
