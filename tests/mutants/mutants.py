@@ -768,6 +768,12 @@ MUTANTS = [
         ("*usual[1:], lateness]", "*usual]"),
     ),
     *_in(
+        "theory/regret/hindsight/parts.py",
+        ("tests/regret/test_hindsight_at_scale.py",),
+        ("SATURATED = 1e-3", "SATURATED = 0.0"),
+        ("starts[off.argmin(axis=0),", "starts[off.argmax(axis=0),"),
+    ),
+    *_in(
         "late/pending.py",
         ("tests/late/test_late.py::test_of_a_block_of_which_few_are_left_nothing_else_is_kept",),
         ("block.left -= count", "block.left -= 1"),

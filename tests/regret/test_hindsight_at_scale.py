@@ -99,6 +99,19 @@ class TestSteepRows:
                 best = sp.hindsight.best_sequence(stream, domain, penalty=penalty)
                 assert best.gap <= CLOSED_SEQUENCE * Problem(stream, domain, None).scale
 
+    @pytest.mark.parametrize("far", [10.0, 20.0, 40.0])
+    @pytest.mark.parametrize("dim", [2, 5])
+    def test_labels_that_nobody_in_the_domain_doubts(self, dim, far):
+        """All slopes lie next to their caps, some far off at 1e-20: losses are as small, and still have their best sequence."""
+        rng = np.random.default_rng(dim)
+        features = np.abs(rng.normal(size=(50, dim))) + 0.3
+        stream = sp.LinearStream(features, np.ones(50), "logistic")
+        for domain in (sp.Ball(dim, 4.0, np.full(dim, far)), sp.Box(np.full(dim, far - 3.0), np.full(dim, far + 3.0))):
+            problem = Problem(stream, domain, None)
+            for share in (1e-3, 0.1, 1.0):
+                best = sp.hindsight.best_sequence(stream, domain, penalty=share * problem.scale)
+                assert best.gap <= problem.target <= 2 * CLOSED_SEQUENCE * problem.scale
+
     @pytest.mark.parametrize("loss", FAMILIES)
     def test_rows_of_very_different_sizes(self, loss):
         stream = jumping(loss, 60, 3)

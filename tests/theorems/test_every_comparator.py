@@ -25,8 +25,9 @@ QUICK, DEEP, CHUNK = 24, 2_000, 20
 """Games in every run, games of the campaign, and how many of those make one test."""
 SHORT = 160
 """Rounds of a game that every run plays at the most: one game in twenty is longer, and left to the campaign."""
-CLOSED = 1e-5
-"""Tolerance of the sequences: lines are lower by their gaps, so a loose one can only cry wolf."""
+CLOSED, CLOSER = 1e-5, 1e-9
+"""Tolerances of the sequences, of the first lines and of later ones: lines are lower by their gaps, so a loose one can only cry
+wolf, as it does where a certificate is the regret itself."""
 REFINEMENTS = 60
 """Lines that may be added where the first few prove too little."""
 
@@ -47,8 +48,8 @@ class Floor:
         for share in (1.0, 0.1, 0.01, 0.001):
             self.draw(share * steepest)
 
-    def draw(self, penalty: float) -> None:
-        best = sp.hindsight.best_sequence(self._stream, self._domain, penalty=penalty, tolerance=CLOSED)
+    def draw(self, penalty: float, tolerance: float = CLOSED) -> None:
+        best = sp.hindsight.best_sequence(self._stream, self._domain, penalty=penalty, tolerance=tolerance)
         self._lines[penalty] = best.loss + penalty * best.path_length - best.gap
         self.found.append((best.path_length, best.loss))
 
@@ -72,13 +73,13 @@ def breaks(floor: Floor, total_loss: float, limit: Limit) -> bool:
         bound = limit(path, loss)
         return total_loss - loss - bound - THEOREM * (total_loss + loss + abs(bound))
 
-    for _ in range(REFINEMENTS):
+    for turn in range(REFINEMENTS):
         worst, penalty = max((over(path, floor.at(path)), between) for path, between in floor.corners())
         if worst <= 0.0:
             return False
         if any(over(path, loss) > 0.0 for path, loss in floor.found):
             break
-        floor.draw(penalty)
+        floor.draw(penalty, CLOSED if turn < REFINEMENTS // 2 else CLOSER)
     return True
 
 

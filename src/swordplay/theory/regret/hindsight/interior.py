@@ -23,7 +23,7 @@ from swordplay.theory.regret.hindsight.cones import inner
 from swordplay.theory.regret.hindsight.dual import Answer, balance, lower_bound, objective
 from swordplay.theory.regret.hindsight.frame import Frame
 from swordplay.theory.regret.hindsight.parts import Caps, Moves, Rim, Walls
-from swordplay.theory.regret.hindsight.rounds import Rounds
+from swordplay.theory.regret.hindsight.rounds import Rounds, SlopedRows
 
 STEPS = 120
 """Newton steps before a gap is given up; 10 to 30 are usual."""
@@ -59,7 +59,9 @@ class InteriorPoint:
         self._moves = Moves(penalty, T - 1, n, mu)
         self._rim = Rim(frame.radius, T, n, mu) if math.isfinite(frame.radius) else None
         self._walls = Walls(frame.normals, frame.distances, T, mu) if len(frame.normals) else None
-        self._caps = None if rounds.capped is None else Caps(rounds.capped, self.points, mu)
+        self._caps = (
+            None if rounds.capped is None else Caps(rounds.capped, self.points, mu, usual_slope(rounds.capped, frame, mu))
+        )
         self._holders = [part for part in (self._rim, self._walls, self._caps) if part is not None]
         self._chain = Chain(T, n)
         self._look()
@@ -132,6 +134,12 @@ class InteriorPoint:
     def _imbalance(self) -> float:
         """What the residuals may be worth, in units of the losses."""
         return float(self._frame.domain.diameter * np.sqrt(inner(self._residuals, self._residuals)).sum())
+
+
+def usual_slope(rows: SlopedRows, frame: Frame, mu: float) -> float:
+    """What leads to products of mu, for features of the usual length; infinite where there are none."""
+    length = float(np.sqrt(inner(rows.features, rows.features)).mean())
+    return mu / frame.domain.diameter / length if length else math.inf
 
 
 def tangent(rounds: Rounds, frame: Frame, penalty: float, points: Matrix, forces: Matrix) -> Answer:

@@ -117,6 +117,10 @@ class Walls(NumberPairs):
         return self._plan(-step @ self._normals.T, self._goal)
 
 
+SATURATED = 1e-3
+"""Slopes that are usually smaller, as a share of what they may be, begin next to their caps: the middle is too far off."""
+
+
 @final
 class Caps(NumberPairs):
     r"""Slopes that are capped, :math:`\underline\varpi < \varpi < \overline\varpi`: slacks to both caps, multipliers ν.
@@ -127,12 +131,21 @@ class Caps(NumberPairs):
     without the Hessian jumping.
     """
 
-    def __init__(self, rows: SlopedRows, points: Matrix, mu: float) -> None:
+    def __init__(self, rows: SlopedRows, points: Matrix, mu: float, usual: float) -> None:
         self._rows = rows
         self._where, self._lowest, self._largest = rows.caps
-        slacks = np.repeat((0.5 * (self._largest - self._lowest))[:, None], 2, axis=1)
+        slacks = self._begun(points, usual)
         super().__init__(slacks, mu / slacks)
         self.look(points)
+
+    def _begun(self, points: Matrix, usual: float) -> Array:
+        """Slacks to begin with: slopes in the middle, or as near to a cap as is usual where theirs are nearer to that."""
+        half = 0.5 * (self._largest - self._lowest)
+        near = np.where(usual < SATURATED * half, usual, half)
+        starts = np.array([[half, half], [near, 2.0 * half - near], [2.0 * half - near, near]]).transpose(0, 2, 1)
+        residuals = self._rows.residuals(self._rows.spread(points))[self._where]
+        off = np.array([np.abs(self._rows.at_slopes(slacks)[0] - residuals) for slacks in starts])
+        return np.asarray(starts[off.argmin(axis=0), np.arange(len(half))])
 
     def look(self, points: Matrix) -> None:
         """Residuals and slopes here; where nothing caps a slope, it is that of the residual."""
