@@ -28,8 +28,8 @@ SHORT = 160
 CLOSED, CLOSER = 1e-5, 1e-9
 """Tolerances of the sequences, of the first lines and of later ones: lines are lower by their gaps, so a loose one can only cry
 wolf, as it does where a certificate is the regret itself."""
-REFINEMENTS = 60
-"""Lines that may be added where the first few prove too little."""
+REFINEMENTS, COARSE = 60, 10
+"""Lines that may be added where the first few prove too little, and how many of them may be loose."""
 
 Limit = Callable[[float, float], float]
 """A bound on the regret, as a function of path length and comparator loss."""
@@ -66,6 +66,12 @@ class Floor:
         yield self.longest, penalties[-2] / 10 if flat == 0.0 else flat / 10
 
 
+def steepness(limit: Limit, path: float, floor: Floor) -> float:
+    """By how much a limit grows with the path length."""
+    beyond, before, loss = path + 1e-6 * floor.longest, max(path - 1e-6 * floor.longest, 0.0), floor.at(path)
+    return max((limit(beyond, loss) - limit(before, loss)) / (beyond - before), 0.0)
+
+
 def breaks(floor: Floor, total_loss: float, limit: Limit) -> bool:
     """Whether some sequence has a regret above its limit. Lines are added until none can, or one does."""
 
@@ -74,12 +80,14 @@ def breaks(floor: Floor, total_loss: float, limit: Limit) -> bool:
         return total_loss - loss - bound - THEOREM * (total_loss + loss + abs(bound))
 
     for turn in range(REFINEMENTS):
-        worst, penalty = max((over(path, floor.at(path)), between) for path, between in floor.corners())
+        worst, penalty, path = max((over(path, floor.at(path)), between, path) for path, between in floor.corners())
         if worst <= 0.0:
             return False
         if any(over(path, loss) > 0.0 for path, loss in floor.found):
             break
-        floor.draw(penalty, CLOSED if turn < REFINEMENTS // 2 else CLOSER)
+        if turn % 2:  # no line proves more about comparators of this length than the one as steep as the limit
+            penalty = steepness(limit, path, floor) or penalty
+        floor.draw(penalty, CLOSED if turn < COARSE else CLOSER)
     return True
 
 
