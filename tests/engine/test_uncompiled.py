@@ -30,7 +30,10 @@ for seed, loss in enumerate(LOSSES * 2):
 """
 
 
-@pytest.mark.parametrize("learner", ["OEGD", "Ader", "SwordBest", "SwordBest, doubling", "Sword"])
+OTHERS = [pytest.param(name, marks=pytest.mark.deep) for name in ("OEGD", "Ader", "SwordBest, doubling")]
+
+
+@pytest.mark.parametrize("learner", ["SwordBest", "Sword", *OTHERS])
 def test_twins_agree_uncompiled(learner: str) -> None:
     """Six games each: every domain, every loss."""
     assert learner in LEARNERS

@@ -65,7 +65,7 @@ def levels_of(seed):
     return [(0.9,), (0.5,), (0.99,), (0.5, 0.9), (0.95, 0.1, 0.8)][seed % 5]
 
 
-@pytest.mark.parametrize("first", range(0, 250, 50))
+@pytest.mark.parametrize("first", [0, 50, *(pytest.param(first, marks=pytest.mark.deep) for first in range(100, 250, 50))])
 def test_no_window_breaks_the_promise(first):
     for seed in range(first, first + 50):
         require(seed, 160, levels_of(seed))

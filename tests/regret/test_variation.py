@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import pairs
 import swordplay as sp
 from swordplay.theory.regret.linear_change import LinearChange
 from swordplay.theory.regret.rows import Rows
@@ -109,8 +110,7 @@ def corners(domain):
     return np.array(list(product(*zip(domain.lower, domain.upper, strict=True))))
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("dim", [1, 2, 3, 5])
+@pytest.mark.parametrize(("seed", "dim"), pairs.of(range(4), [1, 2, 3, 5]))
 @pytest.mark.parametrize("kind", ["squared", "quadratic", "mixed"])
 def test_gradient_variation_of_quadratics_is_exact(seed, dim, kind):
     rng = np.random.default_rng([seed, dim])
@@ -210,8 +210,7 @@ def test_no_single_term_is_too_small(loss, drift):
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
-@pytest.mark.parametrize("scale", [0.3, 3.0, 20.0])
-@pytest.mark.parametrize("drift", [1e-7, 1.0])
+@pytest.mark.parametrize(("scale", "drift"), pairs.of([0.3, 3.0, 20.0], [1e-7, 1.0]))
 def test_variation_of_curved_losses_is_attained(loss, scale, drift):
     """Gradients at many points of the rim, the ends of the ranges and the corners come within a grid's width of the answer."""
     rng = np.random.default_rng(7)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import pairs
 from swordplay.application.tracking import Job, Settings, TrackingError, early, run
 from swordplay.application.tracking.pieces import PIECE, pieces
 from swordplay.data.tables import TableError
@@ -67,8 +68,7 @@ def rows_of(path):
 # ---------------------------------------------------------------------- a stop on error keeps what is done
 
 
-@pytest.mark.parametrize("output", FORMATS)
-@pytest.mark.parametrize("format", ["csv", "ndjson"])
+@pytest.mark.parametrize(("format", "output"), pairs.of(["csv", "ndjson"], FORMATS))
 @pytest.mark.usefixtures("small_head")
 def test_after_a_bad_row_is_repaired_everything_is_as_if_it_had_been_good(tmp_path, format, output):
     batch = world("regression", 900, seed=2, missing=0.01)
@@ -313,8 +313,7 @@ def test_enough_is_counted_in_targets():
 # ---------------------------------------------------------------------- ids
 
 
-@pytest.mark.parametrize("output", FORMATS)
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(("task", "output"), pairs.of(TASKS, FORMATS))
 def test_predictions_carry_ids_and_dates(tmp_path, task, output):
     batch = world(task, 300, seed=8)
     path = write(tmp_path / "table.csv", batch)

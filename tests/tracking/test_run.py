@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+import pairs
 from swordplay.application.tracking import Job, Settings, TrackingError, run
 from swordplay.base import checkpoint
 from swordplay.base.checkpoint import CheckpointError
@@ -50,14 +51,7 @@ def test_predictions_are_those_of_the_tracker(tmp_path, task, format):
     assert sorted(os.listdir(tmp_path)) == sorted(["out.parquet", path.name])
 
 
-@pytest.mark.parametrize(  # each of them once as input and once as output
-    ("format", "output"),
-    [
-        pytest.param(one, other, marks=() if (k + j) % 3 == 0 else pytest.mark.deep)
-        for k, one in enumerate(FORMATS)
-        for j, other in enumerate(FORMATS)
-    ],
-)
+@pytest.mark.parametrize(("format", "output"), pairs.of(FORMATS, FORMATS))
 def test_a_run_that_was_stopped_goes_on(tmp_path, format, output):
     rows = 1500
     path = write(tmp_path / f"table.{format}", world("regression", rows, seed=2, missing=0.001).drop_columns(["when", "name"]))
@@ -82,8 +76,7 @@ def test_stopped_without_a_state_nothing_is_left(tmp_path):
     assert os.listdir(tmp_path) == ["table.csv"]
 
 
-@pytest.mark.parametrize("output", FORMATS)
-@pytest.mark.parametrize("format", ["csv", "ndjson"])
+@pytest.mark.parametrize(("format", "output"), pairs.of(["csv", "ndjson"], FORMATS))
 def test_a_table_that_has_grown_is_gone_on_with(tmp_path, format, output):
     batch = world("multi-class", 900, seed=3)
     path = tmp_path / f"table.{format}"
