@@ -136,6 +136,7 @@ def test_bandit(points):
             estimate = 3 / delta * float(loss.value(y + delta * s)) * s
         else:
             estimate = 3 / (2 * delta) * float(loss.value(y + delta * s) - loss.value(y - delta * s)) * s
+        # The loss is used up before the next turn of the loop changes the estimate.
         inner.observe(sp.FunctionLoss(lambda x: x @ estimate, lambda x: np.broadcast_to(estimate, x.shape)))  # noqa: B023
         learner.observe(loss)
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swordplay.estimators.plain_rows import PlainRows
+from swordplay.serving import plain
 from swordplay.serving.bodies import parsed
 from swordplay.serving.limits import Limits
 from swordplay.serving.log import Event
@@ -147,6 +148,15 @@ def test_whatever_is_no_plain_table_is_read_row_by_row(change):
     read_ = {place: row for part in wanted.parts for place, row in zip(part.places, part.rows, strict=True)}
     assert [read_[k] for k in range(70)] == [row["x"] for row in rows]
     assert not any(isinstance(part.rows, PlainRows) for part in wanted.parts)
+
+
+def test_what_is_no_batch_makes_no_decoder():
+    """Of any columns that a client thinks of, one row at a time: to make one takes longer than to read the row."""
+    before = plain._decoders.cache_info()
+    for k in range(50):
+        for value in ({"x": {f"column {k}": 1.0}}, [{"x": {f"column {k}": 1.0}}] * plain.SMALL):
+            read(Event("ask", "m", "number", json.dumps(value).encode()), WIDE)
+    assert plain._decoders.cache_info() == before
 
 
 @pytest.mark.parametrize("name", ['"', "\\", "a\\u0041"])

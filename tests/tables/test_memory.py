@@ -40,6 +40,7 @@ def everything(count: int = 7) -> pa.Table:
 
 
 def opened(rows: pa.Table, position: Position | None = None, *, skip: bool = False, **options: object) -> MemoryTable:
+    # mypy takes each of the options for any of the arguments.
     return MemoryTable(rows, "the frame", Choice("y"), position, skip=skip, **options)  # type: ignore[arg-type]
 
 

@@ -156,6 +156,7 @@ def test_parquet_kinds(tmp_path: Path) -> None:
     assert [first[name] for name in ("i8", "u64", "f32", "half", "money")] == [1.0, 2.0, 0.5, 0.5, 1.0]
     assert first["category"] == "b"
     assert first["ms"] == moments[0]
+    # A cell may be anything; this one is a moment.
     assert first["zoned"].to_pydatetime() == moments[0].replace(tzinfo=UTC)  # type: ignore[union-attr]
     missing = [second[name] for name in ("i8", "f32", "truth", "word", "day", "ms", "zoned", "nothing")]
     assert missing == [None] * len(missing)

@@ -48,6 +48,7 @@ def test_the_readable_learners_measure_the_same(who: tuple[str, str, str]) -> No
     """The experiment may be played by the engine; the equations as they are written say the same."""
     instance, learner, _ = who
     stream = INSTANCES[instance](HORIZONS[1])
+    # The name is one of those that paper_tuned takes; mypy sees any text.
     ledger = sp.play(paper_tuned(learner, stream), stream, engine="python")  # type: ignore[arg-type]
     assert ledger.regret(stream.comparators) == pytest.approx(MEASURED[who][1], rel=MEASURED_REGRET)
 

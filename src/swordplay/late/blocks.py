@@ -161,6 +161,7 @@ def is_seen(asks: Askable, runs: Sequence[Run]) -> bool:
 
 def table_of(asks: Askable, runs: Sequence[Run]) -> Matrix | None:
     """Rows as the model sees them, where it sees them as it did when they were asked; else None."""
+    # What was seen has a table; mypy does not follow is_seen.
     return _joined([run.block.table[0][run.places] for run in runs]) if is_seen(asks, runs) else None  # type: ignore[index]
 
 
