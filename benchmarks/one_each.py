@@ -13,6 +13,8 @@ import numpy as np
 import swordplay as sp
 
 TURNS = 7
+MANY = 40
+"""Turns where a run is a few milliseconds: slow moments of the machine are longer than that."""
 ROUNDS = 10_000
 HALVES = 0.5 ** np.arange(14)
 
@@ -100,6 +102,7 @@ def round_times(loss, dim, rounds, radius=1.0):
             "plus": timed(lambda: sp.SwordPlusPlus(ball, **told, pool=HALVES / (8 * L)), stream),
         },
         rounds,
+        MANY,
     )
 
 

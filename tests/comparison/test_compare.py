@@ -141,13 +141,19 @@ def test_all_brings_the_rest_of_the_field(table):
     assert [one.name for one in compare(place, only=["cbce"]).of("learner")] == ["sp.CBCE"]
 
     (stream,) = place.streams
-    learner, said = sp.CBCE(place.domain, gradient_bound=place.gradient_bound), []
-    for row, loss in zip(stream.features, stream, strict=True):
-        said.append(row @ learner.decision)
-        learner.observe(loss)
-    predictions = np.array(said) * place.unit + place.centers
-    rmse = np.sqrt(np.mean((predictions - targets)[1:] ** 2))
-    assert result(found, "sp.CBCE").error == pytest.approx(rmse, rel=ROUNDING)
+    bound = place.gradient_bound
+    by_hand = {
+        "sp.CBCE": sp.CBCE(place.domain, gradient_bound=bound),
+        "sp.SwordPlusPlus": sp.SwordPlusPlus(place.domain, horizon=120, gradient_bound=bound, smoothness=place.smoothness),
+    }
+    for name, learner in by_hand.items():
+        said = []
+        for row, loss in zip(stream.features, stream, strict=True):
+            said.append(row @ learner.decision)
+            learner.observe(loss)
+        predictions = np.array(said) * place.unit + place.centers
+        rmse = np.sqrt(np.mean((predictions - targets)[1:] ** 2))
+        assert result(found, name).error == pytest.approx(rmse, rel=ROUNDING)
 
 
 def test_progress_reaches_its_plan(table):

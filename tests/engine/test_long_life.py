@@ -143,6 +143,7 @@ def test_single_precision_lives_as_long(world: Callable[[int], Rows]) -> None:
     assert all(np.isfinite(value).all() for value in engine.state().values())
 
 
+@pytest.mark.deep  # for one row, a kernel of its own
 def test_single_precision_survives_one_enormous_sparse_row() -> None:
     learner = best()
     engine = sp.engine.twin(learner, "squared", dtype="float32")

@@ -42,6 +42,24 @@ def test_a_kernel_holds_its_pieces():
 
 
 @compiling.kernel
+def move_on(matrix, row, first, answer):
+    rest = compiling.onward(matrix[row], first)
+    for i in range(len(answer)):
+        answer[i] = rest[i]
+        rest[i] += 100.0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_row_from_some_place_on_is_a_view_of_it(dtype):
+    matrix, answer = np.arange(20, dtype=dtype).reshape(2, 10), np.zeros(3)
+    wanted = matrix.copy()
+    move_on(matrix, 1, 4, answer)
+    assert answer.tolist() == [14.0, 15.0, 16.0]
+    wanted[1, 4:7] += 100
+    np.testing.assert_array_equal(matrix, wanted)
+
+
+@compiling.kernel
 def twice(value):
     return doubled(value)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pairs
 import swordplay as sp
 from engine.duels import LOSSES, Duel, bouncing, duel, gap, gaps, state_gaps
 from swordplay.engine.layout import BLOCK, EXPERT, LIVE
@@ -29,8 +30,7 @@ def agree(learner: str, games: list[Duel]) -> None:
     assert 8 * len(bouncing(LEARNERS[learner], games)) <= len(games)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("learner", "loss"), pairs.of(LEARNERS, LOSSES))
 def test_engine_and_readable_learner_agree(learner: str, loss: str) -> None:
     agree(learner, [duel(seed, loss) for seed in ON_BALL[:8]])
 

@@ -158,6 +158,12 @@ def test_files_from_before_still_load(tmp_path):
     assert SwordRegressor.load(tmp_path / "before").encode is False
 
 
+@pytest.fixture(scope="module")
+def learned(table, price):
+    """A model of the table, which nobody changes."""
+    return SwordRegressor(encode=True).partial_fit(table, price)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -176,8 +182,8 @@ def test_files_from_before_still_load(tmp_path):
         (lambda t: t.to_numpy(), r"the columns of the first one \(day, size, town, new\), got an array"),
     ],
 )
-def test_a_frame_of_another_make_is_refused_and_changes_nothing(table, price, change, message):
-    model = SwordRegressor(encode=True).partial_fit(table, price)
+def test_a_frame_of_another_make_is_refused_and_changes_nothing(table, price, change, message, learned):
+    model = learned
     before = model.predict(table)
     with pytest.raises(ValueError, match=message):
         model.partial_fit(change(table), price[: len(change(table))])
@@ -263,6 +269,14 @@ def test_readings_are_kept_in_files_and_pickles(kind, tmp_path):
         np.testing.assert_array_equal(other.predict(X[:1]), model.predict(X[:1]))  # one row, where day or month may be first
 
 
+@pytest.fixture(scope="module")
+def read():
+    """An estimator and an encoder that have read a table of strings, which nobody changes."""
+    table = from_csv()
+    X, y = table.drop(columns="price"), table["price"]
+    return SwordRegressor(encode=True).partial_fit(X, y), TableEncoder().fit(X)
+
+
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
@@ -272,14 +286,14 @@ def test_readings_are_kept_in_files_and_pickles(kind, tmp_path):
         ("at", "25:00", "holds '25:00' in row 1, which is not a time of the day"),
     ],
 )
-def test_a_string_that_does_not_fit_is_named_and_changes_nothing(column, value, message):
+def test_a_string_that_does_not_fit_is_named_and_changes_nothing(column, value, message, read):
     table = from_csv()
     X, y = table.drop(columns="price"), table["price"]
     strange = X.copy()
     strange.loc[1, column] = value
     with pytest.raises(ValueError, match=f"X: column '{column}' {message}"):
         SwordRegressor(encode=True).fit(strange, y)
-    model, encoder = SwordRegressor(encode=True).partial_fit(X, y), TableEncoder().fit(X)
+    model, encoder = read
     before, rows = model.predict(X), encoder.transform(X)
     for call in (model.predict, lambda X: model.partial_fit(X, y), encoder.transform, encoder.partial_fit):
         with pytest.raises(ValueError, match=f"X: column '{column}' {message}"):

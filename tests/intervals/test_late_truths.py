@@ -178,17 +178,22 @@ def one_after_the_other(lateness, late, residuals, missed, alphas, balances):
     return lateness, balances, sizes
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(12))
 def test_learning_many_is_learning_one_after_the_other(seed):
     rng = np.random.default_rng(seed)
     count, alphas = 60, np.array([0.5, 0.1])
-    late = rng.integers(0, [1, 2, 100, 3][seed % 4], size=count).astype(np.float64) * (rng.random(count) < 0.5)
+    often = 0.1 if seed % 4 == 1 else 0.5  # or no lateness would become none in between
+    late = rng.integers(0, [1, 2, 100, 3][seed % 4], size=count).astype(np.float64) * (rng.random(count) < often)
     residuals, missed = rng.normal(size=count), rng.random((count, 2)) < [0.1, 0.02]
-    first = [0.0, 0.0011, 0.6, 0.49][seed % 4]
-    whole, parts, balances = Late(first), Late(first), np.zeros(2)
-    after = whole.learn(late, residuals, missed, alphas, balances)
-    lateness, counted, sizes = one_after_the_other(first, late, residuals, missed, alphas, balances)
-    assert (whole.lateness, after.tolist(), whole.sizes.tolist()) == (lateness, counted, sizes)
+    first = [0.0, 0.00101, 0.6, 0.49][seed % 4]
+    # From the fifth on there are hits that are free, at once or after some rows.
+    lowest = 0.0 if seed < 4 else -LIMIT - 2.0 * first + (0.25 if seed % 2 else 0.0)
+    parts, balances = Late(first), np.array([0.0, lowest])
+    for stop in range(1, count + 1):  # wherever it ends: a balance that went astray comes back to its limit
+        whole, told = Late(first), (late[:stop], residuals[:stop], missed[:stop], alphas, balances)
+        after = whole.learn(*told)
+        lateness, counted, sizes = one_after_the_other(first, *told)
+        assert (whole.lateness, after.tolist(), whole.sizes.tolist()) == (lateness, counted, sizes)
     for k in range(0, count, 7):
         some = slice(k, k + 7)
         balances = parts.learn(late[some], residuals[some], missed[some], alphas, balances)

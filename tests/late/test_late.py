@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import pickle
 import re
@@ -22,6 +23,7 @@ from swordplay.estimators.named_classes import NamedClassifier
 from swordplay.estimators.voices import Voices, said_now
 from swordplay.intervals import SwordIntervals
 from swordplay.late import LateModel, Ticket, TicketError, TicketPending, TooManyPending, UnknownTicket
+from swordplay.late.blocks import Block, Run, between, kept_of
 
 STEPS = st.lists(st.tuples(st.sampled_from(["ask", "ask", "tell", "tell", "drop", "save"]), st.integers(0, 99)), max_size=40)
 """What happens, and to which of the pending tickets."""
@@ -453,3 +455,70 @@ def test_of_a_block_of_which_few_are_left_nothing_else_is_kept():
     model.tell_many(tickets[40:48], [1.0] * 8)
     kept = model._pending[tickets[50].id]
     assert (kept.block.left, len(kept.block.rows), kept.row) == (16, 16, model._asks.read([{"a": 50.0}])[0])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tickets_of_blocks_are_those_of_each_alone(seed):
+    """Told whole, in part, in any order, and asked again under an id that another block still has."""
+    rng = np.random.default_rng(seed)
+    together, alone = LateModel("regression"), LateModel("regression")
+    told, made = list[str](), itertools.count()
+    for _ in range(40):
+        waiting = list(alone.pending)
+        if len(waiting) < 30 or rng.random() < 0.4:
+            count = int(rng.integers(1, 40))
+            ids = [f"new {next(made)}" if k % 3 or not told else told.pop(0) for k in range(count)]
+            rows = [{"a": float(rng.normal()), "b": float(rng.normal())} for _ in ids]
+            assert together.ask_many(rows, ids) == [alone.ask(row, id) for row, id in zip(rows, ids, strict=True)]
+            continue
+        first, count = int(rng.integers(0, len(waiting))), int(rng.integers(1, 40))
+        some = waiting[first : first + count] if rng.random() < 0.7 else rng.permutation(waiting)[:count].tolist()
+        some = together._pending[some[0]].block.ids if rng.random() < 0.3 else some
+        ys = rng.normal(size=len(some)).tolist()
+        if unknown := [id for id in some if id not in alone.pending]:  # some of the block were told before
+            with pytest.raises(UnknownTicket, match=re.escape(repr(unknown[0]))):
+                together.tell_many(list(some), ys)
+            continue
+        losses = [alone.tell(id, y) for id, y in zip(some, ys, strict=True)]
+        assert together.tell_many(list(some), ys) == losses
+        told += some
+    assert together.pending == alone.pending
+    states = [model.state() for model in (together, alone)]
+    assert states[0].keys() == states[1].keys()
+    for name in states[0]:
+        assert np.asarray(states[0][name]).tobytes() == np.asarray(states[1][name]).tobytes(), name
+
+
+def test_an_id_of_a_block_that_was_asked_again_is_that_of_the_new_one():
+    model = LateModel("regression")
+    model.tell(model.ask({"a": 1.0}), 1.0)
+    model.ask_many([{"a": 2.0}] * 3, ["x", "y", "z"])
+    model.tell("y", 5.0)
+    again = model.ask({"a": 9.0}, "y")
+    assert again == model.pending["y"]
+    assert model._pending.view.run(["x", "y", "z"]) is None
+    assert [run.ids for run in model._pending.runs(["x", "y", "z"])] == [["x"], ["y"], ["z"]]
+    assert [kept.row["a"] for kept in kept_of(model._pending.runs(["x", "y", "z"]))] == [2.0, 9.0, 2.0]
+    assert model.tell_many(["x", "y", "z"], [1.0] * 3)[1] == (again.prediction - 1.0) ** 2
+    assert not model.pending
+
+
+def test_some_of_the_tickets_of_runs():
+    blocks = [Block([f"{k}" for k in range(n, n + 9)], [], [], 0) for n in (0, 10)]
+    runs = [Run(0, 4, blocks[0], slice(3, 7)), Run(4, 7, blocks[1], [5, 1, 8])]
+    ids = ["3", "4", "5", "6", "15", "11", "18"]
+    for first in range(8):
+        for last in range(first, 8):
+            some = between(runs, first, last)
+            assert [name for run in some for name in run.ids] == ids[first:last]
+            assert [k for run in some for k in range(run.first, run.last)] == list(range(last - first))
+
+
+def test_texts_of_another_kind_are_no_ids_in_a_block_either():
+    model = LateModel("regression")
+    model.ask_many([{"a": 2.0}] * 3, ["x", "y", "z"])
+    with pytest.raises(TypeError, match="id must be a text"):
+        model.tell_many(["x", np.str_("y"), "z"], [1.0] * 3)
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        model.pending["x"] = None
+    assert len(model.pending) == 3

@@ -136,8 +136,8 @@ MUTANTS = [
         (LATE_BY_HAND,),
         ("PACE = 0.01", "PACE = 0.02"),
         ("NONE = 0.001", "NONE = 0.0"),
-        ("-_limit(np.array(usual))", "-_limit(np.zeros(len(usual)))"),
-        ("(late > 0.0) | (np.array([*usual[1:], lateness]) >= LATE)", "late > 0.0"),
+        ("-_limit(known[:-1])", "-_limit(np.zeros(len(late)))"),
+        ("(late > 0.0) | (known[1:] >= LATE)", "late > 0.0"),
     ),
     *_in(
         "intervals/late.py",
@@ -765,7 +765,10 @@ MUTANTS = [
         "intervals/late.py",
         ("tests/intervals/test_late_truths.py::test_learning_many_is_learning_one_after_the_other",),
         ("(late > 0.0) | ", ""),
-        ("*usual[1:], lateness]", "*usual]"),
+        ("known[1:] >= LATE", "known[:-1] >= LATE"),
+        ("if not free.any():", "if True:"),
+        ("    balance = float(before[first])\n", ""),
+        ("known[1:].min() >= NONE", "known[-1] >= NONE"),
     ),
     *_in(
         "theory/regret/hindsight/parts.py",
@@ -776,13 +779,43 @@ MUTANTS = [
     *_in(
         "late/pending.py",
         ("tests/late/test_late.py::test_of_a_block_of_which_few_are_left_nothing_else_is_kept",),
-        ("block.left -= count", "block.left -= 1"),
+        ("block.left -= run.last - run.first", "block.left -= 1"),
+    ),
+    *_in(
+        "late/pending.py",
+        (
+            "tests/late/test_late.py::test_an_id_of_a_block_that_was_asked_again_is_that_of_the_new_one",
+            "tests/late/test_late.py::test_texts_of_another_kind_are_no_ids_in_a_block_either",
+        ),
+        (" or block.left < len(block.ids)", ""),
+        (" or set(map(type, tickets)) != {str}", ""),
+    ),
+    *_in(
+        "late/blocks.py",
+        ("tests/late/test_late.py::test_some_of_the_tickets_of_runs",),
+        ("places[skipped : end - run.first]", "places[: end - run.first]"),
+    ),
+    *_in(
+        "serving/series.py",
+        ("tests/serving/test_answered.py::test_what_is_remembered_of_a_part_of_a_batch_keeps_nothing_else_in_memory",),
+        ("block.given[run.places].copy()", "block.given[run.places]"),
+    ),
+    *_in(
+        "serving/watch.py",
+        ("tests/serving/test_models.py::test_the_watch_of_a_table_is_that_of_its_tickets",),
+        ("(given[:, 1] <= ys)", "(given[:, 1] < ys)"),
     ),
     *_in(
         "serving/answered.py",
         ("tests/serving/test_answered.py::test_the_oldest_of_all_series_are_forgotten_first",),
-        ("repeat(place, len(ids))", "repeat(0, len(ids))"),
-        ("range(len(self) - most)", "range(len(self) - most + 1)"),
+        ("self._order.append((place, ids))", "self._order.append((0, ids))"),
+        ("while self._count > most:", "while self._count > most + 1:"),
+    ),
+    *_in(
+        "serving/answered.py",
+        ("tests/serving/test_answered.py::test_a_table_is_remembered_and_forgotten_as_its_tickets",),
+        ("                self._first = 0\n", ""),
+        ("first = self._first", "first = 0"),
     ),
     *_in(
         "serving/recognition.py",
@@ -843,6 +876,8 @@ MUTANTS = [
         ("tests/serving/test_requests.py",),
         ("not SMALL < len(rows) <= limits.rows", "not SMALL < len(rows)"),
         (' or ESCAPED & set("".join(names))', ""),
+        ('and body.count(b"{") <= 2 * SMALL', ""),
+        ("or _has_ours(ids)", ""),
     ),
     *_in(
         "late/anchor.py",

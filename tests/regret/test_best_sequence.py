@@ -12,6 +12,7 @@ import scipy.sparse
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+import pairs
 import swordplay as sp
 from strategies import domains, losses
 from swordplay.theory.regret.hindsight import chain, interior, levels, problem
@@ -73,8 +74,7 @@ class TestOneDimension:
         assert costs.min() <= value(best) * (1 + 1e-3)  # the grid is fine enough to make that a test
         assert best.gap <= ROUNDING * problem.Problem(stream, box, None).scale * 10
 
-    @pytest.mark.parametrize("loss", FAMILIES)
-    @pytest.mark.parametrize("penalty", [1e-3, 0.1, 1.0, 100.0])
+    @pytest.mark.parametrize(("loss", "penalty"), pairs.of(FAMILIES, [1e-3, 0.1, 1.0, 100.0]))
     def test_two_methods_one_answer(self, loss, penalty):
         both = Problem(drifting(loss, 120, 1), sp.Ball(1, 0.8, [0.1]), None)
         exact = levels.minimize(both.rounds, both.frame, penalty)
@@ -98,8 +98,7 @@ class TestOneDimension:
 
 
 class TestPenalty:
-    @pytest.mark.parametrize("loss", FAMILIES)
-    @pytest.mark.parametrize("penalty", [0.01, 0.3, 10.0, 1e5])
+    @pytest.mark.parametrize(("loss", "penalty"), pairs.of(FAMILIES, [0.01, 0.3, 10.0, 1e5]))
     def test_gap_is_closed_and_true(self, loss, penalty):
         stream, rng = drifting(loss, 60, 3), np.random.default_rng(1)
         for domain in shapes(3):

@@ -11,6 +11,7 @@ import pytest
 from swordplay.base import checkpoint
 from swordplay.estimators.plain_rows import PlainRows
 from swordplay.late import Ticket
+from swordplay.late.blocks import Block
 from swordplay.serving import learning, live, replies
 from swordplay.serving.limits import Bounds, Limits
 from swordplay.serving.log import Event
@@ -141,7 +142,9 @@ def test_replies_by_hand():
     one, other = Ticket('"', 1.5, -math.inf, 2.0), Ticket("i", True, probabilities={True: 0.75, 3: 0.25})
     assert said(replies.ticket(one)) == '{"id":"\\"","prediction":1.5,"lower":null,"upper":2.0}'
     assert said(replies.ticket(other)) == '{"id":"i","prediction":true,"probabilities":{"true":0.75,"3":0.25}}'
-    assert [replies.tickets([two]) for two in (one, other)] == [[replies.ticket(one)], [replies.ticket(other)]]
+    table = np.array([[1.5, -math.inf, 2.0], [0.0, 0.0, 1.0]])
+    for block in (Block(["i"], [other], [{}], 0), Block(['"', "b"], table, [{}, {}], 0)):
+        assert replies.said(block) == list(map(replies.ticket, block.tickets))
     assert said(replies.Told("i", None, "ü", None)) == '{"id":"i","prediction":null,"y":"ü","error":null}'
     assert replies.listed([replies.Dropped("i")] * 2, many=True) == b'[{"id":"i","dropped":true},{"id":"i","dropped":true}]'
     for told in (
@@ -159,7 +162,7 @@ def test_rows_are_recognised_as_they_were_written():
     for row in several:
         assert [is_same(fingerprint(row), other) for other in several] == [other is row for other in several]
     table = PlainRows(["a", "b"], np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.5], [0.0, 0.0]]))
-    prints = fingerprints(table)
+    prints = fingerprints(table).tolist()
     assert len(set(prints)) == 4 == sum(0 <= one < 2**64 for one in prints)
     # By hand: the names, then for each column: xor its bits, times the odd number modulo 2^64, and fold.
     print_ = int.from_bytes(hashlib.blake2b(b"a\0b", digest_size=8).digest(), "little")
@@ -169,9 +172,9 @@ def test_rows_are_recognised_as_they_were_written():
     assert prints[2] == print_
     assert is_same(prints[0], {"a": 1, "b": 2.0})  # whole numbers are numbers
     turned = PlainRows(["b", "a"], table.values[:, ::-1])
-    assert fingerprints(turned) == prints
+    assert fingerprints(turned).tolist() == prints
     assert is_same(prints[0], {"b": 2.0, "a": 1.0})
-    assert all(is_same(mixed(turned)[k], row) for k, row in enumerate(turned))  # rows of files of before
+    assert all(is_same(int(mixed(turned)[k]), row) for k, row in enumerate(turned))  # rows of files of before
     for other in ({"b": 1.0, "a": 2.0}, {"a": 1.0}, {"a": True, "b": 2.0}, {"a": 1.0, "b": "2"}, {"a": 1.0, "b": 10**400}, {}):
         assert not is_same(prints[0], other)
 
@@ -186,6 +189,23 @@ def test_the_watch_by_hand():
     watch.told([Ticket("far", 1.0, -math.inf, math.inf)], [2.0], [0.0], lambda: 0.5)
     assert watch.ever()["coverage"] == 3 / 4
     assert watch.last()[0]["lower"] is None
+
+
+def test_the_watch_of_a_table_is_that_of_its_tickets():
+    rng, one, other = np.random.default_rng(11), Watch(), Watch()
+    for first in range(0, 900, 300):
+        given = rng.normal(size=(300, 3))
+        given[:, 1:] = np.sort(given[:, 1:], axis=1)
+        given[::7, 1:] = -math.inf, math.inf
+        ids, ys = [f"{first + k}" for k in range(300)], rng.normal(size=300)
+        ys[::5] = given[::5, 1 + first // 300 % 2]  # an end is inside
+        ys[~np.isfinite(ys)] = 0.0
+        errors = np.abs(given[:, 0] - ys).tolist()
+        tickets = [Ticket(name, *row) for name, row in zip(ids, given.tolist(), strict=True)]
+        one.told(tickets, ys.tolist(), errors, lambda: 0.5)
+        other.told_table(ids, given, ys, errors, lambda: 0.5)
+        assert other.dumps() == one.dumps()
+    assert 0 < other.covered < other.bounded == 900
 
 
 def test_the_watch_does_not_grow():
@@ -382,7 +402,7 @@ def test_a_batch_is_its_rows_one_by_one(whole):
     watches = [do.models.series["m", ""].watch for do in (one, many)]
     assert watches[0].ever() == watches[1].ever()
     assert [point[:3] for point in watches[0].points] == [point[:3] for point in watches[1].points]
-    assert many.models.series["m", ""].rows.keys() == one.models.series["m", ""].rows.keys()
+    assert many.models.series["m", ""].prints().keys() == one.models.series["m", ""].prints().keys()
     assert [told[2][1:] for told in many.models.memory.items()] == [told[2][1:] for told in one.models.memory.items()]
     again = Events()
     again.models, again.number = Models.of_state(many.models.state()), many.number
@@ -407,7 +427,7 @@ def test_batches_without_ids_with_a_key_or_of_new_columns():
     rows, _ = batch(rng, 0, 66)
     said = do("ask", [{"x": row["x"]} for row in rows])
     assert [one["id"] for one in said] == [f"#1.{k}" for k in range(66)]
-    assert not do.models.series["m", ""].rows
+    assert not do.models.series["m", ""].prints()
     do("tell", [{"id": one["id"], "y": 1} for one in said])
     assert len(do("ask", [row | {"key": "k"} for row in rows])) == 66
     assert set(do.models.series) == {("m", ""), ("m", "k")}

@@ -204,3 +204,16 @@ def test_values_are_what_python_reads(value, spaces):
 )
 def test_odd_values_are_what_python_reads(text):
     assert repr(parsed(text.encode(), False)) == repr(json.loads(text))
+
+
+def test_a_batch_is_one_however_long_its_first_rows_are_and_whatever_its_ids_hold_behind_the_first_letter():
+    rows = [{"id": f"{k}#", "x": {"a": k / 3.0, "b": -1e-300, "c": 5}} for k in range(70)]
+    spaced = json.dumps(rows[:1])[:-1] + " " * plain.FAR + "," + json.dumps(rows[1:])[1:]  # beyond what is looked through first
+    for body in (json.dumps(rows), spaced):
+        key, ids, found = plain.asked(body.encode(), False, Limits())
+        assert (key, ids, found.names) == ("", [row["id"] for row in rows], ["a", "b", "c"])
+        assert found.values.tolist() == [[k / 3.0, -1e-300, 5.0] for k in range(70)]
+        assert found.values.flags.writeable  # kernels are compiled for such
+    ours = [*rows[:-1], rows[-1] | {"id": "#1"}]
+    assert plain.asked(json.dumps(ours).encode(), False, Limits()) is None
+    assert plain.asked((json.dumps(rows[:64]) + " " * plain.FAR).encode(), False, Limits()) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 
 import numpy as np
@@ -75,13 +76,18 @@ def test_a_million_rounds(scale: float) -> None:
     endure(scale, rounds=1_000_000, traced=20_000)
 
 
+@cache
+def taught(scale: float, rounds: int = 1_000) -> sp.SwordBest:
+    """A learner after some rounds, made once: for those who only look at it."""
+    learner = sturdy(scale, rounds)
+    for loss in islice(endless(scale), rounds):
+        learner.observe(loss)
+    return learner
+
+
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_the_unit_of_the_losses_is_only_a_unit(scale: float) -> None:
     """Told G and L in the same unit, SwordBest plays the same decisions, and its certificate carries the unit."""
-    rounds = 1_000
-    plain, scaled = sturdy(1.0, rounds), sturdy(scale, rounds)
-    for learner, unit in ((plain, 1.0), (scaled, scale)):
-        for loss in islice(endless(unit), rounds):
-            learner.observe(loss)
+    plain, scaled = taught(1.0), taught(scale)
     assert scaled.decision == pytest.approx(plain.decision, abs=UNIT_OF_LOSS)
     assert scaled.certificate(1.0) / scale == pytest.approx(plain.certificate(1.0), rel=UNIT_OF_LOSS)

@@ -184,6 +184,10 @@ def _smaller(a: float, b: float) -> float:
     return min(a, b)
 
 
+def _onward(values: Any, first: int) -> Any:
+    return values[first:]
+
+
 if DISABLED:
     bits_of, number_of, larger, smaller = _bits_of, _number_of, _larger, _smaller
 else:
@@ -221,3 +225,27 @@ else:
             return builder.bitcast(values[0], context.get_value_type(types.float64))
 
         return types.float64(types.int64), generate
+
+
+if DISABLED or CHECKED:
+    onward = part(_onward)
+else:
+
+    @intrinsic
+    def onward(typing_context: Any, values: Any, first: Any) -> Any:
+        """A row of numbers from this place on, for loops that know where they end: its length is still the whole row's.
+
+        A slice looks at both of its ends first: for eight numbers of a row that is more work than what is done with them.
+        """
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            from numba.np import arrayobj  # for whoever compiles: whoever reads machine code does without
+
+            kind = arrayobj.make_array(values)  # type: ignore[no-untyped-call]  # numba has no types
+            row, rest = kind(context, builder, arguments[0]), kind(context, builder)
+            data = builder.gep(row.data, [arguments[1]], inbounds=True)
+            whole = row.shape, row.strides, row.itemsize, row.meminfo, row.parent
+            arrayobj.populate_array(rest, data, *whole)  # type: ignore[no-untyped-call]  # numba has no types
+            return rest._getvalue()
+
+        return values(values, types.intp), generate

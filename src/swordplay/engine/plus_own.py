@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import lane_loop, part
+from swordplay.base.compiling import lane_loop, onward, part
 from swordplay.base.types import Vector
 from swordplay.engine.layout import BLOCK, EXPERT, LIVE, VECTOR, Arrays
 
@@ -19,7 +19,7 @@ def change_all(me: Arrays, features: Vector) -> None:
     """W += change theta and <a, W>."""
     for first in range(int(me.live[LIVE.first]), int(me.live[LIVE.beyond]), BLOCK):
         change = me.numbers[EXPERT.coefficient][first : first + BLOCK]
-        change_block(me.coords, first, change, me.vectors[SUM], features, me.numbers[OWN][first : first + BLOCK])
+        change_block(me.coords, first, change, me.vectors[SUM], features, onward(me.numbers[OWN], first))
         change[:] = 0.0
 
 
@@ -29,7 +29,7 @@ def change_block(coords: Any, first: int, change: Vector, common: Vector, featur
     a = b = c = d = e = f = g = h = 0.0
     i, k, m, n, o, p, q, r = change[0], change[1], change[2], change[3], change[4], change[5], change[6], change[7]
     for j in range(len(features)):
-        w, s, y = coords[j][first : first + BLOCK], common[j], features[j]
+        w, s, y = onward(coords[j], first), common[j], features[j]
         w[0], w[1], w[2], w[3] = w[0] + i * s, w[1] + k * s, w[2] + m * s, w[3] + n * s
         w[4], w[5], w[6], w[7] = w[4] + o * s, w[5] + p * s, w[6] + q * s, w[7] + r * s
         a, b, c, d = a + w[0] * y, b + w[1] * y, c + w[2] * y, d + w[3] * y
@@ -42,7 +42,7 @@ def change_block(coords: Any, first: int, change: Vector, common: Vector, featur
 def read_all(me: Arrays, features: Vector) -> None:
     """<a, W>."""
     for first in range(int(me.live[LIVE.first]), int(me.live[LIVE.beyond]), BLOCK):
-        read_block(me.coords, first, features, me.numbers[OWN][first : first + BLOCK])
+        read_block(me.coords, first, features, onward(me.numbers[OWN], first))
 
 
 @lane_loop
@@ -52,8 +52,8 @@ def read_block(coords: Any, first: int, features: Vector, products: Vector) -> N
     dim = len(features)
     whole = dim - dim % 4
     for j in range(0, whole, 4):
-        p, q = coords[j][first : first + BLOCK], coords[j + 1][first : first + BLOCK]
-        r, s = coords[j + 2][first : first + BLOCK], coords[j + 3][first : first + BLOCK]
+        p, q = onward(coords[j], first), onward(coords[j + 1], first)
+        r, s = onward(coords[j + 2], first), onward(coords[j + 3], first)
         w, x, y, z = features[j], features[j + 1], features[j + 2], features[j + 3]
         a += (p[0] * w + q[0] * x) + (r[0] * y + s[0] * z)
         b += (p[1] * w + q[1] * x) + (r[1] * y + s[1] * z)
@@ -64,7 +64,7 @@ def read_block(coords: Any, first: int, features: Vector, products: Vector) -> N
         g += (p[6] * w + q[6] * x) + (r[6] * y + s[6] * z)
         h += (p[7] * w + q[7] * x) + (r[7] * y + s[7] * z)
     for j in range(whole, dim):
-        p, w = coords[j][first : first + BLOCK], features[j]
+        p, w = onward(coords[j], first), features[j]
         a, b, c, d = a + p[0] * w, b + p[1] * w, c + p[2] * w, d + p[3] * w
         e, f, g, h = e + p[4] * w, f + p[5] * w, g + p[6] * w, h + p[7] * w
     products[0], products[1], products[2], products[3] = a, b, c, d

@@ -119,10 +119,10 @@ def advance(me: Arrays, of: Products, heard: Heard, far: float, rate: float, afr
     n, limit = columns_of(numbers), heard.radius * heard.radius
     smallest, hoped, scale, most = math.inf, math.inf, math.inf, 0.0
     if far <= limit and live[LIVE.freely] == 1.0:
-        smallest, hoped = advance_freely(n, heard, of, numbers_of(numbers, 0, n, shifts))
+        smallest, hoped = advance_freely(n, heard, of, numbers_of(numbers, 0, shifts))
     else:
         for first in range(0, n, BLOCK):
-            block = numbers_of(numbers, first, first + BLOCK, shifts)
+            block = numbers_of(numbers, first, shifts)
             reached, shrunk = reach(columns(block), heard.h, of.norm, block.eta, block.at_base, block.norm, block.alpha)
             if reached > limit:
                 low, hope, size, shift = advance_within(BLOCK, heard, of, block)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from swordplay.base.compiling import expert_loop, larger, part, smaller
+from swordplay.base.compiling import expert_loop, larger, onward, part, smaller
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import BLOCK, EXPERT, Products
 
@@ -63,34 +63,34 @@ class Numbers(NamedTuple):
 
 
 @part
-def numbers_of(numbers: Matrix, first: int, beyond: int, shifts: Vector) -> Numbers:
-    """Those from this column to before that one."""
+def numbers_of(numbers: Matrix, first: int, shifts: Vector) -> Numbers:
+    """Those from this column on."""
     return Numbers(
-        numbers[EXPERT.eta][first:beyond],
-        numbers[EXPERT.inverse][first:beyond],
-        numbers[EXPERT.played][first:beyond],
-        numbers[EXPERT.at_base][first:beyond],
-        numbers[EXPERT.norm][first:beyond],
-        numbers[EXPERT.farthest][first:beyond],
-        numbers[EXPERT.alpha][first:beyond],
-        numbers[EXPERT.gamma][first:beyond],
-        numbers[EXPERT.scale][first:beyond],
-        numbers[EXPERT.unscale][first:beyond],
-        numbers[EXPERT.lead][first:beyond],
-        numbers[EXPERT.turned][first:beyond],
-        numbers[EXPERT.charge][first:beyond],
-        numbers[EXPERT.guess][first:beyond],
-        numbers[EXPERT.advantage][first:beyond],
-        numbers[EXPERT.drift][first:beyond],
-        numbers[EXPERT.cumulative][first:beyond],
-        shifts[first:beyond],
+        onward(numbers[EXPERT.eta], first),
+        onward(numbers[EXPERT.inverse], first),
+        onward(numbers[EXPERT.played], first),
+        onward(numbers[EXPERT.at_base], first),
+        onward(numbers[EXPERT.norm], first),
+        onward(numbers[EXPERT.farthest], first),
+        onward(numbers[EXPERT.alpha], first),
+        onward(numbers[EXPERT.gamma], first),
+        onward(numbers[EXPERT.scale], first),
+        onward(numbers[EXPERT.unscale], first),
+        onward(numbers[EXPERT.lead], first),
+        onward(numbers[EXPERT.turned], first),
+        onward(numbers[EXPERT.charge], first),
+        onward(numbers[EXPERT.guess], first),
+        onward(numbers[EXPERT.advantage], first),
+        onward(numbers[EXPERT.drift], first),
+        onward(numbers[EXPERT.cumulative], first),
+        onward(shifts, first),
     )
 
 
 @part
 def columns(of: Numbers) -> int:
-    """How many they are, in a form that LLVM does not take for eight: it would make no vector instructions of short loops."""
-    return int(BLOCK * (len(of.eta) // BLOCK))
+    """Eight, in a form that LLVM does not take for eight: it would make no vector instructions of short loops."""
+    return int(BLOCK * (min(len(of.eta), BLOCK) // BLOCK))
 
 
 @part

@@ -62,26 +62,27 @@ class Late:
         alphas, balances
             Of the levels.
         """
-        # Numbers of Python, as arrays of one or two levels would take longer than all the rest of a row.
-        lateness, usual = self.lateness, list[float]()
-        for rows in late.tolist():
-            usual.append(lateness)
-            lateness += PACE * (rows - lateness)
-            if lateness < NONE:
-                lateness = 0.0
-        least = (-_limit(np.array(usual))).tolist()
-        kept = (late > 0.0) | (np.array([*usual[1:], lateness]) >= LATE)
-        counted = []
-        for balance, alpha, misses in zip(balances.tolist(), alphas.tolist(), np.transpose(missed).tolist(), strict=True):
-            for free, outside in zip(least, misses, strict=True):
-                if outside:
-                    balance += 1.0 - alpha
-                elif balance > free:  # else it is a free hit
-                    balance -= alpha
-            counted.append(balance)
+        known = self._known(late)
+        kept = (late > 0.0) | (known[1:] >= LATE)
+        least = -_limit(known[:-1])
+        outside = np.transpose(missed)
+        counted = [_counted(*level, least) for level in zip(balances.tolist(), alphas.tolist(), outside, strict=True)]
         new = np.abs(residuals[kept])
-        self.lateness, self.sizes, self._sorted = lateness, np.concatenate([self.sizes, new])[-MOST_SIZES:], None
+        self.lateness, self.sizes, self._sorted = float(known[-1]), np.concatenate([self.sizes, new])[-MOST_SIZES:], None
         return np.array(counted)
+
+    def _known(self, late: Vector) -> Vector:
+        """The usual lateness before all rows and after each, shape ``(T + 1,)``."""
+        # Numbers of Python, one after the other: no sum of numpy leads to the same bits.
+        usual = first = self.lateness
+        known = np.array([first, *[usual := usual + PACE * (rows - usual) for rows in late.tolist()]])
+        if known[1:].min() >= NONE:
+            return known
+        for t, rows in enumerate(late.tolist()):  # where it becomes none, the next ones go on from there
+            usual = float(known[t])
+            usual += PACE * (rows - usual)
+            known[t + 1] = 0.0 if usual < NONE else usual
+        return known
 
     def bounds(self, predictions: Vector, alphas: Vector, balances: Vector) -> Array:
         """Intervals of rows that are asked together, shape ``(T, levels, 2)``.
@@ -125,6 +126,23 @@ class Late:
         require("late.lateness", lateness, Range(0.0, 1e15))
         require("late.sizes", sizes, Range(0.0, 1e63))
         return cls(float(lateness), sizes)
+
+
+def _counted(balance: float, alpha: float, missed: Any, least: Vector) -> float:
+    """The balance of a level after rows; a hit at or below ``least`` is free."""
+    steps = np.where(missed, 1.0 - alpha, -alpha)
+    before = np.add.accumulate(np.concatenate([[balance], steps]))  # one after the other, as long as no hit is free
+    free = ~missed & (before[:-1] <= least)
+    if not free.any():
+        return float(before[-1])
+    first = int(free.argmax())
+    balance = float(before[first])
+    for limit, outside in zip(least[first:].tolist(), missed[first:].tolist(), strict=True):
+        if outside:
+            balance += 1.0 - alpha
+        elif balance > limit:
+            balance -= alpha
+    return balance
 
 
 def _limit(lateness: Any) -> Any:

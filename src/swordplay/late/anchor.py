@@ -18,7 +18,7 @@ from swordplay.base.state import ROWS, Range, require
 from swordplay.base.types import Array, Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.late import kinds
-from swordplay.late.blocks import Kept, Run
+from swordplay.late.blocks import Kept, Run, kept_of
 
 FEWEST = 1_000
 """Answers that a model has learned before it is worth keeping as it is."""
@@ -166,25 +166,23 @@ class Anchors:
         found = (k for k, rounds in enumerate(late.tolist()) if rounds and told + k >= FEWEST)
         return 0 if self.taken else next(found, 0)
 
-    def judge(
-        self, asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], late: Vector, told: int, runs: Sequence[Run]
-    ) -> None:
+    def judge(self, asks: Askable, truths: Sequence[Any], late: Vector, told: int, runs: Sequence[Run]) -> None:
         """Weigh by answers that are learned next; the first one that is late makes an anchor of the model as it is.
 
         Parameters
         ----------
         asks
             The model.
-        kept, truths, late
-            Tickets, their answers, and how many answers came between.
+        truths, late
+            Answers, and how many others came between.
         told
             How many answers there were before.
         runs
-            The tickets as runs.
+            Their tickets.
         """
         if not self.taken and late[0] and told >= FEWEST:
             self.now, self.taken = Anchor.of(asks, told), True
-        if self.now is not None and not self.now.judge(_judged(kept, truths, runs), late):
+        if self.now is not None and not self.now.judge(_judged(truths, runs), late):
             self.now = None
 
     def lines(self) -> list[str]:
@@ -209,28 +207,26 @@ def _summed(before: float, more: Vector) -> Vector:
     return np.cumsum(np.concatenate([[before], more]))[1:]
 
 
-def _judged(kept: Sequence[Kept], truths: Sequence[Any], runs: Sequence[Run]) -> Matrix:
+def _judged(truths: Sequence[Any], runs: Sequence[Run]) -> Matrix:
     """Squared errors of what the model and its former self said, and minus half the slope in the share of the model.
 
     Of numbers, or of the probabilities of all labels: with y the truth, p what was predicted, o and f what both said, the
     slope of (y - p)^2 is -2 (y - p) (o - f). All are 0 where there was no former self, or nobody knew the label.
     """
-    judged = np.zeros((len(kept), 3))
+    judged = np.zeros((len(truths), 3))
     for run in runs:
         sides, told = run.block.sides, truths[run.first : run.last]
         if sides is None:
             continue
-        if kept[run.first].ticket.probabilities is None:
-            if run.block.given is None:
-                said = np.array([one.ticket.prediction for one in kept[run.first : run.last]])
-            else:
-                said = run.block.given[run.places, 0]
+        given = run.block.given
+        if given is not None or run.block.tickets[0].probabilities is None:
+            said = np.array([one.ticket.prediction for one in kept_of([run])]) if given is None else given[run.places, 0]
             both, ys = sides[run.places, :, 0], np.array(told)
             judged[run.first : run.last, :2] = (both - ys[:, None]) ** 2
             judged[run.first : run.last, 2] = (ys - said) * (both[:, 0] - both[:, 1])
         else:
-            for k, truth in enumerate(told, start=run.first):
-                judged[k] = _label_judged(kept[k], truth)
+            for k, (one, truth) in enumerate(zip(kept_of([run]), told, strict=True), start=run.first):
+                judged[k] = _label_judged(one, truth)
     return judged
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,11 +15,9 @@ from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
 from swordplay.estimators.voices import Voices
 from swordplay.late.anchor import Anchor
-from swordplay.late.blocks import Block, Kept, Run, given_of, lateness, runs_of, table_of
+from swordplay.late.blocks import Block, Run, between, given_of, kept_of, lateness, table_of
 from swordplay.late.pending import of_labels
 from swordplay.late.ticket import Ticket
-
-_ticket = partial(tuple.__new__, Ticket)  # several times as fast as the class itself
 
 
 def asked(
@@ -29,7 +25,7 @@ def asked(
     anchor: Anchor | None,
     bands: Bands,
     level: float | None,
-    ids: Sequence[str],
+    ids: list[str],
     rows: Sequence[Any],
     told: int,
 ) -> Block:
@@ -51,13 +47,14 @@ def asked(
         frozen = anchor.say(asks, rows, numbers, answers)
         sides = np.stack([answers, frozen], axis=1)
         answers = anchor.mixed(answers, frozen)
-    given = None
+    tickets: list[Ticket] | Matrix
     if level is not None and not asks.of_classes and answers.shape[1]:
-        given = np.column_stack([answers[:, 0], bands.intervals(level, answers[:, 0], numbers)])
-    tickets = _tickets(asks, ids, answers) if given is None else _with_intervals(ids, given)
+        tickets = np.column_stack([answers[:, 0], bands.intervals(level, answers[:, 0], numbers)])
+    else:
+        tickets = _tickets(asks, ids, answers)
     lags = tuple(team.recent.copy() for team in asks.teams if len(team.recent))
     seen = (numbers, asks.version) if known else None
-    return Block(tickets, rows, told, lags, said.voices, said.notes, sides, seen, given)
+    return Block(ids, tickets, rows, told, lags, said.voices, said.notes, sides, seen)
 
 
 def _tickets(asks: Askable, ids: Sequence[str], answers: Matrix) -> list[Ticket]:
@@ -69,11 +66,7 @@ def _tickets(asks: Askable, ids: Sequence[str], answers: Matrix) -> list[Ticket]
     return list(map(Ticket, ids, answers[:, 0].tolist()))
 
 
-def _with_intervals(ids: Sequence[str], given: Matrix) -> list[Ticket]:
-    return list(map(_ticket, zip(ids, *given.T.tolist(), repeat(None), strict=False)))
-
-
-def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int, runs: Sequence[Run]) -> Matrix | None:
+def learn(asks: Askable, truths: Sequence[Any], told: int, runs: Sequence[Run]) -> Matrix | None:
     """Learn rows as they were asked; returns them as the model sees them, where it did so when they were asked.
 
     With the last targets that were known when they were asked; those that are the last now are remembered. And the meta is
@@ -84,18 +77,18 @@ def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int,
     ----------
     asks
         The estimator.
-    kept, truths
-        Tickets and their answers; one of them where there are lags.
+    truths
+        Answers; one of them where there are lags.
     told
         How many answers there were before.
     runs
-        The tickets as runs.
+        Their tickets.
     """
-    if len(kept) > 1 and not asks.teams:  # those who learn come into being with the first row
-        learn(asks, kept[:1], truths[:1], told, runs_of(kept[:1]))
-        learn(asks, kept[1:], truths[1:], told + 1, runs_of(kept[1:]))
+    if len(truths) > 1 and not asks.teams:  # those who learn come into being with the first row
+        learn(asks, truths[:1], told, between(runs, 0, 1))
+        learn(asks, truths[1:], told + 1, between(runs, 1, len(truths)))
         return None
-    every, lags = asks.teams, kept[0].block.lags
+    every, lags = asks.teams, runs[0].block.lags
     teams = [team for team in every if len(team.recent)]
     now = [team.recent.copy() for team in teams]
     for k, team in enumerate(teams):  # one that joined since then knew nothing
@@ -108,7 +101,7 @@ def learn(asks: Askable, kept: Sequence[Kept], truths: Sequence[Any], told: int,
             asks.layer.asked = _notes_for(asks.layer, runs, late)
     table = table_of(asks, runs)
     try:
-        asks.learn([one.row for one in kept] if table is None else [], truths, table)
+        asks.learn([one.row for one in kept_of(runs)] if table is None else [], truths, table)
     except BaseException:
         for team, recent in zip(teams, now, strict=True):
             team.recent[:] = recent
@@ -151,7 +144,6 @@ def learn_intervals(
     asks: Askable,
     bands: Bands,
     level: float | None,
-    kept: Sequence[Kept],
     truths: Sequence[Any],
     table: Matrix | None,
     runs: Sequence[Run],
@@ -164,6 +156,7 @@ def learn_intervals(
     if table is not None and (known := given_of(runs)) is not None:
         bands.learn_given(level, known[:, 0].copy(), np.array(truths, dtype=np.float64), table, known[:, 1:], late)
         return known
+    kept = list(kept_of(runs))
     places = [k for k, one in enumerate(kept) if one.ticket.lower is not None]
     if places:
         given = np.array([kept[k].ticket[1:4] for k in places], dtype=np.float64)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import repeat
-from operator import itemgetter
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swordplay.base.types import Array, Matrix, Vector
 from swordplay.estimators.asked import Askable
@@ -20,14 +20,20 @@ NOTHING: Vector = np.empty(0)
 NO_NOTES: Matrix = np.empty((1, 0))
 
 
+_ticket = partial(tuple.__new__, Ticket)  # several times as fast as the class itself
+
+
 @final
 class Block:
     """Rows that were asked by one call.
 
     Parameters
     ----------
-    tickets, rows
-        What they are known by, and the rows as they are kept.
+    ids, said
+        What they are known by, and what was said: their tickets; or predictions and both ends of their intervals, ``(T, 3)``,
+        where all have them and none was saved since.
+    rows
+        As they are kept.
     told
         How many answers had been told then.
     lags
@@ -40,15 +46,28 @@ class Block:
         What the model and its former self said, ``(T, 2, K)``, where there is one (see ``anchor``).
     table
         The rows as the model saw them, and the version of its columns then; None where a row had a name that was new.
-    given
-        Predictions and both ends of their intervals, ``(T, 3)``, where all tickets have them; None else, and of saved ones.
     """
 
-    __slots__ = ("given", "lags", "left", "notes", "rows", "sides", "table", "tickets", "told", "voices")
+    __slots__ = (
+        "_places",
+        "_tickets",
+        "given",
+        "ids",
+        "lags",
+        "left",
+        "marks",
+        "notes",
+        "rows",
+        "sides",
+        "table",
+        "told",
+        "voices",
+    )
 
     def __init__(
         self,
-        tickets: list[Ticket],
+        ids: list[str],
+        said: list[Ticket] | Matrix,
         rows: Sequence[Any],
         told: int,
         lags: Lags = (),
@@ -56,17 +75,39 @@ class Block:
         notes: Matrix = NO_NOTES,
         sides: Array | None = None,
         table: tuple[Matrix, Any] | None = None,
-        given: Matrix | None = None,
     ) -> None:
-        self.tickets, self.rows, self.told, self.lags = tickets, rows, told, lags
-        self.voices, self.notes, self.sides, self.table, self.given = tuple(voices), notes, sides, table, given
-        self.left = len(tickets)
+        self.ids, self.rows, self.told, self.lags = ids, rows, told, lags
+        self._tickets: list[Ticket] | None = said if isinstance(said, list) else None
+        self.given: Matrix | None = None if isinstance(said, list) else said
+        """Predictions and both ends of their intervals, ``(T, 3)``, where they are a table."""
+        self.voices, self.notes, self.sides, self.table = tuple(voices), notes, sides, table
+        self.left = len(ids)
         """How many of them are pending."""
+        self.marks: NDArray[Any] | None = None
+        """A number for each, of whoever asked and wants it back."""
+        self._places: dict[str, int] | None = None
+
+    @property
+    def tickets(self) -> list[Ticket]:
+        """What was said of each; made when it is looked at."""
+        if self._tickets is None:
+            assert self.given is not None
+            self._tickets = list(map(_ticket, zip(self.ids, *self.given.T.tolist(), repeat(None), strict=False)))
+        return self._tickets
+
+    def places(self, ids: list[str]) -> list[int]:
+        """Where some of them stand."""
+        if len(self.ids) == 1:
+            return [0]
+        if self._places is None:
+            self._places = {name: k for k, name in enumerate(self.ids)}
+        return list(map(self._places.__getitem__, ids))
 
     def part(self, places: list[int]) -> Block:
         """Some of the rows, in arrays of their own."""
-        return Block(
-            [self.tickets[k] for k in places],
+        small = Block(
+            [self.ids[k] for k in places],
+            [self.tickets[k] for k in places] if self.given is None else self.given[places],
             [self.rows[k] for k in places],
             self.told,
             self.lags,
@@ -74,16 +115,21 @@ class Block:
             self.notes[places],
             None if self.sides is None else self.sides[places],
             None if self.table is None else (self.table[0][places], self.table[1]),
-            None if self.given is None else self.given[places],
         )
+        small.marks = None if self.marks is None else self.marks[places]
+        return small
 
 
 class Kept(NamedTuple):
     """What is needed when the answer comes: the place of a row in the block that it was asked in."""
 
-    ticket: Ticket
     block: Block
     place: int
+
+    @property
+    def ticket(self) -> Ticket:
+        """What was said of it."""
+        return self.block.tickets[self.place]
 
     @property
     def row(self) -> Any:
@@ -106,15 +152,6 @@ class Kept(NamedTuple):
         return np.asarray(self.block.notes[self.place])
 
 
-_kept = partial(tuple.__new__, Kept)  # several times as fast as the class itself
-_block, _place = itemgetter(1), itemgetter(2)
-
-
-def all_kept(block: Block) -> list[Kept]:
-    """What is kept of all rows of a block."""
-    return list(map(_kept, zip(block.tickets, repeat(block), range(len(block.tickets)), strict=False)))
-
-
 class Run(NamedTuple):
     """Tickets that are told one after the other, and were asked together."""
 
@@ -126,23 +163,34 @@ class Run(NamedTuple):
     places: Any
     """In the block: a slice, or a list."""
 
+    @property
+    def ids(self) -> list[str]:
+        """Of the tickets."""
+        return self.block.ids[self.places] if isinstance(self.places, slice) else [self.block.ids[k] for k in self.places]
 
-def runs_of(kept: Sequence[Kept]) -> list[Run]:
-    """Tickets in their order, as few runs as there can be."""
-    if len(kept) == 1:
-        return [Run(0, 1, kept[0].block, slice(kept[0].place, kept[0].place + 1))]
-    blocks, every = list(map(_block, kept)), list(map(_place, kept))
-    runs, first, together = [], 0, blocks.count(blocks[0]) == len(blocks)
-    while first < len(kept):
-        block, last = blocks[first], len(kept) if together else first + 1
-        while last < len(kept) and blocks[last] is block:
-            last += 1
-        places = every[first:last]
-        begin = places[0]
-        ordered = places == list(range(begin, begin + len(places)))
-        runs.append(Run(first, last, block, slice(begin, begin + len(places)) if ordered else places))
-        first = last
-    return runs
+
+def kept_of(runs: Sequence[Run]) -> Iterator[Kept]:
+    """What is kept of each ticket, in their order."""
+    for run in runs:
+        places = run.places
+        for place in range(places.start, places.stop) if isinstance(places, slice) else places:
+            yield Kept(run.block, place)
+
+
+def between(runs: Sequence[Run], first: int, last: int) -> list[Run]:
+    """Some of the tickets, from one place to another."""
+    found = []
+    for run in runs:
+        begin, end = max(run.first, first), min(run.last, last)
+        if begin >= end:
+            continue
+        places, skipped = run.places, begin - run.first
+        if isinstance(places, slice):
+            places = slice(places.start + skipped, places.start + end - run.first)
+        else:
+            places = places[skipped : end - run.first]
+        found.append(Run(begin - first, end - first, run.block, places))
+    return found
 
 
 def lateness(runs: Sequence[Run], told: int) -> Vector:

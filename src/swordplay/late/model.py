@@ -18,8 +18,8 @@ from swordplay.estimators.plain_rows import PlainRows
 from swordplay.intervals import SwordIntervals
 from swordplay.late import answers, kinds
 from swordplay.late.anchor import Anchors
-from swordplay.late.blocks import is_seen, lateness, runs_of
-from swordplay.late.pending import Pending
+from swordplay.late.blocks import Block, between, is_seen, kept_of, lateness
+from swordplay.late.pending import Pending, Waiting
 from swordplay.late.score import Score
 from swordplay.late.ticket import Ticket, TooManyPending, UnknownTicket, checked_id, checked_ids
 
@@ -87,7 +87,7 @@ class LateModel(Guarded):
         return self._asks.estimator
 
     @property
-    def pending(self) -> Mapping[str, Ticket]:
+    def pending(self) -> Waiting:
         """Tickets that wait for their answers, by id, in the order in which they were asked; a view that cannot be changed."""
         return self._pending.view
 
@@ -128,16 +128,20 @@ class LateModel(Guarded):
             raise TypeError(f"rows must be a list of rows, got a sparse one ({type(rows).__name__}). Give rows.toarray().")
         xs = rows if isinstance(rows, PlainRows) else list(rows)
         names = self._pending.names(len(xs), ids, self._serial)
-        if not len(xs):
+        if not names:
             return []
-        if len(self._pending) + len(xs) > self.max_pending:
-            raise TooManyPending(self.max_pending)
-        clean = self._asks.read(xs)
-        block = answers.asked(self._asks, self._anchors.now, self._bands, self.level, names, clean, self.score.told)
-        self._pending.put(block)
-        self.score = self.score._replace(asked=self.score.asked + len(xs))
-        self._serial = int(names[-1]) if ids is None else self._serial
+        block, self._serial = self.ask_block(xs, names), int(names[-1]) if ids is None else self._serial
         return list(block.tickets)
+
+    def ask_block(self, rows: Sequence[Any], names: list[str]) -> Block:
+        """The same for rows, one at least, under names that were checked: none is pending, and none comes twice."""
+        if len(self._pending) + len(rows) > self.max_pending:
+            raise TooManyPending(self.max_pending)
+        said_by = self._asks, self._anchors.now, self._bands, self.level
+        block = answers.asked(*said_by, names, self._asks.read(rows), self.score.told)
+        self._pending.put(block)
+        self.score = self.score._replace(asked=self.score.asked + len(rows))
+        return block
 
     # ------------------------------------------------------------------ telling
 
@@ -174,7 +178,7 @@ class LateModel(Guarded):
         tickets, ys
             As in :meth:`tell`; as many of each.
         """
-        ids, given = checked_ids(tickets), list(ys)
+        ids, given = self._pending.follow(tickets) or checked_ids(tickets), list(ys)
         if len(ids) != len(given):
             raise ValueError(f"ys must have one entry for each of the {len(ids)} tickets, got {len(given)}.")
         if unknown := self._pending.unknown(ids):
@@ -188,22 +192,20 @@ class LateModel(Guarded):
             losses += self._learned(ids[done:], truths[done:])
         return losses
 
-    def _learned(self, ids: Sequence[str], truths: Sequence[Any]) -> list[float | None]:
+    def _learned(self, ids: list[str], truths: Sequence[Any]) -> list[float | None]:
         """Learn the first answers: as many together as leads to the same as one after the other."""
-        kept, told = self._pending.all_of(ids), self.score.told
-        runs = runs_of(kept)
+        runs, told = self._pending.runs(ids), self.score.told
         late, first = lateness(runs, told), len(ids)
         if first > 1:
-            joined = 0 if is_seen(self._asks, runs) else self._asks.joins([one.row for one in kept])
+            joined = 0 if is_seen(self._asks, runs) else self._asks.joins([one.row for one in kept_of(runs)])
             first = min(self._anchors.begins(late, told) or first, joined or first)
-        if first < len(ids):
-            kept, truths, late = kept[:first], truths[:first], late[:first]
-            runs = runs_of(kept)
-        self._anchors.judge(self._asks, kept, truths, late, told, runs)
-        table = answers.learn(self._asks, kept, truths, told, runs)
-        given = answers.learn_intervals(self._asks, self._bands, self.level, kept, truths, table, runs, late)
-        self.score, losses = self.score.judge([one[0] for one in kept], truths, given)
-        self._pending.remove(kept)
+        truths, late, runs = truths[:first], late[:first], between(runs, 0, first)
+        ys: Any = truths if self._asks.of_classes or first == 1 else np.array(truths, dtype=np.float64)
+        self._anchors.judge(self._asks, ys, late, told, runs)
+        table = answers.learn(self._asks, truths, told, runs)
+        given = answers.learn_intervals(self._asks, self._bands, self.level, ys, table, runs, late)
+        self.score, losses = self.score.judge((one.ticket for one in kept_of(runs)), ys, given)
+        self._pending.remove(runs)
         return losses
 
     def drop(self, ticket: Ticket | str) -> None:
@@ -217,7 +219,7 @@ class LateModel(Guarded):
         id = checked_id(ticket)
         if id not in self._pending:
             raise UnknownTicket(id)
-        self._pending.remove([self._pending[id]])
+        self._pending.remove(self._pending.runs([id]))
         self.score = self.score._replace(dropped=self.score.dropped + 1)
 
     # ------------------------------------------------------------------ telling about itself, saving

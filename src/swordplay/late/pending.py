@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, KeysView, Mapping, Sequence
+from itertools import chain
 from typing import Any, final
 
 import numpy as np
@@ -16,7 +15,7 @@ from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.model import LARGEST
 from swordplay.estimators.tempered import NOTED
-from swordplay.late.blocks import NOTHING, Block, Kept, all_kept
+from swordplay.late.blocks import NOTHING, Block, Kept, Run
 from swordplay.late.ticket import Ticket, TicketPending, checked_ids
 
 SAID = 1e120
@@ -26,30 +25,84 @@ FEWEST_SHRUNK = 16
 
 
 @final
+class Waiting(Mapping[str, Ticket]):
+    """Tickets that are pending, by id, to be looked at."""
+
+    __slots__ = ("_blocks",)
+
+    def __init__(self, blocks: dict[str, Block]) -> None:
+        self._blocks = blocks
+
+    def __getitem__(self, id: str) -> Ticket:
+        block = self._blocks[id]
+        return block.tickets[block.places([id])[0]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._blocks)
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._blocks
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def keys(self) -> KeysView[str]:
+        """All ids."""
+        return self._blocks.keys()
+
+    def run(self, ids: list[str]) -> Run | None:
+        """Ids that follow each other in a block of which all are pending, found without a look at each; None for any others."""
+        block = self._blocks.get(ids[0])
+        if block is None or block.left < len(block.ids):
+            return None
+        first = 0 if block.ids[0] == ids[0] else block.places(ids[:1])[0]
+        places = slice(first, first + len(ids))
+        return Run(0, len(ids), block, places) if block.ids[places] == ids else None
+
+    def mark(self, id: str) -> int | None:
+        """The number of whoever asked; None where none was given."""
+        block = self._blocks[id]
+        return None if block.marks is None else int(block.marks[block.places([id])[0]])
+
+
+@final
 class Pending:
     """All tickets that are pending, in the order in which they were asked."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Kept] = {}
-        self._tickets: dict[str, Ticket] = {}
-
-    @property
-    def view(self) -> Mapping[str, Ticket]:
+        self._blocks: dict[str, Block] = {}
+        self.view = Waiting(self._blocks)
         """The tickets by id, to be looked at."""
-        return MappingProxyType(self._tickets)
 
     def __contains__(self, id: str) -> bool:
-        return id in self._kept
+        return id in self._blocks
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._blocks)
 
     def __getitem__(self, id: str) -> Kept:
-        return self._kept[id]
+        block = self._blocks[id]
+        return Kept(block, block.places([id])[0])
 
-    def all_of(self, ids: Sequence[str]) -> list[Kept]:
-        """What is kept of some of them."""
-        return list(map(self._kept.__getitem__, ids))
+    def runs(self, ids: list[str]) -> list[Run]:
+        """Pending tickets in their order, as few runs as there can be."""
+        if (run := self.view.run(ids)) is not None:
+            return [run]
+        blocks = list(map(self._blocks.__getitem__, ids))
+        runs, first, together = list[Run](), 0, blocks.count(blocks[0]) == len(blocks)
+        while first < len(ids):
+            block, last = blocks[first], len(ids) if together else first + 1
+            while last < len(ids) and blocks[last] is block:
+                last += 1
+            places = block.places(ids[first:last])
+            begin = places[0]
+            ordered = places == list(range(begin, begin + len(places)))
+            runs.append(Run(first, last, block, slice(begin, begin + len(places)) if ordered else places))
+            first = last
+        return runs
 
     def names(self, count: int, ids: Sequence[str] | None, serial: int) -> list[str]:
         """Ids for so many rows: those that are given, checked, or the next numbers that none of them has.
@@ -62,60 +115,61 @@ class Pending:
             The last number that was given.
         """
         if ids is None:
-            while any(str(serial + k + 1) in self._kept for k in range(count)):
+            while any(str(serial + k + 1) in self._blocks for k in range(count)):
                 serial += 1
             return [str(serial + k + 1) for k in range(count)]
         names = checked_ids(ids)
         if len(names) != count:
             raise ValueError(f"ids must have one entry for each of the {count} rows, got {len(names)}.")
-        if len(set(names)) == count and self._kept.keys().isdisjoint(names):
+        if len(set(names)) == count and self._blocks.keys().isdisjoint(names):
             return names
         seen: set[str] = set()
         for name in names:
-            if name in self._kept or name in seen:
+            if name in self._blocks or name in seen:
                 raise TicketPending(name)
             seen.add(name)
         return names
 
-    def unknown(self, ids: Sequence[str]) -> str:
+    def unknown(self, ids: list[str]) -> str:
         """The first of some ids that is not pending, or comes a second time; empty if there is none."""
-        some = set(ids)
-        if len(some) == len(ids) and self._kept.keys() >= some:
+        if ids and self.view.run(ids) is not None:
             return ""
-        return next(id for k, id in enumerate(ids) if id not in self._kept or id in ids[:k])
+        some = set(ids)
+        if len(some) == len(ids) and self._blocks.keys() >= some:
+            return ""
+        return next(id for k, id in enumerate(ids) if id not in self._blocks or id in ids[:k])
+
+    def follow(self, tickets: Sequence[Any]) -> list[str] | None:
+        """Ids that follow each other in a block (see :meth:`Waiting.run`), as it has them; None for any others."""
+        if type(tickets) is not list or set(map(type, tickets)) != {str}:
+            return None
+        run = self.view.run(tickets)
+        return None if run is None else run.ids
 
     def put(self, block: Block) -> None:
         """Some more."""
-        tickets = block.tickets
-        ids = [ticket[0] for ticket in tickets]
-        self._tickets.update(zip(ids, tickets, strict=True))
-        self._kept.update(zip(ids, all_kept(block), strict=True))
+        self._blocks.update(dict.fromkeys(block.ids, block))
 
-    def remove(self, kept: Sequence[Kept]) -> None:
+    def remove(self, runs: Sequence[Run]) -> None:
         """Some less. Of a block of which few are left these are kept alone, so that nobody keeps the memory of the others."""
-        every, tickets = self._kept, self._tickets
-        for ticket, _, _ in kept:
-            name = ticket[0]
-            del every[name], tickets[name]
-        for block, count in Counter([block for _, block, _ in kept]).items():
-            block.left -= count
+        every = self._blocks
+        for name in chain.from_iterable(run.ids for run in runs):
+            del every[name]
+        for run in runs:
+            run.block.left -= run.last - run.first
+        for block in dict.fromkeys(run.block for run in runs):
             if block.left and len(block.rows) >= max(FEWEST_SHRUNK, 4 * block.left):
-                places = [k for k, ticket in enumerate(block.tickets) if self._of(ticket) is block]
-                small = block.part(places)
-                self._kept.update((ticket.id, Kept(ticket, small, k)) for k, ticket in enumerate(small.tickets))
-
-    def _of(self, ticket: Ticket) -> Block | None:
-        found = self._kept.get(ticket.id)
-        return None if found is None else found.block
+                small = block.part([k for k, name in enumerate(block.ids) if every.get(name) is block])
+                self.put(small)
 
     def state(self, model: Askable) -> State:
         """All of it, as arrays and texts."""
-        kept = list(self._kept.values())
+        kept = [self[id] for id in self._blocks]
         tickets = [one.ticket for one in kept]
         chances = [list((ticket.probabilities or {}).values()) for ticket in tickets]
         lags = [np.concatenate(one.block.lags) if one.block.lags else np.empty(0) for one in kept]
         return {
-            "ids": json.dumps([ticket.id for ticket in tickets]),
+            "ids": json.dumps(list(self._blocks)),
             "rows": model.packed([one.row for one in kept]),
             "said": numbers_or_nan([None if model.of_classes else ticket.prediction for ticket in tickets]),
             "lower": numbers_or_nan([ticket.lower for ticket in tickets]),
@@ -177,7 +231,7 @@ class Pending:
             known = tuple(recent[k].reshape(-1, lags)) if lags else ()
             side = None if (one := sides[k]) is None else one[None]
             heard = [team[None] for team in voices[k]]
-            pending.put(Block([ticket], [rows[k]], int(told[k]), known, heard, notes[k][None], side))
+            pending.put(Block([id], [ticket], [rows[k]], int(told[k]), known, heard, notes[k][None], side))
         return pending
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,13 +40,13 @@ class Score(NamedTuple):
         return self.asked - self.told - self.dropped
 
     def judge(
-        self, tickets: Sequence[Ticket], truths: Sequence[Any], given: Matrix | None = None
+        self, tickets: Iterable[Ticket], truths: Sequence[Any], given: Matrix | None = None
     ) -> tuple[Score, list[float | None]]:
         """The score after some answers more, and the losses of these predictions; None where there was none.
 
         Where all are numbers with intervals they may be ``given`` as a table, ``(T, 3)``; the sums are the same, bit by bit.
         """
-        if given is not None and len(tickets) > FEWEST:
+        if given is not None and len(truths) > FEWEST:
             return self._judge_table(given, np.array(truths, dtype=np.float64))
         asked, told, dropped, judged, guarded, missed, total, error = self
         losses: list[float | None] = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
+from collections.abc import Iterable, Iterator, KeysView, Sequence
 from typing import Any, NamedTuple, final
 
+from swordplay.base.types import Matrix, Vector
 from swordplay.serving import replies
 from swordplay.serving.learning import Ticket
-from swordplay.serving.recognition import Print, is_print
+from swordplay.serving.recognition import Print, Prints, is_print
 from swordplay.serving.replies import Reply
 from swordplay.serving.sanity import is_end, is_plain, is_share, is_size, require
 
@@ -55,36 +55,95 @@ made = functools.partial(tuple.__new__, Told)
 
 
 @final
+class ToldTable:
+    """Tickets of numbers that were answered together, as columns; one is made when it is looked at.
+
+    Parameters
+    ----------
+    ids
+        Of the tickets.
+    rows
+        What their rows are recognised by.
+    given
+        Predictions and both ends of their intervals, shape ``(T, 3)``.
+    ys, errors
+        What was told, and how far off the predictions were.
+    """
+
+    __slots__ = ("errors", "given", "ids", "rows", "ys")
+
+    def __init__(self, ids: list[str], rows: Prints | list[Print], given: Matrix, ys: Vector, errors: Vector) -> None:
+        self.ids, self.rows, self.given, self.ys, self.errors = ids, rows, given, ys, errors
+
+    def __getitem__(self, name: str) -> Told:
+        """The ticket of an id."""
+        return self.at(self.ids.index(name))
+
+    def at(self, place: int) -> Told:
+        """The one at a place."""
+        ticket = Ticket(self.ids[place], *self.given[place].tolist())
+        row = self.rows[place]
+        return Told(row if isinstance(row, str) else int(row), ticket, float(self.ys[place]), float(self.errors[place]))
+
+
+@final
 class Memory:
     """Answered tickets of a server, the oldest first."""
 
-    __slots__ = ("_ids", "_places", "_told")
+    __slots__ = ("_count", "_first", "_order", "_told")
 
     def __init__(self) -> None:
-        self._told: dict[int, dict[str, Told]] = {}
+        self._told: dict[int, dict[str, Told | ToldTable]] = {}
         # In their order, as a dictionary finds its oldest ever more slowly while others are removed.
-        self._places: deque[int] = deque()
-        self._ids: deque[str] = deque()
+        self._order: deque[tuple[int, Sequence[str]]] = deque()
+        self._first = self._count = 0  # of the oldest entry so many are forgotten; all in all so many are not
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return self._count
 
-    def of(self, place: int) -> dict[str, Told]:
-        """Those of the series at a place, by their ids: to be looked at."""
-        return self._told.setdefault(place, {})
+    def names(self, place: int) -> KeysView[str]:
+        """Ids of those of the series at a place: a view that stays."""
+        return self._told.setdefault(place, {}).keys()
+
+    def get(self, place: int, name: str) -> Told | None:
+        """One of them."""
+        found = self._told[place].get(name)
+        return found[name] if isinstance(found, ToldTable) else found
 
     def items(self) -> Iterator[tuple[int, str, Told]]:
         """Place of the series, id and ticket, the oldest first."""
-        return ((place, name, self._told[place][name]) for place, name in zip(self._places, self._ids, strict=True))
+        first = self._first
+        for place, ids in self._order:
+            found = self._told[place]
+            for k in range(first, len(ids)):
+                told = found[ids[k]]
+                yield place, ids[k], told.at(k) if isinstance(told, ToldTable) else told
+            first = 0
 
     def put(self, place: int, ids: Sequence[str], told: Iterable[Told]) -> None:
         """Remember tickets of one series, none of which is remembered."""
-        self.of(place).update(zip(ids, told, strict=True))
-        self._places.extend(repeat(place, len(ids)))
-        self._ids.extend(ids)
+        self._told.setdefault(place, {}).update(zip(ids, told, strict=True))
+        self._put(place, ids)
+
+    def put_table(self, place: int, told: ToldTable) -> None:
+        """The same for many at once."""
+        self._told.setdefault(place, {}).update(dict.fromkeys(told.ids, told))
+        self._put(place, told.ids)
+
+    def _put(self, place: int, ids: Sequence[str]) -> None:
+        self._order.append((place, ids))
+        self._count += len(ids)
 
     def forget(self, most: int) -> None:
         """Forget the oldest beyond so many."""
-        told, place, name = self._told, self._places.popleft, self._ids.popleft
-        for _ in range(len(self) - most):
-            del told[place()][name()]
+        while self._count > most:
+            place, ids = self._order[0]
+            last = min(len(ids), self._first + self._count - most)
+            told = self._told[place]
+            for name in ids[self._first : last]:
+                del told[name]
+            self._count -= last - self._first
+            self._first = last
+            if last == len(ids):
+                self._order.popleft()
+                self._first = 0

@@ -198,7 +198,7 @@ class Models:
         state: State = {"about": _packed(about), "memory": _remembered(self.memory)}
         for place, series in enumerate(self.series.values()):
             state |= nested.put(f"late.{place}", series.late.state())
-            state[f"rows.{place}"] = _packed(series.rows)
+            state[f"rows.{place}"] = _packed(series.prints())
             state[f"watch.{place}"] = _packed(series.watch.dumps())
         return state
 
@@ -226,7 +226,7 @@ class Models:
         require("the name of a model", all(map(MODEL.fullmatch, models.kinds)), models.kinds)
         for series_place, name, *told in _unpacked("memory", parts["memory"]):
             require("the series of an answered ticket", type(series_place) is int, series_place)
-            require("an answered ticket", name not in models.memory.of(series_place), [series_place, name])
+            require("an answered ticket", name not in models.memory.names(series_place), [series_place, name])
             models.memory.put(series_place, [name], [Told.of_saved(name, *told)])
         states = nested.split(nested.part("late", parts)) if about["series"] else {}
         for place, (model, key) in enumerate(about["series"]):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import struct
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, TypeVar
@@ -19,6 +20,8 @@ from swordplay.serving.limits import LONGEST_NAME, Limits
 
 SMALL = 64
 """Rows of an ask that is no batch: it may be done together with others, and its rows are recognised one by one."""
+FAR = 16 * 2**10
+"""Bytes at the beginning of a batch that are likely to hold as many rows."""
 OURS = "#"
 """What ids begin with that the server gives."""
 ESCAPED = frozenset('"\\')
@@ -45,7 +48,8 @@ Decoders = tuple[msgspec.json.Decoder[list[Any]], msgspec.json.Decoder[Any]]
 
 def asked(body: bytes, lines: bool, limits: Limits) -> tuple[str, list[str | None], PlainRows] | None:
     """Key, ids and rows of a batch of one series, with an id each or all without; None if it is anything else."""
-    if body.count(b"{") <= 2 * SMALL:  # a row has two of them
+    # A row has two of them, and is seldom as long as that: most bodies need not be looked through to their ends.
+    if body.count(b"{", 0, FAR) <= 2 * SMALL and body.count(b"{") <= 2 * SMALL:
         return None
     names = _names(body)
     if names is None or not 0 < len(names) <= limits.columns or not are_names(names) or ESCAPED & set("".join(names)):
@@ -56,11 +60,17 @@ def asked(body: bytes, lines: bool, limits: Limits) -> tuple[str, list[str | Non
     ids, key = [row.id for row in rows], rows[0].key
     if not _is_one(key, [row.key for row in rows]):
         return None
-    if ids.count(None) != len(ids) and (not are_names(ids) or OURS in {name[0] for name in ids if name}):
+    if ids.count(None) != len(ids) and (not are_names(ids) or _has_ours(ids)):
         return None
+    values = np.empty((len(rows), len(names)))
     numbers = chain.from_iterable(map(msgspec.structs.astuple, [row.x for row in rows]))
-    values = np.fromiter(numbers, np.float64, len(rows) * len(names))
-    return key, ids, PlainRows(names, values.reshape(len(rows), len(names)))
+    struct.pack_into(f"{values.size}d", values.data, 0, *numbers)  # thrice as fast as what numpy has for it
+    return key, ids, PlainRows(names, values)
+
+
+def _has_ours(ids: list[Any]) -> bool:
+    """Whether one of some texts is as the server names them."""
+    return OURS in "".join(ids) and OURS in {name[0] for name in ids}
 
 
 def _names(body: bytes) -> list[str] | None:

@@ -7,11 +7,14 @@ import marshal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swordplay.estimators.plain_rows import PlainRows
 
 Print = str | int
 """A text of a row that was read by itself; a whole number of one that came in a table of numbers."""
+Prints = NDArray[np.uint64]
+"""Those of a table."""
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """Odd, and its bits look random: 2^64 over the golden ratio."""
 HALF = np.uint64(32)
@@ -23,13 +26,13 @@ def fingerprint(row: dict[str, Any]) -> str:
     return hashlib.blake2b(marshal.dumps(row, 2), digest_size=8).hexdigest()
 
 
-def fingerprints(rows: PlainRows) -> list[int]:
+def fingerprints(rows: PlainRows) -> Prints:
     """Of all rows of a table: the same for the same names with the same numbers, in whatever order the names come."""
     order = sorted(range(len(rows.names)), key=rows.names.__getitem__)
     return mixed(PlainRows([rows.names[k] for k in order], rows.values[:, order]))
 
 
-def mixed(rows: PlainRows) -> list[int]:
+def mixed(rows: PlainRows) -> Prints:
     """The same for the same names in the same order."""
     names = hashlib.blake2b("\0".join(rows.names).encode("utf-8"), digest_size=8).digest()
     prints = np.full(len(rows), int.from_bytes(names, "little"), dtype=np.uint64)
@@ -37,7 +40,7 @@ def mixed(rows: PlainRows) -> list[int]:
         prints ^= column
         prints *= FACTOR  # modulo 2^64
         prints ^= prints >> HALF
-    return prints.tolist()
+    return prints
 
 
 def is_same(known: Print, row: dict[str, Any]) -> bool:
@@ -51,7 +54,8 @@ def is_same(known: Print, row: dict[str, Any]) -> bool:
     except OverflowError:
         return False
     table = PlainRows(list(row), values)
-    return known in (*fingerprints(table), *mixed(table))  # rows of files of before were known by their names as they stood
+    # Rows of files of before were known by their names as they stood.
+    return known in (int(fingerprints(table)[0]), int(mixed(table)[0]))
 
 
 def is_print(value: Any) -> bool:

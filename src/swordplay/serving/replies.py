@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from swordplay.late import Ticket
+from swordplay.late.blocks import Block
 
 
 class Asked(msgspec.Struct, gc=False):
@@ -63,12 +64,11 @@ def ticket(found: Ticket) -> Reply:
     return AskedLabel(name, said, {_name(label): share for label, share in chances.items()})
 
 
-def tickets(found: Sequence[Ticket]) -> list[Reply]:
-    """The same of each."""
-    if found[0][4] is None:  # of numbers, all of them
-        ids, said, lower, upper, _ = zip(*found, strict=True)
-        return list(map(Asked, ids, said, lower, upper))
-    return list(map(ticket, found))
+def said(block: Block) -> list[Reply]:
+    """The same of rows that were asked together."""
+    if block.given is None:
+        return list(map(ticket, block.tickets))
+    return list(map(Asked, block.ids, *block.given.T.tolist()))
 
 
 def listed(parts: Sequence[Reply | None], many: bool) -> bytes:

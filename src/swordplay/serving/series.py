@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, final
+
+import numpy as np
 
 from swordplay.base.arguments import shown
 from swordplay.estimators.plain_rows import PlainRows
+from swordplay.late.blocks import Run
 from swordplay.serving import answered, learning, replies
-from swordplay.serving.answered import Memory, Told
+from swordplay.serving.answered import Memory, Told, ToldTable
 from swordplay.serving.learning import LateModel
-from swordplay.serving.plain import OURS
+from swordplay.serving.plain import OURS, SMALL
 from swordplay.serving.recognition import Print, fingerprint, fingerprints, is_same
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.replies import Reply
@@ -52,12 +55,12 @@ class Series:
     """
 
     def __init__(self, kind: str, place: int, memory: Memory, late: LateModel | None = None) -> None:
-        self.kind, self.place, self._memory, self._told = kind, place, memory, memory.of(place)
+        self.kind, self.place, self._memory, self._told = kind, place, memory, memory.names(place)
         self.late = learning.make(kind) if late is None else late
         self.pending = self.late.pending
         """Tickets that wait for their answers, by id: a view that stays."""
         self.rows: dict[str, Print] = {}
-        """What the rows of pending tickets are recognised by, by the ids that clients gave."""
+        """What the rows of pending tickets are recognised by, by the ids that clients gave; but those of batches have marks."""
         self.watch = Watch()
 
     # ------------------------------------------------------------------ checks: nothing changes
@@ -99,15 +102,15 @@ class Series:
         """Whether a batch may be taken as one table: none of its ids came before. True of what is no such batch."""
         if not isinstance(part.rows, PlainRows) or part.ids[0] is None:
             return True
-        return self.pending.keys().isdisjoint(part.ids) and self._told.keys().isdisjoint(part.ids)
+        return self.pending.keys().isdisjoint(part.ids) and self._told.isdisjoint(part.ids)
 
     def check_tell(self, part: Tell) -> Plan:
         """Which answers of a request are new."""
-        ids = set(part.ids)
-        if len(ids) == len(part.ids) > 1 and self.pending.keys() >= ids:
+        ids = part.ids
+        if len(ids) > 1 and (self.pending.run(ids) is not None or self._are_pending(ids)):
             values = learning.targets(self.kind, part.values)
             if values is not None:
-                return Plan([None] * len(ids), part.ids, values)
+                return Plan([None] * len(ids), ids, values)
         plan, pending = Plan([], [], []), self.pending
         for place, name, raw in zip(part.places, part.ids, part.values, strict=True):
             y = learning.target(self.kind, raw, place)
@@ -144,15 +147,15 @@ class Series:
         """Predict the new rows; the answers of all."""
         if not plan.ids:
             return plan.replies
-        tickets = self.late.ask_many(plan.values, plan.ids)
-        self.watch.asks += len(tickets)
+        block = self.late.ask_block(plan.values, plan.ids)
+        self.watch.asks += len(plan.ids)
         if isinstance(plan.values, PlainRows):
             if plan.ids[0][0] != OURS:  # all of them have names of the client's, or none has
-                self.rows.update(zip(plan.ids, fingerprints(plan.values), strict=True))
+                block.marks = fingerprints(plan.values)
         else:
             named = {name: row for name, row in zip(plan.ids, plan.values, strict=True) if name[0] != OURS}
             self.rows.update(zip(named, map(fingerprint, named.values()), strict=True))
-        return _filled(plan, replies.tickets(tickets))
+        return _filled(plan, replies.said(block))
 
     def take_back(self, plan: Plan) -> None:
         """Forget rows that were predicted in vain, because another part of their request was refused."""
@@ -163,22 +166,41 @@ class Series:
 
     def tell(self, plan: Plan) -> Sequence[Reply | None]:
         """Learn the new answers; the answers of all."""
-        ids, ys, rows, pending = plan.ids, plan.values, self.rows, self.pending
+        ids, ys, step = plan.ids, plan.values, functools.partial(learning.step_size, self.late)
         if not ids:
             return plan.replies
-        tickets = [pending[name] for name in ids]
+        run = self.pending.run(ids) if len(ids) > SMALL else None
+        if run is not None and run.block.given is not None:
+            return _filled(plan, self._tell_table(run, ys, step))
+        tickets, rows = [self.pending[name] for name in ids], self._prints(ids)
         self.late.tell_many(ids, ys)
         errors = learning.errors(tickets, ys)
-        self.watch.told(tickets, ys, errors, functools.partial(learning.step_size, self.late))
-        known = zip([rows.pop(name, "") for name in ids], tickets, ys, errors, strict=True)
-        self._memory.put(self.place, ids, map(answered.made, known))
+        self.watch.told(tickets, ys, errors, step)
+        self._forget(ids)
+        self._memory.put(self.place, ids, map(answered.made, zip(rows, tickets, ys, errors, strict=True)))
         return _filled(plan, list(map(replies.Told, ids, [ticket[1] for ticket in tickets], ys, errors)))
+
+    def _tell_table(self, run: Run, ys: list[float], step: Callable[[], float | None]) -> list[Reply]:
+        """The same for tickets of numbers with intervals that were asked together, as columns."""
+        ids, block = run.ids, run.block
+        assert block.given is not None
+        given = block.given[run.places].copy()  # not a part of a larger one, which would be remembered with it
+        rows = self._prints(ids) if block.marks is None else block.marks[run.places].copy()
+        self.late.tell_many(ids, ys)
+        self._forget(ids)
+        truths = np.array(ys, dtype=np.float64)
+        errors = np.abs(given[:, 0] - truths)
+        off = errors.tolist()
+        self.watch.told_table(ids, given, truths, off, step)
+        self._memory.put_table(self.place, ToldTable(ids, rows, given, truths, errors))
+        return list(map(replies.Told, ids, given[:, 0].tolist(), ys, off))
 
     def drop(self, plan: Plan) -> Sequence[Reply | None]:
         """Forget tickets; the answers of all."""
         for name in plan.ids:
-            told = Told(self.rows.pop(name, ""), self.pending[name], None)
+            told = Told(self._print(name), self.pending[name], None)
             self.late.drop(name)
+            self.rows.pop(name, None)
             self._memory.put(self.place, [name], [told])
         self.watch.drops += len(plan.ids)
         return _filled(plan, list(map(replies.Dropped, plan.ids)))
@@ -189,15 +211,37 @@ class Series:
         """The ids of a batch, all of them the client's, or all ours."""
         return part.ids if part.ids[0] is not None else [f"{OURS}{number}.{place}" for place in part.places]
 
+    def prints(self) -> dict[str, Print]:
+        """What all rows of pending tickets are recognised by, by the ids that clients gave."""
+        return {name: found for name in self.pending if (found := self._print(name)) != ""}
+
+    def _print(self, name: str) -> Print:
+        """What the row of a pending ticket is recognised by; nothing if the server named it."""
+        mark = self.pending.mark(name)
+        return self.rows.get(name, "") if mark is None else mark
+
+    def _prints(self, ids: list[str]) -> list[Print]:
+        return list(map(self._print, ids))
+
+    def _forget(self, ids: list[str]) -> None:
+        """Forget what rows are recognised by that wait no more."""
+        if self.rows:
+            for name in ids:
+                self.rows.pop(name, None)
+
+    def _are_pending(self, ids: list[str]) -> bool:
+        some = set(ids)
+        return len(some) == len(ids) and self.pending.keys() >= some
+
     def _earlier(self, name: str) -> tuple[Print, Reply] | None:
         """What a row that was asked before is recognised by, and its answer then."""
         if name in self.pending:
-            return self.rows.get(name, ""), replies.ticket(self.pending[name])
-        told = self._told.get(name)
+            return self._print(name), replies.ticket(self.pending[name])
+        told = self._memory.get(self.place, name)
         return None if told is None else (told.row, replies.ticket(told.ticket))
 
     def _known(self, name: str, place: int) -> Told:
-        told = self._told.get(name)
+        told = self._memory.get(self.place, name)
         if told is None:
             raise Refusal(404, f"no ticket {shown(name)} waits: it was never asked here, or answered long ago.", row=place)
         return told

@@ -10,6 +10,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, final
 
+import numpy as np
+
+from swordplay.base.types import Matrix, Vector
 from swordplay.serving.sanity import is_count, is_end, is_plain, is_share, is_size, require
 
 MOST_POINTS = 200
@@ -60,12 +63,25 @@ class Watch:
         """Count answered rows; ``step`` tells the effective step size where a stretch is full."""
         for ticket, y, one in list(zip(tickets, ys, errors, strict=True))[-LAST:]:
             self._last.append([ticket.id, ticket.prediction, ticket.lower, ticket.upper, y, one])
-        self.tells += len(tickets)
         # An infinite interval holds every truth, and says so.
         inside = [-1 if one[2] is None else int(one[2] <= y <= one[3]) for one, y in zip(tickets, ys, strict=True)]
         judged: list[float] = [one for one in errors if one is not None]
         if len(judged) < len(errors):
             inside = [one for one, error in zip(inside, errors, strict=True) if error is not None]
+        self.tells += len(tickets)
+        self._count(judged, inside, step)
+
+    def told_table(
+        self, ids: list[str], given: Matrix, ys: Vector, errors: list[float], step: Callable[[], float | None]
+    ) -> None:
+        """The same for rows with predictions and ends of their intervals in a table, shape ``(T, 3)``."""
+        last = zip(ids[-LAST:], given[-LAST:].tolist(), ys[-LAST:].tolist(), errors[-LAST:], strict=True)
+        self._last.extend([name, *row, y, one] for name, row, y, one in last)
+        self.tells += len(ids)
+        self._count(errors, ((given[:, 1] <= ys) & (ys <= given[:, 2])).astype(np.int64).tolist(), step)
+
+    def _count(self, judged: list[float], inside: list[int], step: Callable[[], float | None]) -> None:
+        """Rows with a prediction: their errors, and 1 inside, 0 outside, -1 no interval."""
         self.judged += len(judged)
         self.error = functools.reduce(operator.add, judged, self.error)  # in their order, as one after the other
         self.bounded += len(inside) - inside.count(-1)

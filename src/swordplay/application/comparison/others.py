@@ -20,7 +20,6 @@ from swordplay.parts.learners import (
     OptimisticOGD,
     RestartedOGD,
     SwordBest,
-    SwordPlusPlus,
 )
 from swordplay.parts.metas import AdaNormalHedge, AdaptMLProd, FixedShare, Meta, Squint
 
@@ -49,7 +48,6 @@ def others(field: Field) -> dict[str, Other]:
     }
     diagonal = field.domain.dim > WIDEST_NEWTON
     found = {
-        "sp.SwordPlusPlus": _one("T, G, L", lambda X: SwordPlusPlus(X, horizon=T, gradient_bound=G, smoothness=L)),
         "sp.AderTrueLosses": _one("T, G", lambda X: AderTrueLosses(X, horizon=T, gradient_bound=G)),
         "sp.OptimisticOGD": _one("", OptimisticOGD),
         "best sp.RestartedOGD": Other("G, period", {str(every): _restarted(T, G, every) for every in PERIODS if every <= T}),

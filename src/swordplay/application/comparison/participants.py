@@ -15,13 +15,13 @@ from swordplay.application.comparison.others import player as readable_player
 from swordplay.base import arguments
 from swordplay.engine import twin
 from swordplay.parts.domains import Ball
-from swordplay.parts.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordSmall, SwordVar
+from swordplay.parts.learners import OEGD, OGD, Ader, Sword, SwordAgeless, SwordBest, SwordPlusPlus, SwordSmall, SwordVar
 
 LADDER = tuple(2.0**-k for k in range(-4, 10))
 """Step sizes of the best OGD of hindsight, in units of 1/L."""
 Kind = Literal["estimator", "baseline", "rival", "learner"]
 """What ``swordplay track`` runs, what anybody could do, packages from outside, and learners of the game on a ball."""
-Learner = OGD | OEGD | Ader | SwordVar | SwordSmall | SwordBest | Sword | SwordAgeless
+Learner = OGD | OEGD | Ader | SwordVar | SwordSmall | SwordBest | SwordPlusPlus | Sword | SwordAgeless
 
 
 class Participant(NamedTuple):
@@ -69,6 +69,7 @@ def participants(field: Field) -> Iterator[Participant]:
             tuple(_descent(kind, step) for step in steps),
             tuple(f"{s:.2g}" for s in steps),
         )
+    yield learner("sp.SwordPlusPlus", "T, G, L", _tuned(SwordPlusPlus, field), usual=False)
     for name, other in others(field).items():
         entries = tuple(readable_player(make) for make in other.makes.values())
         yield Participant(name, "learner", other.told, entries, tuple(other.makes), usual=False)
@@ -81,12 +82,12 @@ def descents(step_sizes: Iterable[float]) -> Iterator[Participant]:
         yield Participant(f"OGD, step {step:.3g}", "learner", "", (_descent(OGD, step),))
 
 
-def learner(name: str, told: str, make: Callable[[Ball], Learner]) -> Participant:
+def learner(name: str, told: str, make: Callable[[Ball], Learner], *, usual: bool = True) -> Participant:
     """A learner of the package, which plays the game on the ball."""
-    return Participant(name, "learner", told, (_player(make),))
+    return Participant(name, "learner", told, (_player(make),), usual=usual)
 
 
-def _tuned(kind: type[SwordVar] | type[SwordSmall] | type[SwordBest], field: Field) -> Callable[[Ball], Learner]:
+def _tuned(kind: type[SwordVar | SwordSmall | SwordBest | SwordPlusPlus], field: Field) -> Callable[[Ball], Learner]:
     T, G, L = len(field.rows), field.gradient_bound, field.smoothness
     return lambda domain: kind(domain, horizon=T, gradient_bound=G, smoothness=L)
 
