@@ -8,6 +8,9 @@ CONSTRAINTS ?= constraints.txt
 ROUNDS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python -m
+TESTED := cli,serve,sweep,spark,test
+# Three for two cores: many tests wait for a server, a disk or Java.
+WORKERS := 3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -21,11 +24,11 @@ demo: $(VENV)/.with-cli ## track and compare a real stream, replay the paper; th
 	@mkdir -p out
 	$(VENV)/bin/swordplay demo --report out/report.html $(if $(ROUNDS),--rounds $(ROUNDS))
 
-test: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the tests (minutes)
+test: $(VENV)/.with-$(TESTED) ## run the tests (minutes)
 	@$(VENV)/bin/swordplay warm --processes 2 # or every worker would compile the same kernels
-	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 2 --dist loadgroup -m "not deep" # each of many processes would compile our sources
+	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n $(WORKERS) --dist loadgroup -m "not deep" # each of many processes would compile our sources
 
-test-deep: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test ## run the long campaigns (much longer)
+test-deep: $(VENV)/.with-$(TESTED) ## run the long campaigns (much longer)
 	HYPOTHESIS_PROFILE=deep $(RUN) pytest -n 2 --dist loadgroup -m deep
 
 test-lowest: ## run the tests with the lowest versions that pyproject.toml allows, in an environment of their own
@@ -37,7 +40,7 @@ test-lowest: ## run the tests with the lowest versions that pyproject.toml allow
 bench: $(VENV)/.with-bench ## time the library beside its peers
 	$(RUN) benchmarks
 
-lint: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-spark $(VENV)/.with-test $(VENV)/.with-lint ## ruff, mypy --strict and the import contract
+lint: $(VENV)/.with-$(TESTED) $(VENV)/.with-lint ## ruff, mypy --strict and the import contract
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
@@ -65,7 +68,7 @@ $(VENV)/.made:
 	@$(RUN) pip --version > /dev/null
 	@touch $@
 
-# .with-x: the package itself (editable) with its extra x, again whenever pyproject.toml or the pins change.
+# .with-x: the package itself (editable) with its extra x (or several: x,y), again whenever pyproject.toml or the pins change.
 $(VENV)/.with-%: pyproject.toml $(CONSTRAINTS) $(VENV)/.made
 	$(RUN) pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable '.[$*]'
 	@touch $@

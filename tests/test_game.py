@@ -84,11 +84,11 @@ def test_an_endless_stream_is_played_as_far_as_asked():
 
 
 def test_with_nothing_kept_memory_does_not_grow():
-    few, many = 100, 1100
+    few, many = 100, 600
     learner = sp.Ader(sp.Ball(2), horizon=10_000, gradient_bound=5.0)
     gc.collect()
     gc.disable()  # a collection empties the interpreter's free lists, and filling them again looks like growth
-    sp.play(learner, endless(), max_rounds=2000, keep=())
+    sp.play(learner, endless(), max_rounds=many, keep=())
     tracemalloc.start()
     peaks = {few: [], many: []}
     for seed in range(1, 4):  # the least of three: what others do in this process can only add to it

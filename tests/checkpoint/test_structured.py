@@ -21,7 +21,7 @@ from swordplay.base.checkpoint import CheckpointError
 from swordplay.base.state import COUNT, Range, require
 from swordplay.engine.layout import LIVE
 
-QUICK, DEEP, CHUNK = 4_000, 1_000_000, 5_000
+QUICK, DEEP, CHUNK = 2_500, 1_000_000, 5_000
 """Changes in all, and in one process of a deep campaign."""
 
 

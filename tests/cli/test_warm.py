@@ -1,9 +1,11 @@
 """``swordplay warm``: a folder of machine code that does elsewhere."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,50 @@ def test_a_folder_that_cannot_be_written_to_is_named(capsys, tmp_path):
     (tmp_path / "file").write_text("")
     assert run(["warm", "steps", "--into", str(tmp_path / "file" / "folder")]) == 1
     assert "--into" in capsys.readouterr().err
+
+
+def test_a_recipe_that_fails_is_named_and_is_the_last():
+    (found,) = warming.cook_all(["nothing", "steps", "intervals"], 1)
+    assert (found.name, found.error) == ("nothing", "KeyError: 'nothing'")
+    assert found.seconds > 0.0
+
+
+def test_a_process_that_ends_without_a_word_is_an_error(monkeypatch):
+    silent = [sys.executable, "-c", "import sys; sys.stdin.readline(); sys.exit(3)"]
+    popen = subprocess.Popen
+    monkeypatch.setattr(warming.subprocess, "Popen", lambda command, **pipes: popen(silent, **pipes))
+    (found,) = warming.cook_all(["steps"], 2)
+    assert (found.name, found.error) == ("steps", "its process ended with code 3")
+
+
+def test_whoever_stops_early_leaves_no_process(monkeypatch):
+    started, popen, before = [], subprocess.Popen, threading.active_count()
+    endless = [sys.executable, "-c", "import sys, time; print(input(), flush=True); time.sleep(600)"]
+
+    def start(command, **pipes):
+        started.append(popen(endless, **pipes))
+        return started[-1]
+
+    monkeypatch.setattr(warming.subprocess, "Popen", start)
+    cooking = warming.cook_all(["late", "keys", "games"], 2)
+    assert next(cooking).error == ""
+    cooking.close()
+    assert [process.poll() for process in started] == [-15, -15]
+    assert threading.active_count() == before
+
+
+@pytest.mark.deep
+def test_every_kernel_is_compiled(tmp_path):
+    """Of all that the package has, one by one: none has to be compiled where the folder is used."""
+    warmed(tmp_path)
+    kept = {file.name.partition("-")[0] for file in tmp_path.rglob("*.nbi")}
+    kernels = {
+        f"{source.stem}.{found.group(1)}"
+        for source in Path(swordplay.__file__).parent.rglob("*.py")
+        for found in re.finditer(r"^@kernel\ndef (\w+)", source.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert len(kernels) > 30
+    assert kept == kernels
 
 
 @pytest.mark.deep

@@ -10,11 +10,16 @@ something small that calls the kernels of a room. Whoever adds kernels adds a re
 from __future__ import annotations
 
 import atexit
+import contextlib
+import functools
 import os
+import queue
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,11 +40,17 @@ class Recipe(NamedTuple):
 
 def _learn(features: Matrix, targets: Vector) -> None:
     from swordplay.estimators.heads import Heads
+    from swordplay.estimators.model import LinearModel
+    from swordplay.estimators.scaler import Scaler
 
     heads = Heads(features.shape[1])
     heads.add()
     heads.learn(features, targets)
     heads.predict(features)
+    scaler = Scaler(features.shape[1])
+    scaler.scale_and_follow(features)
+    scaler.scale(features)
+    LinearModel(features.shape[1], standardize=False).predict_then_learn(features, targets)
 
 
 def _intervals(features: Matrix, targets: Vector) -> None:
@@ -73,7 +84,7 @@ def _curves(features: Matrix, targets: Vector) -> None:
 
 
 def _keys(features: Matrix, targets: Vector) -> None:
-    from swordplay.application.tracking.bulk_kernel import judge
+    from swordplay.application.tracking.bulk_kernel import hold, judge, sort_by_key
     from swordplay.keyed import Keyed
     from swordplay.keyed.bands import BandForm
 
@@ -81,9 +92,11 @@ def _keys(features: Matrix, targets: Vector) -> None:
     model.predict_then_learn(keys, features, targets)
     model.predict(keys, features)
     numbers, bands = np.zeros(len(targets), dtype=np.int64), BandForm(0.9)
-    bands.play(bands.fresh[None].copy(), numbers[:1], np.array([0, len(targets)]), targets, targets)
+    found = bands.play(bands.fresh[None].copy(), numbers[:1], np.array([0, len(targets)]), targets, targets)
     sums, seen = np.zeros((1, 3)), np.zeros(len(targets), dtype=bool)
     judge(numbers, targets, targets, np.zeros(1), np.zeros(1), numbers[:1].copy(), sums, seen)
+    hold(numbers, targets, found, np.zeros((1, 3)))
+    sort_by_key(numbers, numbers[:1].copy(), numbers.copy())
 
 
 def _late(features: Matrix, targets: Vector) -> None:
@@ -101,24 +114,81 @@ def _late(features: Matrix, targets: Vector) -> None:
 def _games(features: Matrix, targets: Vector) -> None:
     import swordplay as sp
 
-    stream = sp.LinearStream(features, targets)
-    for domain in (sp.Ball(features.shape[1]), sp.Simplex(features.shape[1])):
+    stream, ball = sp.LinearStream(features, targets), sp.Ball(features.shape[1])
+    for domain in (ball, sp.Simplex(features.shape[1])):
         sp.play(sp.Sword(domain), stream, engine="compiled")
-    online = sp.engine.online(sp.Sword(sp.Ball(features.shape[1])))
+    online = sp.engine.online(sp.Sword(ball))
     online.predict(features[0])
     online.learn(features[0], float(targets[0]))
+    sp.engine.play_many([sp.Sword(ball)], features[None], targets[None])
+
+
+def _field(features: Matrix, targets: Vector) -> None:
+    import swordplay as sp
+
+    ball = sp.Ball(features.shape[1])
+    make = functools.partial(sp.SwordPlusPlus, ball, horizon=len(targets), gradient_bound=10.0, smoothness=10.0)
+    sp.play(make(), sp.LinearStream(features, targets), engine="compiled")
+    sp.engine.online(make()).learn(features[0], float(targets[0]))
+    sp.engine.play_many([make()], features[None], targets[None])
+    one = sp.OneProjection(sp.Simplex(features.shape[1]), sp.Sword)
+    sp.play(one, sp.LinearStream(features, targets), engine="compiled")
+    sp.engine.online(one).learn(features[0], float(targets[0]))
+
+
+def _sparse(features: Matrix, targets: Vector) -> None:
+    try:
+        from scipy.sparse import csr_array
+    except ModuleNotFoundError:  # sparse rows are scipy's: whoever has none needs no kernels for them
+        return
+    import swordplay as sp
+
+    ball = sp.Ball(features.shape[1])
+    plus = sp.SwordPlusPlus(ball, horizon=len(targets), gradient_bound=10.0, smoothness=10.0)
+    for learner in (sp.Sword(ball), plus):
+        sp.play(learner, sp.LinearStream(csr_array(features), targets), engine="compiled")
+
+
+def _combine(features: Matrix, targets: Vector) -> None:
+    from swordplay.estimators.mixture import Mixture
+
+    Mixture(features.shape[1]).predict_then_learn(features, targets)
+
+
+def _tables(features: Matrix, targets: Vector) -> None:
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:  # tables are read by it: whoever has none reads none
+        return
+    from swordplay.data.tables.readings.moments import Written
+    from swordplay.data.tables.records import boundaries
+
+    boundaries(b'"a","b"\n', ",")
+    Written("dmy", ".").convert(pa.array(["31.12.2026"]))
+
+
+def _hindsight(features: Matrix, targets: Vector) -> None:
+    import swordplay as sp
+
+    for columns in (1, 2):
+        sp.hindsight.best_sequence(sp.LinearStream(features[:, :columns], targets), sp.Ball(columns), penalty=0.1)
 
 
 RECIPES: Mapping[str, Recipe] = {
-    "learn": Recipe("learning rows, one step size beside the other", _learn),
-    "intervals": Recipe("intervals", _intervals, "intervals/rounds.py"),
-    "steps": Recipe("single step sizes, to compare with", _steps, "engine/ladder.py"),
     "late": Recipe("answers that come late, and servers", _late),
-    "curves": Recipe("second-order experts", _curves, "engine/curved/rounds.py"),
     "keys": Recipe("a model per key", _keys),
     "games": Recipe("the learners of the game", _games),
+    "field": Recipe("Sword++, and one projection a round", _field),
+    "sparse": Recipe("sparse rows", _sparse),
+    "learn": Recipe("learning rows, one step size beside the other", _learn),
+    "intervals": Recipe("intervals", _intervals, "intervals/rounds.py"),
+    "curves": Recipe("second-order experts", _curves, "engine/curved/rounds.py"),
+    "hindsight": Recipe("the best comparators of hindsight", _hindsight),
+    "combine": Recipe("forecasts of others, combined", _combine),
+    "tables": Recipe("quotes and dates in tables", _tables),
+    "steps": Recipe("single step sizes, to compare with", _steps, "engine/ladder.py"),
 }
-"""By name, those first that take longest, so that no process is left alone with one at the end."""
+"""By name; those first that take longest, so that no process is left alone with one at the end."""
 
 
 def cook(name: str) -> None:
@@ -137,26 +207,50 @@ class Cooked(NamedTuple):
 
 
 def cook_all(names: Sequence[str], processes: int) -> Iterator[Cooked]:
-    """Let several processes cook recipes, each one at a time; tell of each when it is done."""
-    waiting = list(names)
-    running: list[tuple[str, float, subprocess.Popen[bytes]]] = []
+    """Let several processes cook recipes, each one after the other; tell of each when it is done. One that fails is the last.
+
+    Kernels share pieces, and a process that has cooked one recipe has the pieces for the next: all recipes take half the
+    computing that they would take in processes of their own.
+    """
+    waiting, done = deque(names), queue.SimpleQueue[Cooked]()
+    cooks = [_started((), subprocess.PIPE) for _ in range(min(processes, len(names)))]
+    threads = [threading.Thread(target=_employ, args=(process, waiting, done), daemon=True) for process in cooks]
+    for thread in threads:
+        thread.start()
     try:
-        while waiting or running:
-            while waiting and len(running) < processes:
-                name = waiting.pop(0)
-                running.append((name, time.monotonic(), _started([name])))
-            done = next((one for one in running if one[2].poll() is not None), None)
-            if done is None:
-                time.sleep(0.02)
-                continue
-            running.remove(done)
-            name, began, process = done
-            _, said = process.communicate()
-            error = said.decode(errors="replace").strip().splitlines()[-1:] if process.returncode else []
-            yield Cooked(name, time.monotonic() - began, error[0] if error else "")
+        for _ in names:
+            yield (found := done.get())
+            if found.error:
+                return
     finally:
-        for _, _, process in running:
-            _stop(process)
+        waiting.clear()
+        for process in cooks:
+            process.terminate()
+        for thread in threads:
+            thread.join()  # as its process has ended, it waits for nothing
+        for process in cooks:
+            process.communicate()
+
+
+def _employ(process: subprocess.Popen[bytes], waiting: deque[str], done: queue.SimpleQueue[Cooked]) -> None:
+    """Hand a process one recipe after the other, as long as some wait and none fails."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    error = ""
+    while not error:
+        try:
+            name = waiting.popleft()
+        except IndexError:
+            return
+        began = time.monotonic()
+        with contextlib.suppress(OSError):  # it has ended: it says why below
+            process.stdin.write(f"{name}\n".encode())
+            process.stdin.flush()
+        if not process.stdout.readline():
+            said = process.stderr.read().decode(errors="replace").strip().splitlines()
+            error = said[-1] if said else f"its process ended with code {process.wait()}"
+        done.put(Cooked(name, time.monotonic() - began, error))
 
 
 def beside(names: Sequence[str]) -> None:
@@ -175,13 +269,19 @@ def beside(names: Sequence[str]) -> None:
         kept_code.expect(compiling.PACKAGE / RECIPES[name].source, process.wait)
 
 
-def _started(names: Sequence[str]) -> subprocess.Popen[bytes]:
-    """A process that cooks, and finds the package where this one has found it."""
+def cook_each(names: Iterable[str]) -> None:
+    """Cook recipes, and say the name of each on standard output when it is done."""
+    for name in names:
+        cook(name)
+        print(name, flush=True)
+
+
+def _started(names: Sequence[str], talk: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    """A process that cooks these, or those that it is told on its standard input; it finds the package where this one does."""
     code = f"import sys; sys.path[:0] = {[path for path in sys.path if path]!r}; " + (
-        f"from swordplay.application import warming; [warming.cook(name) for name in {list(names)!r}]"
+        f"from swordplay.application import warming; warming.cook_each({list(names)!r} or map(str.strip, sys.stdin))"
     )
-    nothing = subprocess.DEVNULL
-    return subprocess.Popen([sys.executable, "-c", code], stdin=nothing, stdout=nothing, stderr=subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-c", code], stdin=talk, stdout=talk, stderr=subprocess.PIPE)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -7,7 +7,7 @@ import time
 
 import click
 
-HELP = """Compile now what would be compiled at the first use: the kernels that most jobs need, or only WHAT is named.
+HELP = """Compile now what would be compiled at the first use: all kernels, or only those for WHAT is named.
 
 Run it while an image is built, or once for all executors of a cluster: with --into the machine code goes into a folder that
 can be copied anywhere, and is found there by processes whose environment says NUMBA_CACHE_DIR=FOLDER, which need
@@ -15,9 +15,12 @@ not be able to write to it. It does for the same versions of Python, numba and s
 compile as if it were not there. (NUMBA_CPU_NAME and NUMBA_CPU_FEATURES, set here and there, make one kind of several.)
 
 \b
-learn      learning and predicting rows       curves   second-order experts
-intervals  how far off a prediction may be    keys     a model per key
-steps      what track compares with           games    the learners of the game
+learn      learning and predicting rows       games      the learners of the game
+curves     second-order experts               field      Sword++, one projection a round
+intervals  how far off a prediction may be    sparse     sparse rows
+keys       a model per key                    hindsight  the best comparators
+late       answers that come late, servers    combine    forecasts of others
+steps      what track compares with           tables     quotes and dates
 """
 # click keeps the lines of a paragraph that begins with a backspace as they are.
 EXAMPLES = """\b
@@ -26,7 +29,9 @@ Examples:
   swordplay warm --into /opt/kernels       # and NUMBA_CACHE_DIR=/opt/kernels wherever it is used
   swordplay warm learn intervals --processes 1
 """
-NAMES = ("learn", "intervals", "steps", "late", "curves", "keys", "games")
+NAMES = (
+    *("late", "keys", "games", "field", "sparse", "learn", "intervals", "curves", "hindsight", "combine", "tables", "steps"),
+)
 """Keys of ``warming.RECIPES``, told without importing it."""
 
 
