@@ -98,6 +98,7 @@ def test_random_interleavings_are_those_of_a_naive_twin(tmp_path_factory, lags, 
                 late.drop(id)
                 del naive.pending[id], naive.said[id]
         assert late.pending == {id: ticket for id, (_, ticket) in naive.pending.items()}
+        assert list(reversed(late.pending)) == list(reversed(naive.pending))
     if naive.told:
         told = naive.model.state()
         mine = {name: value for name, value in late.model.model_.state().items() if name != "recent"}

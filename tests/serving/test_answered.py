@@ -63,6 +63,23 @@ def test_a_table_is_remembered_and_forgotten_as_its_tickets():
             assert [repr(other.get(1, name)) for name in "abc"] == [repr(one.get(1, name)) for name in "abc"]
 
 
+def test_a_batch_that_comes_again_is_not_searched_for_every_ticket():
+    """Or ten thousand answers that are told again would take a hundred million looks, while all clients wait."""
+
+    class Ids(list):
+        def index(self, *_):
+            raise AssertionError
+
+        def __iter__(self):
+            self.looks = getattr(self, "looks", 0) + 1
+            return super().__iter__()
+
+    ids, many = Ids(f"{k}" for k in range(1000)), np.arange(1000.0)
+    table = ToldTable(ids, ids[:], np.column_stack([many, many - 1.0, many + 1.0]), many, many)
+    assert [table[f"{k}"].y for k in reversed(range(1000))] == many[::-1].tolist()
+    assert ids.looks == 1
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -40,6 +40,9 @@ class Waiting(Mapping[str, Ticket]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._blocks)
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._blocks)
+
     def __len__(self) -> int:
         return len(self._blocks)
 

@@ -70,14 +70,17 @@ class ToldTable:
         What was told, and how far off the predictions were.
     """
 
-    __slots__ = ("errors", "given", "ids", "rows", "ys")
+    __slots__ = ("_places", "errors", "given", "ids", "rows", "ys")
 
     def __init__(self, ids: list[str], rows: Prints | list[Print], given: Matrix, ys: Vector, errors: Vector) -> None:
         self.ids, self.rows, self.given, self.ys, self.errors = ids, rows, given, ys, errors
+        self._places: dict[str, int] | None = None  # where ids stand: a whole batch that comes again is looked at one by one
 
     def __getitem__(self, name: str) -> Told:
         """The ticket of an id."""
-        return self.at(self.ids.index(name))
+        if self._places is None:
+            self._places = {one: k for k, one in enumerate(self.ids)}
+        return self.at(self._places[name])
 
     def at(self, place: int) -> Told:
         """The one at a place."""
