@@ -36,7 +36,7 @@ NAMES = (
 
 
 @click.command("warm", help=HELP, epilog=EXAMPLES)
-@click.argument("what", type=click.Choice(NAMES), nargs=-1)
+@click.argument("what", type=click.Choice(NAMES), nargs=-1, metavar="[WHAT]...")
 @click.option("--into", metavar="FOLDER", help="Where the machine code goes.  [default: where it would be kept anyway]")
 @click.option(
     "--processes", type=click.IntRange(1), metavar="N", help="That compile at once.  [default: one for each processor]"
