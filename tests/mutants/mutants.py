@@ -818,6 +818,23 @@ MUTANTS = [
         ("first = self._first", "first = 0"),
     ),
     *_in(
+        "serving/answered.py",
+        ("tests/serving/test_answered.py::test_a_batch_that_comes_again_is_not_searched_for_every_ticket",),
+        ("self.at(self._places[name])", "self.at(self.ids.index(name))"),
+        ("if self._places is None:", "if True:"),
+    ),
+    *_in(
+        "application/warming.py",
+        ("tests/cli/test_warm.py::test_a_process_that_ends_without_a_word_is_an_error",),
+        ("ended with code {process.wait()}", "ended with code {process.poll() or 0}"),
+        ("error = said[-1] if said else", "error = said[-1] if said else '' and"),
+    ),
+    *_in(
+        "application/warming.py",
+        ("tests/cli/test_warm.py::test_whoever_stops_early_leaves_no_process",),
+        ("            process.terminate()\n        for", "            process.kill()\n        for"),
+    ),
+    *_in(
         "serving/recognition.py",
         ("tests/serving/test_models.py::test_rows_are_recognised_as_they_were_written",),
         ("        prints ^= prints >> HALF\n", ""),
