@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What was collected stays to the end: a look at all of it took the garbage collector half a second, thirty times a worker."""
+    """What was collected stays to the end: looks at all of it took the garbage collector fifteen seconds a worker."""
     gc.collect()
     gc.freeze()
 
