@@ -27,6 +27,13 @@ def description() -> dict[str, str]:
     }
 
 
+def stolen() -> float:
+    """Seconds, of all processors together, that the host of a virtual machine has kept for others since it was started."""
+    counts = Path("/proc/stat")
+    fields = counts.read_text().splitlines()[0].split() if counts.exists() else []
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else float("nan")
+
+
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import time
 from pathlib import Path
 
 from benchmarks import coats, floor, machine, peers, workloads
@@ -53,7 +55,7 @@ def main() -> None:
     quick: bool = arguments.quick
     rounds, turns = (1_000, 2) if quick else (100_000, 5)
 
-    report = Report(PREFACE)
+    report, began, lost = Report(PREFACE), time.monotonic(), machine.stolen()
     report.add(Table("Machine", ["what", "value"], [[name, value] for name, value in machine.description().items()]))
     with pinned():
         report.add(checked_floor(500 if quick else 3_000))
@@ -106,6 +108,9 @@ def main() -> None:
     goals = judged(dense, single, grown, many)
     if quick:
         goals.remark = "A quick run shows that everything runs; its figures judge nothing."
+    else:
+        share = (machine.stolen() - lost) / ((time.monotonic() - began) * (os.cpu_count() or 1))
+        goals.remark = f"While this ran, the host of the machine kept {100 * share:.1f} % of its processors' time for others."
     report.add(goals)
     output = arguments.output or (None if quick else Path(__file__).with_name("results.md"))
     if output is not None:
