@@ -109,6 +109,11 @@ def part(function: F) -> F:
     return _piece(function, _LIBERTIES)
 
 
+def row_loop(function: F) -> F:
+    """A loop over coordinates that becomes vector instructions: its arrays do not overlap; a number in them may be NaN."""
+    return _piece(function, _LIBERTIES, ApartCompiler)
+
+
 def expert_loop(function: F) -> F:
     """A loop over experts that becomes vector instructions: its arrays do not overlap, and no number in them is NaN."""
     return _piece(function, _LIBERTIES | {"nnan"}, ApartCompiler)

@@ -162,6 +162,24 @@ class _Live(NamedTuple):
     shift: Annotated[int, SCRATCH]  # the largest change of W that this left, over theta (``plus_sum``)
     met: Annotated[int, SCRATCH]  # what joins the energy of all experts when a kernel of Sword++ ends
     drift: Annotated[int, SCRATCH]  # what joins their drift then, times their steps
+    product: Annotated[int, SCRATCH]  # <a, theta> (``plus_sum``)
+    unadded: Annotated[int, SCRATCH]  # theta still lacks this, times the last features
+    out: Annotated[int, SCRATCH]  # norm(theta)^2
+    widest: Annotated[int, SCRATCH]  # the longest step of those who have no coordinates beyond theta
+    astray: Annotated[int, SCRATCH]  # 1 if one of them may have been projected in the last round, as it looked ahead
+    # What experts of Sword++ have in common while all of them stand on a line (``plus_line``), eta being the step of each.
+    in_line: Annotated[int, SCRATCH]  # 1 if that is so, and rows of ``numbers`` are older than these
+    narrowest: Annotated[int, SCRATCH]  # the shortest step
+    mean_step: Annotated[int, SCRATCH]  # by the weights of the coming round
+    outmost: Annotated[int, SCRATCH]  # the largest norm(theta)^2
+    hope: Annotated[int, SCRATCH]  # guesses of the coming loss are eta hope + eta^2 fee
+    fee: Annotated[int, SCRATCH]  # what moving is charged for is eta^2 fee
+    toward: Annotated[int, SCRATCH]  # <a', xhat> is eta toward
+    ahead: Annotated[int, SCRATCH]  # the advantages have grown by ahead + eta behind
+    behind: Annotated[int, SCRATCH]
+    kept: Annotated[int, SCRATCH]  # losses so far are kept times those of before + eta lost + eta^2 paid
+    lost: Annotated[int, SCRATCH]
+    paid: Annotated[int, SCRATCH]
 
 
 class _Config(NamedTuple):

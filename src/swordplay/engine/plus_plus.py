@@ -27,7 +27,6 @@ from swordplay.engine.plus_steps import (
     advance_after,
     advance_freely,
     advance_within,
-    columns,
     farthest,
     lead_of,
     numbers_of,
@@ -40,31 +39,35 @@ from swordplay.engine.weights import share
 @part
 def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     """All that happens to numbers of experts in a round. Returns h, which is the guess from here on."""
-    numbers = me.numbers
-    heard, far, rate, afresh = hear(me, of, prediction, target)
-    pend(columns_of(numbers), heard.h, numbers[EXPERT.eta], numbers[EXPERT.unscale], numbers[EXPERT.coefficient])
+    numbers, n = me.numbers, columns_of(me.numbers)
+    h = derivative(me, of, prediction, target)
+    spread, far = look_at(me, h, of.norm)
+    heard, rate, afresh = hear(me, of, h, prediction, spread)
+    pend(n, h, numbers[EXPERT.eta], numbers[EXPERT.unscale], numbers[EXPERT.coefficient])
     me.live[LIVE.freely] = 0.0
-    advance(me, of, heard, far, rate, afresh, numbers[EXPERT.scratch])
-    return float(heard.h)
+    hoped = advance(me, of, heard, far, False, numbers[EXPERT.scratch])
+    weigh(me, hoped, rate, afresh)
+    return float(h)
 
 
 @part
-def hear(me: Arrays, of: Products, prediction: float, target: float) -> tuple[Heard, float, float, bool]:
-    """What everybody is told, how far out steps lead at most, as a square, the meta's rate, and whether it starts afresh.
-
-    Its learning rate, from by how much losses and gradient were misjudged, is asked for before anything else: a quotient
-    and a root that nobody waits for until weights are made.
-    """
-    live, config, numbers = me.live, me.config, me.numbers
-    h = live[LIVE.weight] * slope(int(config[CONFIG.loss]), config[CONFIG.threshold], prediction + of.offset, target)
-    surprise = distance(h, live[LIVE.candidate], of)
-    live[LIVE.met] += surprise
+def derivative(me: Arrays, of: Products, prediction: float, target: float) -> float:
+    """h, with h a the gradient at the decision; what the first round needs is made before it."""
+    live, config = me.live, me.config
     if live[LIVE.rounds] == 0.0:
         begin(me)
-    spread, far = look(
+    loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
+    return float(live[LIVE.weight] * slope(loss, threshold, prediction + of.offset, target))
+
+
+@part
+def look_at(me: Arrays, h: float, norm: float) -> tuple[float, float]:
+    """``look`` at all experts."""
+    numbers = me.numbers
+    return look(
         columns_of(numbers),
         h,
-        of.norm,
+        norm,
         numbers[EXPERT.played],
         numbers[EXPERT.charge],
         numbers[EXPERT.guess],
@@ -72,6 +75,17 @@ def hear(me: Arrays, of: Products, prediction: float, target: float) -> tuple[He
         numbers[EXPERT.at_base],
         numbers[EXPERT.norm],
     )
+
+
+@part
+def hear(me: Arrays, of: Products, h: float, prediction: float, spread: float) -> tuple[Heard, float, bool]:
+    """What everybody is told, the meta's rate, and whether it starts afresh; ``spread``: how far apart losses were misjudged.
+
+    The rate is asked for before anybody moves: a quotient and a root that nobody waits for until weights are made.
+    """
+    live, config = me.live, me.config
+    surprise = distance(h, live[LIVE.candidate], of)
+    live[LIVE.met] += surprise
     afresh = retune(live, config, 0.25 * spread * spread, surprise)
     charge, retention, radius = config[CONFIG.charge], config[CONFIG.retention], config[CONFIG.size]
     fee = charge * freely_apart(of, h, live[LIVE.candidate])
@@ -79,7 +93,7 @@ def hear(me: Arrays, of: Products, prediction: float, target: float) -> tuple[He
     drift = 0.5 * (surprise - led)
     live[LIVE.drift] += drift
     heard = Heard(h, surprise, prediction, live[LIVE.smallest], retention, charge, fee, radius, led, drift)
-    return heard, far, live[LIVE.rate], afresh
+    return heard, live[LIVE.rate], afresh
 
 
 @expert_loop
@@ -113,8 +127,12 @@ def freely_apart(of: Products, h: float, before: float) -> float:
 
 
 @part
-def advance(me: Arrays, of: Products, heard: Heard, far: float, rate: float, afresh: bool, shifts: Vector) -> None:
-    """Sums, both steps and charges of all experts, and their weights; blocks in which nobody is projected have less to do."""
+def advance(me: Arrays, of: Products, heard: Heard, far: float, calm: bool, shifts: Vector) -> float:
+    """Sums, both steps and charges of all experts; blocks in which nobody is projected have less to do.
+
+    ``calm`` says that this is so of all blocks but those from ``LIVE.first`` to before ``LIVE.beyond``, and was in the last
+    round. Returns the least of losses so far with the guesses of the next.
+    """
     numbers, live = me.numbers, me.live
     n, limit = columns_of(numbers), heard.radius * heard.radius
     smallest, hoped, scale, most = math.inf, math.inf, math.inf, 0.0
@@ -123,32 +141,28 @@ def advance(me: Arrays, of: Products, heard: Heard, far: float, rate: float, afr
     else:
         for first in range(0, n, BLOCK):
             block = numbers_of(numbers, first, shifts)
-            reached, shrunk = reach(columns(block), heard.h, of.norm, block.eta, block.at_base, block.norm, block.alpha)
-            if reached > limit:
-                low, hope, size, shift = advance_within(BLOCK, heard, of, block)
-                scale, most = smaller(scale, size), larger(most, shift)
-            elif shrunk < 1.0:
+            if calm and not live[LIVE.first] <= first < live[LIVE.beyond]:
+                low, hope = advance_freely(BLOCK, heard, of, block)
+            elif far <= limit:
                 low, hope = advance_after(BLOCK, heard, of, block)
             else:
-                low, hope = advance_freely(BLOCK, heard, of, block)
+                low, hope, size, shift = advance_within(BLOCK, heard, of, block)
+                scale, most = smaller(scale, size), larger(most, shift)
             smallest, hoped = smaller(smallest, low), smaller(hoped, hope)
     live[LIVE.freely] = 1.0 if far <= limit else 0.0
+    live[LIVE.astray] = 0.0 if calm or far <= limit else 1.0
     live[LIVE.scale], live[LIVE.shift], live[LIVE.smallest], live[LIVE.candidate] = scale, most, smallest, heard.h
-    if afresh:  # nothing but the guesses is left
-        numbers[EXPERT.cumulative] = 0.0
-        live[LIVE.smallest] = 0.0
-        hoped = least(n, numbers[EXPERT.guess])
+    return hoped
+
+
+@part
+def weigh(me: Arrays, hoped: float, rate: float, afresh: bool) -> None:
+    """Weights of the coming round; of a meta that starts afresh nothing but the guesses is left."""
+    if afresh:
+        me.numbers[EXPERT.cumulative] = 0.0
+        me.live[LIVE.smallest] = 0.0
+        hoped = least(columns_of(me.numbers), me.numbers[EXPERT.guess])
     share(me, hoped, rate)
-
-
-@expert_loop
-def reach(n: int, h: float, norm: float, eta: Vector, at_base: Vector, base_norm: Vector, alpha: Vector) -> tuple[float, float]:
-    """How far out the steps of some experts lead, as a square, and how much they were shrunk when they last looked ahead."""
-    far, shrunk = 0.0, 1.0
-    for i in range(n):
-        far = larger(far, farthest(eta[i] * h, norm, at_base[i], base_norm[i]))
-        shrunk = smaller(shrunk, alpha[i])
-    return far, shrunk
 
 
 @expert_loop

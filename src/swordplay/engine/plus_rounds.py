@@ -6,7 +6,7 @@ from typing import Any
 
 from swordplay.base.compiling import kernel
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine import ball, ball_sparse, foresight, plus_plus, plus_sum
+from swordplay.engine import ball, ball_sparse, foresight, plus_form, plus_plus, plus_sum
 from swordplay.engine.layout import Arrays
 from swordplay.engine.rounds import make_round, predict_one
 from swordplay.engine.succession import make_rows, make_single, make_sparse_rows, make_stream
@@ -21,7 +21,7 @@ _PLUS: dict[str, Any] = {
     "venture": plus_plus.ventured,
 }
 dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_PLUS)
-sum_round = make_round(ball.measure, plus_sum.predict, keep=plus_sum.keep, **(_PLUS | {"judge": plus_sum.judge}))
+sum_round = make_round(plus_sum.measure, plus_sum.predict, keep=plus_sum.keep, **(_PLUS | {"judge": plus_sum.judge}))
 sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, keep=ball_sparse.keep, **_PLUS)
 foreseen_round = make_round(foresight.measure, foresight.predict, keep=ball.keep, **_PLUS)
 
@@ -46,9 +46,9 @@ def play_dense(
 ) -> int:
     """Dense rows. ``decisions`` and ``weights`` are filled as far as they have rows."""
     me = Arrays(coords, numbers, vectors, live, config)
-    plus_sum.begin(me)
+    plus_form.begin(me)
     count = sum_rows(me, features, targets, schedule, predictions, losses, decisions, weights)
-    plus_sum.settle(me)
+    plus_form.settle(me)
     plus_plus.finish(me)
     return int(count)
 

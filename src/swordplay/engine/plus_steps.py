@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from swordplay.base.compiling import expert_loop, larger, onward, part, smaller
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.layout import BLOCK, EXPERT, Products
+from swordplay.engine.layout import EXPERT, Products
 
 
 class Heard(NamedTuple):
@@ -85,12 +85,6 @@ def numbers_of(numbers: Matrix, first: int, shifts: Vector) -> Numbers:
         onward(numbers[EXPERT.cumulative], first),
         onward(shifts, first),
     )
-
-
-@part
-def columns(of: Numbers) -> int:
-    """Eight, in a form that LLVM does not take for eight: it would make no vector instructions of short loops."""
-    return int(BLOCK * (min(len(of.eta), BLOCK) // BLOCK))
 
 
 @part
@@ -192,16 +186,17 @@ def advance_within(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[fl
     """
     smallest, hoped, least, most = math.inf, math.inf, math.inf, 0.0
     h, radius = heard.h, heard.radius
-    limit = radius * radius
+    limit, per_radius = radius * radius, 1.0 / radius
     for i in range(n):
         so_far = account(heard, of, i)
         smallest = smaller(smallest, so_far)
         drift_apart(heard, of, i)
         k, was, at = of.eta[i] * h, of.norm[i], of.at_base[i]
         once = larger(was - 2.0 * k * at + k * k * row.norm, 0.0)
-        sigma = radius / math.sqrt(once) if once > limit else 1.0
+        root = math.sqrt(once)
+        sigma = radius / root if once > limit else 1.0
         size, inverse = of.scale[i] * sigma, of.unscale[i]
-        unscale = 1.0 / size
+        unscale = inverse * root * per_radius if once > limit else inverse
         of.scale[i], of.unscale[i] = size, unscale
         shift = of.eta[i] * (unscale - inverse)
         of.shifts[i] = shift

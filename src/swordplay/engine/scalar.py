@@ -11,7 +11,7 @@ SHIFTER = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number a
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.693147180369123816490  # ln 2 in two pieces, the first with trailing zeros: k * LN2_HIGH is exact
 LN2_LOW = 1.90821492927058770002e-10
-SMALLEST_EXPONENT = -700.0
+SMALLEST_EXPONENT = -500.0
 
 
 @part
@@ -80,7 +80,8 @@ def fading(exponent: float) -> float:
     """exp of a number that is not positive, to the last bit or two, in a form that vector instructions can hold.
 
     exp(x) = 2^k exp(r) with k = round(x / ln 2) and |r| <= ln(2)/2, where a Taylor polynomial of degree 13 is exact to
-    rounding. 2^k is written straight into the exponent bits. Below -700 the answer stays at exp(-700), about 1e-304.
+    rounding. 2^k is written straight into the exponent bits. Below -500 the answer stays at exp(-500), about 1e-217: times
+    a small number that is still a full one; processors may take many times as long for those that are not (docs/engine.md).
     """
     x = max(exponent, SMALLEST_EXPONENT)
     shifted = x * LOG2_E + SHIFTER
