@@ -81,7 +81,7 @@ def fading(exponent: float) -> float:
 
     exp(x) = 2^k exp(r) with k = round(x / ln 2) and |r| <= ln(2)/2, where a Taylor polynomial of degree 13 is exact to
     rounding. 2^k is written straight into the exponent bits. Below -500 the answer stays at exp(-500), about 1e-217: times
-    a small number that is still a full one; processors may take many times as long for those that are not (docs/engine.md).
+    a small number that is still a full one; processors may take many times as long for those that are not (decision 31).
     """
     x = max(exponent, SMALLEST_EXPONENT)
     shifted = x * LOG2_E + SHIFTER
