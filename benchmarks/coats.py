@@ -198,16 +198,17 @@ def cold(rows: int = 2_000) -> list[list[str]]:
             found.append([f"first predictions of `track`, {what}", f"{time.perf_counter() - began:.1f}", goal])
             tracking.run(path, Path(folder), NUMBA_CACHE_DIR=kernels)
     with tempfile.TemporaryDirectory() as folder:
-        what = "swordplay.sklearn", "sklearn.base"
-        imports = {one: min(_imported(one, folder) for _ in range(5)) for one in what}
-    more = imports["swordplay.sklearn"] - imports["sklearn.base"]
+        more = min(_imported("swordplay.sklearn", "sklearn.base", folder) for _ in range(5))
     found.append(["`import swordplay.sklearn`, beyond `import sklearn.base`", f"{more:.2f}", "at most 0.1 s"])
     return found
 
 
-def _imported(module: str, folder: str) -> float:
-    """Processor time of an import, with bytecode in a folder, as an installation has it."""
-    code = f"import time; began = time.process_time(); import {module}; print(time.process_time() - began)"
+def _imported(module: str, after: str, folder: str) -> float:
+    """Processor time of an import after another one, with bytecode in a folder, as an installation has it.
+
+    Both in one process: the difference of two processes of two seconds each says little about a tenth of one.
+    """
+    code = f"import time, {after}; began = time.process_time(); import {module}; print(time.process_time() - began)"
     env = tracking.with_bytecode(Path(folder))
     return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout)
 
