@@ -29,7 +29,7 @@ test: $(VENV)/.with-$(TESTED) ## run the tests (minutes)
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n $(WORKERS) --dist loadgroup -m "not deep" # each of many processes would compile our sources
 
 test-deep: $(VENV)/.with-$(TESTED) ## run the long campaigns (much longer)
-	HYPOTHESIS_PROFILE=deep $(RUN) pytest -n 2 --dist loadgroup -m deep
+	HYPOTHESIS_PROFILE=deep $(RUN) pytest -n 2 --dist loadgroup -m "deep or hypothesis" # the latter: with more examples than in "test"
 
 test-lowest: ## run the tests with the lowest versions that pyproject.toml allows, in an environment of their own
 	$(PYTHON) -m venv .venv-lowest
