@@ -1,5 +1,6 @@
 """What learners were told beside what they see, on both engines; bounds that refuse to speak where it does not hold."""
 
+import inspect
 import math
 
 import numpy as np
@@ -182,3 +183,47 @@ class TestConstantsOfLists:
         found = sp.gradient_bound([stranger], BALL)
         assert found == pytest.approx(math.sqrt(18) + 1.0, rel=ROUNDING)
         assert not found.exact
+
+
+ONE_INTERVAL = {"diameter": 2.0, "gradient_bound": 4.0, "first": 1, "last": 3}
+GAME = {"diameter": 2.0, "gradient_bound": 4.0, "smoothness": 1.0, "experts": 3}
+BOUNDS = {
+    "ogd": {"diameter": 2.0, "step_size": 0.1, "path_length": 1.0, "gradient_bound": 4.0, "horizon": 3},
+    "oegd": {"diameter": 2.0, "step_size": 0.1, "path_length": 1.0, "variation": 1.0, "smoothness": 1.0, "gradient_bound": 4.0},
+    "sword_var": {**GAME, "path_length": 1.0, "variation": 1.0},
+    "sword_small": {**GAME, "path_length": 1.0, "comparator_loss": 1.0},
+    "sword_best": {**GAME, "path_length": 1.0, "variation": 1.0, "comparator_loss": 1.0},
+    "sword_plus_plus": {**GAME, "path_length": 1.0, "variation": 1.0},
+    "meta_var": {**GAME, "variation": 1.0},
+    "meta_small": {**GAME, "learner_loss": 1.0},
+    "meta_best": {**GAME, "variation": 1.0, "learner_loss": 1.0},
+    "ader": {"diameter": 2.0, "gradient_bound": 4.0, "path_length": 1.0, "horizon": 3},
+    "ader_true_losses": {"diameter": 2.0, "gradient_bound": 4.0, "path_length": 1.0, "horizon": 3},
+    "optimistic_ogd": {"diameter": 2.0, "path_length": 1.0, "surprise": 1.0},
+    "restarted_ogd": {"diameter": 2.0, "gradient_bound": 4.0, "horizon": 3, "function_variation": 1.0, "every": 2},
+    "saol": ONE_INTERVAL,
+    "cbce": ONE_INTERVAL,
+    "sacs": ONE_INTERVAL,
+    "aligator": {"width": 1.0, "last": 3},
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_every_bound_refuses_where_its_learner_has_seen_otherwise(name):
+    bound, broken = getattr(sp.bounds, name), Assumptions(Told(gradient_bound=4.0), Seen(3, 5.0, 1.0, 0.0), 3)
+    held = Assumptions(Told(gradient_bound=4.0), Seen(3, 3.0, 1.0, 0.0), 3)
+    assert bound(**BOUNDS[name], assumptions=held) == bound(**BOUNDS[name])
+    with pytest.raises(ValueError, match=rf"bounds.{name} does not stand: gradient_bound=4 was told"):
+        bound(**BOUNDS[name], assumptions=broken)
+
+
+def test_every_bound_that_can_be_told_of_a_learner_is_tried():
+    takes = {name for name in sp.bounds.__all__ if "assumptions" in inspect.signature(getattr(sp.bounds, name)).parameters}
+    assert takes - {"omgd", "metagrad"} == set(BOUNDS)
+
+
+def test_a_learner_without_experts_has_no_split():
+    learner = sp.OGD(BALL, 0.1)
+    ledger = sp.play(learner, STREAM)
+    with pytest.raises(TypeError, match="learner must weigh experts, got OGD"):
+        ledger.split(learner, np.zeros(2))

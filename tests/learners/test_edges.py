@@ -26,7 +26,58 @@ def test_the_refusal_names_the_learner_and_the_numbers():
         make(sp.SwordSmall, gradient_bound=1e155)
 
 
-@pytest.mark.parametrize("changes", [{"horizon": 10**400}, {"gradient_bound": 1e155}, {"gradient_bound": 1e-200}])
+@pytest.mark.parametrize("size", [1e154, 1e155])
+@pytest.mark.parametrize("kind", [*SWORDS, sp.SwordPlusPlus])
+def test_swords_refuse_gradients_whose_squares_overflow_when_they_are_made(kind, size):
+    with pytest.raises(ValueError, match=REFUSED):
+        make(kind, gradient_bound=size)
+
+
+def test_a_gradient_bound_short_of_that_is_played():
+    for kind in (*SWORDS, sp.SwordPlusPlus):
+        make(kind, gradient_bound=1e150).observe(sp.SquaredLoss([0.5, 0.5], 1.0))
+
+
+FIELD = [sp.AderTrueLosses, sp.MildOGD, sp.PBGD, sp.SwordPlusPlus]
+
+
+@pytest.mark.parametrize("kind", FIELD)
+def test_the_rest_of_the_field_refuses_horizons_beyond_doubles(kind):
+    more = {"smoothness": 1.0} if kind is sp.SwordPlusPlus else {}
+    with pytest.raises(ValueError, match=REFUSED):
+        kind(BALL, horizon=10**400, gradient_bound=1.0, **more)
+
+
+def test_restarts_refuse_them_too():
+    with pytest.raises(ValueError, match=REFUSED):
+        sp.RestartedOGD(BALL, horizon=10**400, gradient_bound=1.0, function_variation=1.0)
+
+
+@pytest.mark.parametrize("kind", [sp.MildOGD, sp.MetaGrad])
+@pytest.mark.parametrize("size", [1e155, 1e-170])
+def test_gradient_bounds_without_a_square_are_refused(kind, size):
+    with pytest.raises(ValueError, match=r"gradient_bound must lie between 1e-100 and 1e\+100, got"):
+        kind(BALL, horizon=10, gradient_bound=size)
+
+
+@pytest.mark.parametrize(
+    ("bound", "given"),
+    [
+        (sp.bounds.ader_true_losses, {"diameter": 1.0, "gradient_bound": 1.0, "path_length": 1.0}),
+        (sp.bounds.restarted_ogd, {"diameter": 1.0, "gradient_bound": 1.0, "function_variation": 1.0, "every": 5}),
+        (sp.bounds.squint, {"prior": 0.5, "squares": 1.0}),
+        (sp.bounds.ada_normal_hedge, {"prior": 0.5, "magnitude": 1.0}),
+        (sp.bounds.adapt_ml_prod, {"prior": 0.5, "experts": 3, "squares": 1.0}),
+    ],
+)
+def test_bounds_of_the_field_refuse_horizons_beyond_doubles(bound, given):
+    with pytest.raises(ValueError, match=REFUSED):
+        bound(horizon=10**400, **given)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"horizon": 10**400}, {"gradient_bound": 1e154}, {"gradient_bound": 1e155}, {"gradient_bound": 1e-200}]
+)
 def test_ader_refuses_what_overflows(changes):
     with pytest.raises(ValueError, match=REFUSED):
         sp.Ader(BALL, **({"horizon": 10, "gradient_bound": 1.0} | changes))
@@ -38,6 +89,7 @@ def test_ader_refuses_what_overflows(changes):
         (sp.bounds.ogd, {"step_size": 1.0, "horizon": 10}),
         (sp.bounds.oegd, {"step_size": 0.1, "variation": 1.0, "smoothness": 1.0}),
         (sp.bounds.sword_var, {"variation": 1.0, "smoothness": 1.0, "experts": 3}),
+        (sp.bounds.sword_plus_plus, {"variation": 1.0, "smoothness": 1.0, "experts": 3}),
         (sp.bounds.sword_best, {"variation": 1.0, "comparator_loss": 1.0, "smoothness": 1.0, "experts": 3}),
     ],
 )

@@ -1,5 +1,6 @@
 """The meta theorems, the best steps, static corollaries and the repaired slip of the paper: by hand, by search and by games."""
 
+import warnings
 from math import inf, log, sqrt
 
 import numpy as np
@@ -67,6 +68,25 @@ class TestMeta:
         given = {**GIVEN, "experts": 8}
         assert bounds.meta_best(**given, variation=6.0, learner_loss=1e9) == pytest.approx(by_variation, rel=ROUNDING)
         assert bounds.meta_best(**given, variation=1e9, learner_loss=7.0) == pytest.approx(by_loss, rel=ROUNDING)
+
+    def test_the_paper_of_sword_best_by_hand(self):
+        """Its two forms, each where the other is far larger; G = 3 is beyond its claim about optimism, which is said."""
+        lam, given = log(8), {**GIVEN, "experts": 8, "tuning": "paper"}
+        eps = min(1 / (sqrt(8) * 2), sqrt((2 + lam) / (4 * (2 * 6 + log(2)))))
+        by_variation = (2 + lam) / eps + eps * 4 * (2 * 6 + log(2) + 9)
+        by_loss = 2 * sqrt(8) * 2 * (2 + lam) + 4 * sqrt((2 + lam) * log(2)) + 8 * sqrt(0.5 * (2 + lam) * 7)
+        with pytest.warns(UserWarning, match=r"bounds.meta_best\(tuning='paper'\).*false above 0.335; gradient_bound=3\."):
+            assert bounds.meta_best(**given, variation=6.0, learner_loss=1e9) == pytest.approx(by_variation, rel=ROUNDING)
+        with pytest.warns(UserWarning, match="learned optimism"):
+            assert bounds.meta_best(**given, variation=1e9, learner_loss=7.0) == pytest.approx(by_loss, rel=ROUNDING)
+
+    @pytest.mark.parametrize(("gradient_bound", "said"), [(0.25, 0), (0.2501, 1)])
+    def test_the_claim_about_optimism_is_warned_about_beyond_a_quarter(self, gradient_bound, said):
+        given = {"diameter": 2.0, "gradient_bound": gradient_bound, "smoothness": 0.5, "path_length": 0.0, "experts": 2}
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            bounds.sword_best(**given, comparator_loss=1.0, variation=1.0, horizon=100, tuning="paper")
+        assert len(heard) == said
 
     def test_the_paper_at_its_own_rate(self):
         eps = min(1 / (sqrt(8) * 2), sqrt((2 + log(8)) / (2 * 4 * 6)))
@@ -171,6 +191,6 @@ class TestTheSlipOfSmallLosses:
         assert found == pytest.approx(expected + a / 2 + sqrt(a * a / 4 + a * (1000 + expected)), rel=ROUNDING)
 
     def test_sword_best_is_warned_about_too(self):
-        given = {**GIVEN, "path_length": 0.0, "comparator_loss": 1.0, "variation": 1.0, "experts": 2}
-        with pytest.warns(UserWarning, match="sword_best"):
+        given = {**GIVEN, "gradient_bound": 0.2, "path_length": 0.0, "comparator_loss": 1.0, "variation": 1.0, "experts": 2}
+        with pytest.warns(UserWarning, match="sword_best.*presumes comparator_loss"):
             bounds.sword_best(**given, tuning="paper")

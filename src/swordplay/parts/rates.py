@@ -161,7 +161,7 @@ class SelfConfident:
         return math.inf if self.cap is None else self.cap
 
     def _tuned(self, total: float, level: float, ceiling: float, setting: Setting, entropy: float) -> RateState:
-        offset = _largest_mismatch(setting) if self.offset is None else self.offset
+        offset = largest_mismatch(setting) if self.offset is None else self.offset
         denominator = offset + total + (self.floor * setting.diameter) ** 2 * level
         tuned = math.sqrt(self.factor * entropy / denominator) if denominator > 0 else math.inf
         return RateState(total=total, level=level, value=min(ceiling, tuned))
@@ -250,7 +250,7 @@ def _capped(diameter: float, smoothness: float, experts: int, total: float) -> f
     return min(cap, math.sqrt((2 + entropy) / (D**2 * total))) if total > 0 else cap
 
 
-def _largest_mismatch(setting: Setting) -> float:
+def largest_mismatch(setting: Setting) -> float:
     """(D G)^2, which no round can pass: losses and guesses each range over at most D G."""
     if setting.gradient_bound is None:
         raise ValueError("offset must be given to SelfConfident where the learner has no gradient_bound. Try offset=0.")

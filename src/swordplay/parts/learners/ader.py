@@ -58,7 +58,7 @@ class Ader(Ensemble):
         D, G, T = arguments.domain(domain).diameter, arguments.positive("gradient_bound", gradient_bound), horizon
         default_pool = pools.ader(diameter=D, gradient_bound=G, horizon=T)
         steps = Constant(default_pool if pool is None else arguments.positives("pool", pool))
-        default_rate = rates.Fixed(math.sqrt(2 / (arguments.whole("horizon", T) * G**2 * D**2)))
+        default_rate = rates.Fixed(math.sqrt(2 / (arguments.whole("horizon", T) * (G * D) ** 2)))
         rate = arguments.rate("learning_rate", learning_rate, default_rate)
         super().__init__(
             domain,

@@ -9,6 +9,7 @@ from typing import Any, Literal, final
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Domain, Loss, Vector
 from swordplay.parts.domains.shrunken import Shrunken, inner_radius
 from swordplay.parts.learners.ader import Ader
@@ -53,6 +54,7 @@ class PBGD(Wrapper):
     Zhao, Wang, Zhang, Zhou (2021), "Bandit convex optimization in non-stationary environments".
     """
 
+    @representable
     def __init__(
         self,
         domain: Domain,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Array, Domain, Gradient, Vector
 from swordplay.parts.learners.assumptions import Told
 from swordplay.parts.learners.baseline import Baseline
@@ -63,6 +64,7 @@ class RestartedOGD(_Descent):
 
     guarantee = "sp.bounds.restarted_ogd"
 
+    @representable
     def __init__(
         self,
         domain: Domain,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.state import COUNT, require_one
 from swordplay.base.types import Array, Domain, Gradient, Matrix, Vector
 from swordplay.parts.domains.enclosures import enclosing_box
@@ -86,6 +87,7 @@ class Arrows(Baseline):
 
     guarantee = "of order T^(1/3) C^(2/3) sigma^(4/3)"
 
+    @representable
     def __init__(self, domain: Domain, *, noise: float, horizon: int, threshold: float = THRESHOLD) -> None:
         self.noise = arguments.positive("noise", noise)
         beta = arguments.positive("threshold", threshold)

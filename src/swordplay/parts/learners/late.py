@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.state import length
 from swordplay.base.types import Array, Domain, Gradient, Loss, Matrix, Setting, Vector
 from swordplay.parts import pools, rates
@@ -73,8 +74,9 @@ class MildOGD(Baseline):
 
     guarantee = "of order sqrt((1 + delay) T (1 + P_T))"
 
+    @representable
     def __init__(self, domain: Domain, *, horizon: int, gradient_bound: float, delay: float = 0.0) -> None:
-        D, G = arguments.domain(domain).diameter, arguments.positive("gradient_bound", gradient_bound)
+        D, G = arguments.domain(domain).diameter, arguments.moderate("gradient_bound", gradient_bound)
         lasting = math.ceil(arguments.whole("horizon", horizon) * (1 + 2 * arguments.nonnegative("delay", delay)))
         steps = Constant(pools.ader(diameter=D, gradient_bound=G, horizon=lasting))
         self._experts = OGDExperts(domain, steps)

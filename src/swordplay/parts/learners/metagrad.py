@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Array, Domain, Gradient, Matrix, Vector
 from swordplay.parts.domains.enclosures import enclosing_ball
 from swordplay.parts.learners.assumptions import Told
@@ -65,10 +66,11 @@ class MetaGrad(Baseline):
 
     guarantee = "sp.bounds.metagrad"
 
+    @representable
     def __init__(self, domain: Domain, *, horizon: int, gradient_bound: float, diagonal: bool = False) -> None:
         self._ball = enclosing_ball(arguments.domain(domain))
         self.diagonal = bool(diagonal)
-        self.rates = metagrad_rates(self._ball.diameter, arguments.positive("gradient_bound", gradient_bound), horizon)
+        self.rates = metagrad_rates(self._ball.diameter, arguments.moderate("gradient_bound", gradient_bound), horizon)
         """eta_i, shape ``(N,)``, largest first."""
         super().__init__(domain)
         self.told = Told(int(horizon), float(gradient_bound))

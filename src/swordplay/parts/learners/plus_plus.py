@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Domain, Matrix, Setting, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OEGDExperts
@@ -53,6 +54,7 @@ class SwordPlusPlus(Ensemble):
 
     shared = True  # one gradient: that at the decision
 
+    @representable
     def __init__(
         self,
         domain: Domain,
@@ -69,12 +71,13 @@ class SwordPlusPlus(Ensemble):
         """L."""
         default = pools.plus_plus(diameter=D, gradient_bound=G, smoothness=self.smoothness, horizon=horizon)
         steps = Constant(default if pool is None else arguments.positives("pool", pool))
+        rates.largest_mismatch(setting := Setting(D, G))  # refuses now what the first round would
         rate = arguments.rate("learning_rate", learning_rate, rates.SelfConfident(cap=1 / (2 * self.smoothness * D**2)))
         super().__init__(
             domain,
             experts=[OEGDExperts(domain, steps)],
             prior=uniform(steps.count()),
-            hedge=chosen(meta, learning_rate, OptimisticHedge(rate, Setting(D, G))),
+            hedge=chosen(meta, learning_rate, OptimisticHedge(rate, setting)),
             optimism=LastGradientOptimism(),
         )
         self.told = Told(int(horizon), G, self.smoothness)

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Domain, Gradient, Loss, Setting
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
@@ -43,6 +44,7 @@ class AderTrueLosses(Ensemble):
     Zhang, Lu, Zhou (2018), "Adaptive online learning in dynamic environments", Algorithms 1 and 2; ``bounds.ader_true_losses``.
     """
 
+    @representable
     def __init__(
         self, domain: Domain, *, horizon: int, gradient_bound: float, pool: Any = None, meta: Meta | None = None
     ) -> None:

@@ -17,7 +17,7 @@ import warnings
 from swordplay.base import arguments
 from swordplay.base.representable import representable
 from swordplay.parts import pools
-from swordplay.parts.learners.assumptions import Assumptions
+from swordplay.parts.learners.assumptions import Assumptions, stand
 from swordplay.theory.regret.cover_bounds import aligator, cbce, sacs, saol
 from swordplay.theory.regret.curved_bounds import curved_expert
 from swordplay.theory.regret.field_bounds import (
@@ -39,8 +39,10 @@ from swordplay.theory.regret.part_bounds import (
     meta_small,
     meta_var,
     optimistic_hedge,
+    paper_learned,
     paper_meta,
     safe_meta,
+    warn_of_optimism,
 )
 from swordplay.theory.regret.single_bounds import oegd, ogd, spread
 
@@ -102,7 +104,7 @@ def sword_var(
     ----------
     Zhao et al. (2020), Theorem 3.
     """
-    _require(assumptions, "bounds.sword_var")
+    stand(assumptions, "bounds.sword_var")
     A, lam = spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     V = arguments.nonnegative("variation", variation)
@@ -138,7 +140,7 @@ def sword_small(
     ----------
     Zhao et al. (2020), Theorem 5; its self-bounding lemma is Lemma 4.
     """
-    _require(assumptions, "bounds.sword_small")
+    stand(assumptions, "bounds.sword_small")
     A, lam = spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     F = arguments.nonnegative("comparator_loss", comparator_loss)
@@ -169,19 +171,20 @@ def sword_best(
 
     with :math:`a = 4 L D^2 \lambda`, :math:`c = E_s + L D^2 \lambda + 2 D G \sqrt{(2 + 4 \ln 2) \lambda}`; ``experts``
     counts both kinds. The paper's form takes its claim about the learned optimism at face value, which is right only
-    for G <= 1/4.
+    for G <= 1/4; above it warns.
 
     References
     ----------
     Zhao et al. (2020), Theorem 7.
     """
-    _require(assumptions, "bounds.sword_best")
+    stand(assumptions, "bounds.sword_best")
     A, lam = spread(diameter, path_length), math.log(arguments.whole("experts", experts))
     D, G, L = diameter, arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     V, F = arguments.nonnegative("variation", variation), arguments.nonnegative("comparator_loss", comparator_loss)
     if is_paper(tuning):
+        warn_of_optimism("sword_best", G)
         by_variation = _paper_variation_experts(A, D, G, L, V) + paper_meta(D, G, L, lam, 2 * V + math.log(2))
-        meta = 2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D * math.sqrt((2 + lam) * math.log(2))
+        meta = paper_learned(D, L, lam)
         experts_part = _paper_small_loss_experts("sword_best", A, D, G, L, F, horizon)
         by_loss = _self_bounded(experts_part + meta, 16 * L * D**2 * (2 + lam), F)
         return min(by_variation, by_loss)
@@ -204,18 +207,12 @@ def ader(
     ----------
     Zhang, Lu, Zhou (2018), Theorem 4 of "Adaptive online learning in dynamic environments".
     """
-    _require(assumptions, "bounds.ader")
+    stand(assumptions, "bounds.ader")
     D, G = arguments.positive("diameter", diameter), arguments.positive("gradient_bound", gradient_bound)
     P, T = arguments.nonnegative("path_length", path_length), arguments.whole("horizon", horizon)
     k = math.floor(0.5 * math.log2(1 + 4 * P / (7 * D))) + 1
     meta = G * D * math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))
     return 0.75 * G * math.sqrt(2 * T * (7 * D**2 + 4 * D * P)) + meta
-
-
-def _require(assumptions: Assumptions | None, what: str) -> None:
-    """Refuse a bound whose learner has seen that its assumptions do not hold."""
-    if assumptions is not None:
-        assumptions.require(what)
 
 
 def _safe_variation_experts(A: float, G: float, L: float, V: float) -> float:

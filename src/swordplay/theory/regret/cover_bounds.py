@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Iterator
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
+from swordplay.parts.learners.assumptions import Assumptions, stand
 from swordplay.theory.regret.meta_bounds import largest
 
 DESCENT = 1.5
@@ -18,7 +20,8 @@ PRIORS = math.pi**2 / 6
 """All priors of CBCE together: at most 1/tau^2 for those that begin in round tau."""
 
 
-def saol(*, diameter: float, gradient_bound: float, first: int, last: int) -> float:
+@representable
+def saol(*, diameter: float, gradient_bound: float, first: int, last: int, assumptions: Assumptions | None = None) -> float:
     r"""SAOL on the rounds ``first`` to ``last``, counted from 1, against any fixed decision.
 
     .. math:: D G \sum_J \Big[\frac{\ln(2 s)}{\eta} + \eta n + \tfrac32 \sqrt n\Big], \qquad \eta = \min\{1/2, n^{-1/2}\}
@@ -30,6 +33,7 @@ def saol(*, diameter: float, gradient_bound: float, first: int, last: int) -> fl
     ----------
     Daniely, Gonen, Shalev-Shwartz (2015), Lemma 2, with 5 log(s + 1) sqrt(n) in place of the first two terms.
     """
+    stand(assumptions, "bounds.saol")
 
     def piece(start: int, rounds: int, end: int) -> float:
         rate = min(0.5, 1 / math.sqrt(rounds))
@@ -38,7 +42,8 @@ def saol(*, diameter: float, gradient_bound: float, first: int, last: int) -> fl
     return _summed(diameter, gradient_bound, first, last, _exact, piece)
 
 
-def cbce(*, diameter: float, gradient_bound: float, first: int, last: int) -> float:
+@representable
+def cbce(*, diameter: float, gradient_bound: float, first: int, last: int, assumptions: Assumptions | None = None) -> float:
     r"""CBCE on the rounds ``first`` to ``last``, counted from 1, against any fixed decision.
 
     .. math:: D G \sum_J \Big[R_J + \tfrac32 \sqrt n\Big], \qquad
@@ -53,6 +58,7 @@ def cbce(*, diameter: float, gradient_bound: float, first: int, last: int) -> fl
     ----------
     Jun, Orabona, Wright, Willett (2017), Theorem 2; Orabona and Pal (2016) for the wealth.
     """
+    stand(assumptions, "bounds.cbce")
 
     def piece(start: int, rounds: int, end: int) -> float:
         allowed = math.log(PRIORS) + 2 * math.log(start) + math.log1p(math.floor(math.log2(start)))
@@ -61,7 +67,8 @@ def cbce(*, diameter: float, gradient_bound: float, first: int, last: int) -> fl
     return _summed(diameter, gradient_bound, first, last, _chain, piece)
 
 
-def sacs(*, diameter: float, gradient_bound: float, first: int, last: int) -> float:
+@representable
+def sacs(*, diameter: float, gradient_bound: float, first: int, last: int, assumptions: Assumptions | None = None) -> float:
     r"""SACS on the rounds ``first`` to ``last``, counted from 1, against any fixed decision.
 
     .. math:: D G \sum_J \Big[\sqrt{3 n \ln\big(s (1 + \tfrac32 (1 + \ln(1 + s)))\big)} + \tfrac32 \sqrt n\Big]
@@ -72,6 +79,7 @@ def sacs(*, diameter: float, gradient_bound: float, first: int, last: int) -> fl
     ----------
     Zhang, Liu, Zhou (2019); Luo and Schapire (2015).
     """
+    stand(assumptions, "bounds.sacs")
 
     def piece(start: int, rounds: int, end: int) -> float:
         return math.sqrt(3 * rounds * math.log(end * (1 + 1.5 * (1 + math.log1p(end)))))
@@ -79,7 +87,8 @@ def sacs(*, diameter: float, gradient_bound: float, first: int, last: int) -> fl
     return _summed(diameter, gradient_bound, first, last, _chain, piece)
 
 
-def aligator(*, width: float, last: int) -> float:
+@representable
+def aligator(*, width: float, last: int, assumptions: Assumptions | None = None) -> float:
     r"""Aligator on any interval of the cover that ends with round ``last``, against the running mean of that interval.
 
     .. math:: \sum_{t \in J} (x_t - y_t)^2 - (\bar y_{J,t} - y_t)^2 \le 2 b^2 \ln(2 s)
@@ -92,6 +101,7 @@ def aligator(*, width: float, last: int) -> float:
     ----------
     Baby, Zhao, Wang (2021), Proposition 7.
     """
+    stand(assumptions, "bounds.aligator")
     return 2 * arguments.positive("width", width) ** 2 * math.log(2 * arguments.whole("last", last))
 
 

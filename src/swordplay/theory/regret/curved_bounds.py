@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 from swordplay.base.types import Array, Vector
 
 
+@representable
 def curved_expert(
     *, diameter: float, discount: float, gradients: Array, curvatures: Array, ridges: Vector, path_length: float
 ) -> float:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
+from swordplay.parts.learners.assumptions import Assumptions, stand
 from swordplay.parts.learners.metagrad import metagrad_rates
 from swordplay.parts.metas import telescoping
 
 
+@representable
 def sword_plus_plus(
     *,
     diameter: float,
@@ -22,6 +25,7 @@ def sword_plus_plus(
     experts: int,
     variation: float | None = None,
     comparator_loss: float | None = None,
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""Sword++ with its default pool and rate: the smaller of two forms.
 
@@ -38,6 +42,7 @@ def sword_plus_plus(
     ----------
     Zhao, Zhang, Zhang, Zhou (2024), Sword++; constants of our own.
     """
+    stand(assumptions, "bounds.sword_plus_plus")
     D, P = arguments.positive("diameter", diameter), arguments.nonnegative("path_length", path_length)
     G, L = arguments.positive("gradient_bound", gradient_bound), arguments.positive("smoothness", smoothness)
     A, lam = D**2 + 2 * D * P, math.log(arguments.whole("experts", experts))
@@ -56,7 +61,10 @@ def sword_plus_plus(
     return min(forms)
 
 
-def ader_true_losses(*, diameter: float, gradient_bound: float, path_length: float, horizon: int) -> float:
+@representable
+def ader_true_losses(
+    *, diameter: float, gradient_bound: float, path_length: float, horizon: int, assumptions: Assumptions | None = None
+) -> float:
     r"""Ader with true losses, against every comparator.
 
     .. math:: \tfrac{3G}{4} \sqrt{2 T (7 D^2 + 4 D P_T)} + \tfrac{G D \sqrt{2T}}{4} \big[1 + 2 \ln(k + 1)\big], \qquad
@@ -68,13 +76,15 @@ def ader_true_losses(*, diameter: float, gradient_bound: float, path_length: flo
     ----------
     Zhang, Lu, Zhou (2018), Theorem 3 of "Adaptive online learning in dynamic environments".
     """
+    stand(assumptions, "bounds.ader_true_losses")
     D, G = arguments.positive("diameter", diameter), arguments.positive("gradient_bound", gradient_bound)
     P, T = arguments.nonnegative("path_length", path_length), arguments.whole("horizon", horizon)
     k = math.floor(0.5 * math.log2(1 + 4 * P / (7 * D))) + 1
     return 0.75 * G * math.sqrt(2 * T * (7 * D**2 + 4 * D * P)) + G * D * math.sqrt(2 * T) / 4 * (1 + 2 * math.log(k + 1))
 
 
-def optimistic_ogd(*, diameter: float, path_length: float, surprise: float) -> float:
+@representable
+def optimistic_ogd(*, diameter: float, path_length: float, surprise: float, assumptions: Assumptions | None = None) -> float:
     r"""Optimistic gradient descent with AdaGrad-norm steps, against every comparator.
 
     .. math:: \sqrt{E_T} \Big(\frac{A}{D} + \frac{1 + \sqrt{17}}{4} D\Big), \qquad E_T = \sum_t \|g_t - M_t\|^2
@@ -83,12 +93,22 @@ def optimistic_ogd(*, diameter: float, path_length: float, surprise: float) -> f
     :math:`\min\{\eta q/2, D \sqrt q\}`, and with :math:`\eta = D/(2 \sqrt{E})` for the E before the round this is at most
     :math:`\tfrac{1 + \sqrt{17}}{4} D (\sqrt{E + q} - \sqrt E)`: the ratio is largest where both are equal, at q = 16 E.
     """
+    stand(assumptions, "bounds.optimistic_ogd")
     D, P = arguments.positive("diameter", diameter), arguments.nonnegative("path_length", path_length)
     root = math.sqrt(arguments.nonnegative("surprise", surprise))
     return root * (D + 2 * P + (1 + math.sqrt(17)) / 4 * D)
 
 
-def restarted_ogd(*, diameter: float, gradient_bound: float, horizon: int, function_variation: float, every: int) -> float:
+@representable
+def restarted_ogd(
+    *,
+    diameter: float,
+    gradient_bound: float,
+    horizon: int,
+    function_variation: float,
+    every: int,
+    assumptions: Assumptions | None = None,
+) -> float:
     r"""Restarted gradient descent, against the minimisers of each round.
 
     .. math:: \Big\lceil \frac T\Delta \Big\rceil D G \sqrt\Delta + 2 \Delta V^f_T
@@ -97,12 +117,14 @@ def restarted_ogd(*, diameter: float, gradient_bound: float, horizon: int, funct
     ----------
     Besbes, Gur, Zeevi (2015), Proposition 2 and Theorem 2.
     """
+    stand(assumptions, "bounds.restarted_ogd")
     D, G = arguments.positive("diameter", diameter), arguments.positive("gradient_bound", gradient_bound)
     T, period = arguments.whole("horizon", horizon), arguments.whole("every", every)
     V = arguments.nonnegative("function_variation", function_variation)
     return math.ceil(T / period) * D * G * math.sqrt(period) + 2 * period * V
 
 
+@representable
 def omgd(
     *,
     gradient_bound: float,
@@ -111,6 +133,7 @@ def omgd(
     squared_path_length: float,
     first_distance: float,
     minimizer_gradients: float,
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""Online multiple gradient descent, against the minimisers :math:`x^*_t` of each round over the domain.
 
@@ -124,6 +147,7 @@ def omgd(
     ----------
     Zhang, Yang, Yi, Jin, Zhou (2017), Theorem 3 and Corollary 4.
     """
+    stand(assumptions, "bounds.omgd")
     G, L = arguments.nonnegative("gradient_bound", gradient_bound), arguments.nonnegative("smoothness", smoothness)
     P, S = (
         arguments.nonnegative("path_length", path_length),
@@ -137,6 +161,7 @@ def omgd(
     return min(2 * G * (P + delta), math.sqrt(2 * Q * B) + L * B)
 
 
+@representable
 def metagrad(
     *,
     diameter: float,
@@ -147,6 +172,7 @@ def metagrad(
     squared_gradients: float,
     distance: float,
     diagonal: bool = False,
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""MetaGrad against a fixed decision u.
 
@@ -161,6 +187,7 @@ def metagrad(
     ----------
     Van Erven and Koolen (2016), Theorem 7, before the rate is optimised.
     """
+    stand(assumptions, "bounds.metagrad")
     D, G = arguments.positive("diameter", diameter), arguments.positive("gradient_bound", gradient_bound)
     d, V = arguments.whole("dim", dim), arguments.nonnegative("deviation", deviation)
     S, far = arguments.nonnegative("squared_gradients", squared_gradients), arguments.nonnegative("distance", distance)

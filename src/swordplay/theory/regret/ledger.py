@@ -142,6 +142,10 @@ class Ledger:
         comparators
             As in :meth:`regret`.
         """
+        if not hasattr(learner, "advantages"):
+            raise TypeError(
+                f"learner must weigh experts, got {type(learner).__name__}: it has no meta whose part could be told."
+            )
         self._require_of_this_run(learner)
         regret, meta = self.regret(comparators), np.asarray(learner.advantages)
         return Split(regret, meta, regret - meta, np.asarray(learner.step_sizes))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from swordplay.base import arguments
+from swordplay.base.representable import representable
 
 PANELS, PANEL = 300, 0.1
 """Of the integrals of Squint, in the logarithm of the rate: down to rates of 5e-14, below which the integrand is linear."""
@@ -22,6 +23,7 @@ DOUBLINGS, HALVINGS = 60, 54
 """Steps of a search for a root: up to a bracket, and down to rounding."""
 
 
+@representable
 def fixed_share(*, experts: int, share: float, learning_rate: float, switches: int, horizon: int, range: float = 1.0) -> float:
     r"""Fixed share against every sequence of experts with m switches, from a uniform prior.
 
@@ -50,6 +52,7 @@ def fixed_share(*, experts: int, share: float, learning_rate: float, switches: i
     return unit * (((m + 1) * math.log(N) - m * math.log(alpha) + stays) / eps + eps * T / 8)
 
 
+@representable
 def ada_normal_hedge(*, prior: float, magnitude: float, horizon: int, range: float = 1.0) -> float:
     r"""AdaNormalHedge against an expert of prior weight :math:`\pi`.
 
@@ -67,6 +70,7 @@ def ada_normal_hedge(*, prior: float, magnitude: float, horizon: int, range: flo
     return unit * math.sqrt(3 * C * math.log((1 + 1.5 * (1 + math.log1p(T))) / q))
 
 
+@representable
 def adapt_ml_prod(*, prior: float, experts: int, squares: float, horizon: int, range: float = 1.0) -> float:
     r"""Adapt-ML-Prod against an expert of prior weight :math:`\pi`, with :math:`\gamma = \ln N`.
 
@@ -89,6 +93,7 @@ def adapt_ml_prod(*, prior: float, experts: int, squares: float, horizon: int, r
     return unit * (-math.log(q) * first + 2 * math.sqrt(gamma * V) + growth * last)
 
 
+@representable
 def squint(*, prior: float, squares: float, horizon: int, range: float = 1.0) -> float:
     r"""Squint against an expert of prior weight :math:`\pi`.
 

@@ -7,12 +7,14 @@ As in :mod:`swordplay.bounds`, D is the diameter, G the gradient bound, L the sm
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, Literal
 
 import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.representable import representable
+from swordplay.parts.learners.assumptions import Assumptions, stand
 
 Tuning = Literal["safe", "paper"]
 
@@ -20,6 +22,9 @@ LEARNING = 2 + 4 * math.log(2)
 """Times G^2: what telling the two guesses of Sword_best apart costs, at the safe rate."""
 BISECTIONS = 200
 """Of the interval of steps: more than a double has digits and exponents to tell apart."""
+
+LONGEST_CLAIMED = 0.25
+"""Up to here the loss of the learned optimism is exp-concave at the paper's rate: its claim holds."""
 
 
 def is_paper(tuning: Tuning) -> bool:
@@ -78,6 +83,7 @@ def meta_var(
     variation: float,
     experts: int,
     tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""The meta's part of Sword_var's regret: decisions against the best expert, whichever it is.
 
@@ -90,6 +96,7 @@ def meta_var(
     ----------
     Zhao et al. (2020), the meta-regret in the proof of Theorem 3.
     """
+    stand(assumptions, "bounds.meta_var")
     D, G, L, lam = _constants(diameter, gradient_bound, smoothness, experts)
     V = arguments.nonnegative("variation", variation)
     return paper_meta(D, G, L, lam, 2 * V) if is_paper(tuning) else safe_meta(D, L, lam, V + 2 * G**2)
@@ -104,6 +111,7 @@ def meta_small(
     learner_loss: float,
     experts: int,
     tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""The meta's part of Sword_small's regret, in terms of the learner's own loss :math:`F^x_T`.
 
@@ -114,6 +122,7 @@ def meta_small(
     ----------
     Zhao et al. (2020), the meta-regret in the proof of Theorem 5. Its self-bounding lemma has 4 L where 2 L is enough.
     """
+    stand(assumptions, "bounds.meta_small")
     D, G, L, lam = _constants(diameter, gradient_bound, smoothness, experts)
     F = arguments.nonnegative("learner_loss", learner_loss)
     if is_paper(tuning):
@@ -130,17 +139,30 @@ def meta_best(
     variation: float,
     learner_loss: float,
     experts: int,
+    tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
 ) -> float:
-    r"""The meta's part of Sword_best's regret: the smaller of its two forms, safe.
+    r"""The meta's part of Sword_best's regret: the smaller of its two forms.
 
-    .. math:: \min\Big\{ 2 D \sqrt{\lambda (V_T + (2 + 4 \ln 2) G^2)} + 2 L D^2 \lambda, \quad
+    .. math:: \text{safe: } \min\Big\{ 2 D \sqrt{\lambda (V_T + (2 + 4 \ln 2) G^2)} + 2 L D^2 \lambda, \quad
         L D^2 \lambda + 2 D G \sqrt{(2 + 4 \ln 2) \lambda} + 2 D \sqrt{L \lambda F^x_T} \Big\}
+
+    .. math:: \text{paper: } \min\Big\{ \frac{2 + \lambda}{\varepsilon} + \varepsilon D^2 (2 V_T + \ln 2 + G^2), \quad
+        2 \sqrt 8 L D^2 (2 + \lambda) + 2 D \sqrt{(2 + \lambda) \ln 2} + 4 D \sqrt{L (2 + \lambda) F^x_T} \Big\}
+
+    The paper's takes its claim about the learned optimism at face value, as ``sword_best`` does.
 
     References
     ----------
     Zhao et al. (2020), the meta-regret in the proof of Theorem 7.
     """
+    stand(assumptions, "bounds.meta_best")
     D, G, L, lam = _constants(diameter, gradient_bound, smoothness, experts)
+    if is_paper(tuning):
+        warn_of_optimism("meta_best", G)
+        V, F = arguments.nonnegative("variation", variation), arguments.nonnegative("learner_loss", learner_loss)
+        by_loss = paper_learned(D, L, lam) + 4 * D * math.sqrt(L * (2 + lam) * F)
+        return min(paper_meta(D, G, L, lam, 2 * V + math.log(2)), by_loss)
     V, F = arguments.nonnegative("variation", variation), arguments.nonnegative("learner_loss", learner_loss)
     by_loss = L * D**2 * lam + 2 * D * G * math.sqrt(LEARNING * lam) + 2 * D * math.sqrt(L * lam * F)
     return min(safe_meta(D, L, lam, V + LEARNING * G**2), by_loss)
@@ -192,6 +214,23 @@ def paper_meta(D: float, G: float, L: float, lam: float, total: float) -> float:
     cap = 1 / (math.sqrt(8) * D**2 * L)
     eps = min(cap, math.sqrt((2 + lam) / (D**2 * total))) if total > 0 else cap
     return (2 + lam) / eps + eps * D**2 * (total + G**2)
+
+
+def paper_learned(D: float, L: float, lam: float) -> float:
+    """What the paper's learned optimism costs the meta of Sword_best where losses are small, but for the term in the loss."""
+    return 2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D * math.sqrt((2 + lam) * math.log(2))
+
+
+def warn_of_optimism(what: str, G: float) -> None:
+    """Say that the paper's claim about the learned optimism, at its rate of 2, need not hold for gradients as long as this."""
+    if G > LONGEST_CLAIMED:
+        warnings.warn(
+            f"bounds.{what}(tuning='paper') takes the paper's claim about the learned optimism at face value, which is "
+            f"proven for gradients up to {LONGEST_CLAIMED} and false above 0.335; gradient_bound={G:g}. "
+            "Use tuning='safe' for a bound that holds.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _constants(diameter: float, gradient_bound: float, smoothness: float, experts: int) -> tuple[float, float, float, float]:

@@ -6,6 +6,7 @@ import math
 
 from swordplay.base import arguments
 from swordplay.base.representable import representable
+from swordplay.parts.learners.assumptions import Assumptions, stand
 from swordplay.theory.regret.part_bounds import Tuning, is_paper
 
 
@@ -19,6 +20,7 @@ def ogd(
     comparator_loss: float | None = None,
     gradient_bound: float | None = None,
     horizon: int | None = None,
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""Online gradient descent.
 
@@ -32,6 +34,7 @@ def ogd(
     ----------
     Zhao et al. (2020), the theorem on OGD; Zinkevich (2003).
     """
+    stand(assumptions, "bounds.ogd")
     A = spread(diameter, path_length)
     eta = arguments.positive("step_size", step_size)
     forms = []
@@ -62,6 +65,7 @@ def oegd(
     smoothness: float,
     gradient_bound: float,
     tuning: Tuning = "safe",
+    assumptions: Assumptions | None = None,
 ) -> float:
     r"""Online extra-gradient descent.
 
@@ -74,6 +78,7 @@ def oegd(
     ----------
     Zhao et al. (2020), the theorem on OEGD.
     """
+    stand(assumptions, "bounds.oegd")
     A = spread(diameter, path_length)
     eta, V = arguments.positive("step_size", step_size), arguments.nonnegative("variation", variation)
     L, G = arguments.nonnegative("smoothness", smoothness), arguments.nonnegative("gradient_bound", gradient_bound)
