@@ -37,15 +37,43 @@ def test_the_extremes_are_those_of_the_rounds(engine):
     assert seen == Seen(3, seen.gradient, 25.0, ledger.losses.min())
 
 
+TOLD = {"horizon": 20, "gradient_bound": 30.0, "smoothness": 25.0}
+EVERYBODY = {
+    "OGD": lambda: sp.OGD(BALL, 0.1),
+    "OEGD": lambda: sp.OEGD(BALL, 0.01),
+    "Ader": lambda: sp.Ader(BALL, horizon=20, gradient_bound=30.0),
+    "SwordVar": lambda: sp.SwordVar(BALL, **TOLD),
+    "SwordSmall": lambda: sp.SwordSmall(BALL, **TOLD),
+    "SwordBest": lambda: sp.SwordBest(BALL, **TOLD),
+    "SwordPlusPlus": lambda: sp.SwordPlusPlus(BALL, **TOLD),
+    "Sword": lambda: sp.Sword(BALL),
+    "SwordAgeless": lambda: sp.SwordAgeless(BALL, smoothness=25.0),
+    "on a simplex": lambda: sp.SwordBest(sp.Simplex(2), **TOLD),
+}
+
+
+@pytest.mark.parametrize("make", EVERYBODY.values(), ids=EVERYBODY)
 @pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
-def test_engines_see_the_same(loss):
+def test_engines_see_the_same(loss, make):
+    """Of gradients the longest of all that a round asks for: at the decision, at the experts, and where they are replayed."""
     rng = np.random.default_rng(0)
     targets = rng.integers(0, 2, 20) if loss == "logistic" else 3 * rng.normal(size=20)
     stream = sp.LinearStream(rng.normal(size=(20, 2)), targets, loss, threshold=0.7)
-    both = [sp.OGD(BALL, 0.1) for _ in ENGINES]
+    both = [make() for _ in ENGINES]
     for learner, engine in zip(both, ENGINES, strict=True):
         sp.play(learner, stream, engine=engine)
     np.testing.assert_allclose(both[0].assumptions.seen, both[1].assumptions.seen, rtol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["auto", *ENGINES])
+def test_an_expert_that_meets_a_longer_gradient_breaks_the_bound(engine):
+    """The decisions themselves meet none above 1.5: both engines see those of the experts, and the bound is refused."""
+    stream = sp.LinearStream(np.ones((50, 1)), np.where(np.arange(50) % 2, 1.0, -1.0))
+    learner = sp.SwordBest(sp.Ball(1), horizon=50, gradient_bound=1.5, smoothness=1.0)
+    ledger = sp.play(learner, stream, engine=engine)
+    assert max(abs(x[0] - f.target) for x, f in zip(ledger.decisions, stream, strict=True)) < 1.5
+    assert learner.assumptions.seen.gradient == pytest.approx(1.75, abs=0.01)
+    assert learner.assumptions.broken
 
 
 @pytest.mark.parametrize(

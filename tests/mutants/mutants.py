@@ -665,6 +665,30 @@ MUTANTS = [
         ("_replace(charge=2 * self.smoothness)", "_replace(charge=self.smoothness)"),
     ),
     *_in(
+        "engine/meta.py",
+        ("tests/learners/test_assumptions.py",),
+        ("larger(now * now * of.norm, before * before * of.last_norm)", "now * now * of.norm"),
+        ("steep = larger(abs(h), abs(live[LIVE.candidate]))", "steep = abs(live[LIVE.candidate])"),
+    ),
+    *_in(
+        "engine/driver.py",
+        ("tests/learners/test_assumptions.py",),
+        ("max(live[LIVE.peak], numbers[EXPERT.peak].max(), last)", "max(live[LIVE.peak], last)"),
+    ),
+    *_in(
+        "parts/learners/tuned.py",
+        ("tests/learners/test_edges.py",),
+        ("        rates.largest_mismatch(setting)", "        setting"),
+    ),
+    *_in(
+        "theory/regret/part_bounds.py",
+        ("tests/regret/test_meta_bounds.py",),
+        ("LONGEST_CLAIMED = 0.25", "LONGEST_CLAIMED = 0.5"),
+        ("2 * V + math.log(2)), by_loss)", "2 * V), by_loss)"),
+        ("2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D", "2 * math.sqrt(8) * D**2 * L * (2 + lam) + D"),
+    ),
+    *_in("theory/regret/cover_bounds.py", ("tests/learners/test_assumptions.py",), ('stand(assumptions, "bounds.sacs")', "pass")),
+    *_in(
         "engine/plus_line.py",
         ("tests/engine/test_plus_line.py",),
         ("-h * (product + 2.0 * h * of.norm)", "-h * (product + h * of.norm)"),

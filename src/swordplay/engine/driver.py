@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -33,6 +34,8 @@ class Played(NamedTuple):
     losses: Vector
     decisions: Matrix | None
     weights: list[Vector] | None
+    steepest: float | None = None
+    """Norm of the longest gradient that was asked for, at any point; None where that was not noted."""
 
 
 class Engine(Facts, Guarded):
@@ -165,6 +168,7 @@ class Engine(Facts, Guarded):
         decisions = np.empty((count if keep_decisions else 0, self.dim))
         kept_weights: list[Vector] | None = [] if keep_weights else None
         plan = np.empty((0, 3)) if schedule is None else schedule
+        self.memory.live[LIVE.peak] = self.memory.numbers[EXPERT.peak] = 0.0
         if schedule is None:
             self.memory.live[LIVE.weight] = 1.0
         elif schedule.shape != (count, 3):
@@ -184,7 +188,13 @@ class Engine(Facts, Guarded):
                 )
             if progress is not None:
                 progress(rows.stop)
-        return Played(predictions, losses, decisions if keep_decisions else None, kept_weights)
+        return Played(predictions, losses, decisions if keep_decisions else None, kept_weights, self._steepest())
+
+    def _steepest(self) -> float:
+        """Norm of the longest gradient since ``play`` began; those that were replayed last no round has noted yet."""
+        live, numbers = self.memory.live, self.memory.numbers
+        last = np.abs(numbers[EXPERT.replay]).max() ** 2 * live[LIVE.last_norm]
+        return math.sqrt(max(live[LIVE.peak], numbers[EXPERT.peak].max(), last))
 
     def _chunk(
         self,

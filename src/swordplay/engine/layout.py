@@ -109,6 +109,7 @@ class _Expert(NamedTuple):
     coming_inverse: Annotated[int, SCRATCH]  # 1 / coming
     away: Annotated[int, SCRATCH]  # norm(xhat), where the certificate needs it
     push: Annotated[int, SCRATCH]  # 1/f - 1 where the base point was projected by the factor f in this round
+    peak: Annotated[int, SCRATCH]  # the longest gradient that it met since a call began, as a square
     scratch: Annotated[int, SCRATCH]
 
 
@@ -162,6 +163,7 @@ class _Live(NamedTuple):
     shift: Annotated[int, SCRATCH]  # the largest change of W that this left, over theta (``plus_sum``)
     met: Annotated[int, SCRATCH]  # what joins the energy of all experts when a kernel of Sword++ ends
     drift: Annotated[int, SCRATCH]  # what joins their drift then, times their steps
+    peak: Annotated[int, SCRATCH]  # the longest gradient that the decision and its guesses met since a call began, as a square
     product: Annotated[int, SCRATCH]  # <a, theta> (``plus_sum``)
     unadded: Annotated[int, SCRATCH]  # theta still lacks this, times the last features
     out: Annotated[int, SCRATCH]  # norm(theta)^2

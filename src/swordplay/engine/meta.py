@@ -45,12 +45,12 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     slope_, replay, surprise = numbers[EXPERT.slope], numbers[EXPERT.replay], numbers[EXPERT.surprise]
     if shared:
         slope_[:] = h
-        surprises(n, of, slope_, replay, surprise)
+        surprises(n, of, slope_, replay, surprise, numbers[EXPERT.peak])
     elif loss == SQUARED:
-        residuals(n, of, weight, numbers[EXPERT.played], target, replay, slope_, surprise)
+        residuals(n, of, weight, numbers[EXPERT.played], target, replay, slope_, surprise, numbers[EXPERT.peak])
     else:
         slopes(n, loss, threshold, weight, numbers[EXPERT.played], of.offset, target, slope_)
-        surprises(n, of, slope_, replay, surprise)
+        surprises(n, of, slope_, replay, surprise, numbers[EXPERT.peak])
     if config[CONFIG.adaptive] == 1.0:
         adapt(me, of, h)
     elif live[LIVE.rounds] == 0.0:
@@ -86,6 +86,20 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
 
 
 @part
+def watch(me: Arrays, of: Products, h: float) -> None:
+    """Take note of the longest gradient of the decision, and of its replay; experts note theirs (``surprises``)."""
+    live = me.live
+    steep = larger(abs(h), abs(live[LIVE.candidate]))
+    live[LIVE.peak] = larger(live[LIVE.peak], steep * steep * of.norm)
+
+
+@part
+def peak_of(now: float, before: float, of: Products, peak: float) -> float:
+    """The longest gradient that an expert has met, as a square: also now * a, and before * a', replayed a round ago."""
+    return larger(peak, larger(now * now * of.norm, before * before * of.last_norm))
+
+
+@part
 def settle(me: Arrays, of: Products, h: float, late: float, seen: tuple[float, float]) -> None:
     """The meta's learning rate, from by how much losses and gradient were misjudged; a new epoch forgets its losses."""
     numbers, live, config = me.numbers, me.live, me.config
@@ -99,10 +113,11 @@ def settle(me: Arrays, of: Products, h: float, late: float, seen: tuple[float, f
 
 
 @expert_loop
-def surprises(n: int, of: Products, slope_: Vector, replay: Vector, answer: Vector) -> None:
+def surprises(n: int, of: Products, slope_: Vector, replay: Vector, answer: Vector, peak: Vector) -> None:
     """norm(g_t - M_t)^2 of every expert."""
     for i in range(n):
         answer[i] = distance(slope_[i], replay[i], of)
+        peak[i] = peak_of(slope_[i], replay[i], of, peak[i])
 
 
 @expert_loop
@@ -115,12 +130,14 @@ def residuals(
     replay: Vector,
     answer: Vector,
     surprise: Vector,
+    peak: Vector,
 ) -> None:
     """``slopes`` and ``surprises`` of a squared loss in one pass; others have too many cases to share a loop with anything."""
     for i in range(n):
         k = weight * (at[i] + of.offset - target)
         answer[i] = k
         surprise[i] = distance(k, replay[i], of)
+        peak[i] = peak_of(k, replay[i], of, peak[i])
 
 
 @expert_loop

@@ -15,7 +15,7 @@ from swordplay.engine import ball, ball_sparse, ball_steps, foresight, heading, 
 from swordplay.engine.adapting import strain, venture
 from swordplay.engine.growth import fork_numbers, is_growing
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
-from swordplay.engine.meta import judge
+from swordplay.engine.meta import judge, watch
 from swordplay.engine.rates import look_back
 from swordplay.engine.scalar import phi
 from swordplay.engine.succession import follow, make_rows, make_single, make_sparse_rows, make_stream
@@ -77,6 +77,7 @@ def make_round(
             fork_numbers(me.numbers, live, config)
             fork(me, of, features, target)
         weigh(me, of, target)
+        watch(me, of, h)
         live[LIVE.prepared] = 0.0
         keep(me, of, features, smallest)
         lean(me, smallest)

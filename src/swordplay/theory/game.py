@@ -152,9 +152,10 @@ def _compiled(
         progress=progress,
     )
     if isinstance(learner, Watching) and len(part):
-        learner.watch(
-            len(part), part.steepest(played.losses, squares, played.predictions), smoothness, float(played.losses.min())
-        )
+        steepest = played.steepest
+        if steepest is None:
+            steepest = part.steepest(played.losses, squares, played.predictions)
+        learner.watch(len(part), steepest, smoothness, float(played.losses.min()))
     return Ledger(
         rounds=len(part),
         total_loss=float(played.losses.sum()),

@@ -134,8 +134,9 @@ def _cover_bound(name: str) -> Bound:
 
     def both(game: Game, experts: int) -> float:
         T, half = game.horizon, (game.horizon + 1) // 2
-        known = {"diameter": game.diameter, "gradient_bound": game.gradient_bound}
-        return bound(**known, first=1, last=half) + bound(**known, first=half + 1, last=T)
+        D, G = game.diameter, game.gradient_bound
+        halves = ((1, half), (half + 1, T))
+        return sum(bound(diameter=D, gradient_bound=G, first=first, last=last) for first, last in halves)
 
     return both
 
