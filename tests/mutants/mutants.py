@@ -687,7 +687,11 @@ MUTANTS = [
         ("2 * V + math.log(2)), by_loss)", "2 * V), by_loss)"),
         ("2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D", "2 * math.sqrt(8) * D**2 * L * (2 + lam) + D"),
     ),
-    *_in("theory/regret/cover_bounds.py", ("tests/learners/test_assumptions.py",), ('stand(assumptions, "bounds.sacs")', "pass")),
+    *_in(
+        "theory/regret/cover_bounds.py",
+        ("tests/learners/test_assumptions.py",),
+        ('stand(assumptions, "bounds.sacs")', "pass"),
+    ),
     *_in(
         "engine/plus_line.py",
         ("tests/engine/test_plus_line.py",),

@@ -161,6 +161,40 @@ class TestTrivialBound:
         assert interior.standing(problem.rounds, problem.frame, 2.0).gap <= ROUNDING
 
 
+class TestSaturatedRows:
+    """Huber losses whose residuals stay beyond their thresholds, however large: on the domain these are linear."""
+
+    @staticmethod
+    def stream(size, seed=0):
+        rng = np.random.default_rng(seed)
+        return sp.LinearStream(rng.normal(size=(40, 3)), size * rng.normal(size=40), "huber", threshold=1.0)
+
+    @pytest.mark.parametrize(("radius", "size"), [(0.01, 1e3), (0.01, 1e4), (0.001, 1e3), (0.01, 1e6)])
+    def test_the_frontier_is_found(self, radius, size):
+        """Its ends by hand: nobody moves, or everybody stands where his own loss is least."""
+        stream, ball = self.stream(size), sp.Ball(3, radius)
+        linear = [f for f in stream if abs(f.target) > 1 + 2 * radius * np.linalg.norm(f.features)]
+        assert len(linear) >= 38
+        gradients = np.array([f.gradient(np.zeros(3)) for f in stream])
+        found = sp.hindsight.frontier(stream, ball)
+        at_center = sum(f.value(np.zeros(3)) for f in stream)
+        rounding = 1e-6 * radius * np.linalg.norm(gradients, axis=1).sum() + 1e-12 * at_center
+        assert found.losses[0] == pytest.approx(at_center - radius * np.linalg.norm(gradients.sum(axis=0)), abs=2 * rounding)
+        assert found.losses[-1] == pytest.approx(at_center - radius * np.linalg.norm(gradients, axis=1).sum(), abs=2 * rounding)
+
+    def test_values_and_gradients_are_those_of_the_losses(self):
+        """Everywhere on the domain; some rows are beyond, some are not, on both sides."""
+        stream, ball = self.stream(5.0), sp.Ball(3, 0.3, center=[0.1, -0.2, 0.3])
+        problem = Problem(stream, ball, None)
+        assert 5 < np.count_nonzero(problem.rounds.constants) < 35
+        points = ball.project(np.random.default_rng(1).normal(size=(40, 3)))
+        inside = points - ball.center
+        both = list(zip(stream, points, strict=True))
+        np.testing.assert_allclose(problem.rounds.values(inside), [f.value(x) for f, x in both], rtol=1e-12)
+        expected = [f.gradient(x) for f, x in both]
+        np.testing.assert_allclose(problem.rounds.gradients(inside), expected, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("loss", FAMILIES)
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9])
 def test_the_promised_tolerance_is_kept(loss, tolerance):

@@ -17,7 +17,7 @@ from swordplay.serving.requests import Ask, Declaration, Drop, Tell, Wanted, mod
 LIMITS = Limits(rows=5, columns=3)
 WHOLE = json.dumps([{"x": {"a": 1.5, "ü": "wörd"}, "id": "i", "key": "k"}, {"x": {"b": None}}], ensure_ascii=False).encode()
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.floats(allow_nan=False) | st.integers() | st.text(max_size=5),
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["x", "id", "key", "y", "a"]), inner, max_size=3)
     ),

@@ -47,6 +47,21 @@ class ResidualRounds(LoneRows):
     shifts: Vector
     weights: Vector
     thresholds: Vector
+    constants: Vector
+    """Added to the losses."""
+
+    @classmethod
+    def within(cls, reach: float, features: Matrix, shifts: Vector, weights: Vector, thresholds: Vector) -> ResidualRounds:
+        """The same losses on points no farther than ``reach`` from the origin, with residuals that are not needlessly large.
+
+        A Huber loss whose residual stays beyond its threshold is linear there, and its residual may as well begin at the
+        threshold, with a constant to make up for it. What a method has to balance is then of the size of the domain.
+        """
+        too_far = np.abs(shifts) - thresholds - reach * np.sqrt(np.einsum("ij,ij->i", features, features))
+        far = too_far > 0.0
+        excess = np.where(far, too_far, 0.0)
+        constants = weights * np.where(far, thresholds, 0.0) * excess
+        return cls(features, shifts - np.sign(shifts) * excess, weights, thresholds, constants)
 
     @property
     def capped(self) -> ResidualRounds | None:
@@ -59,7 +74,7 @@ class ResidualRounds(LoneRows):
         """ω c (r - c/2) with the clipped residual c."""
         r = self.residuals(points)
         clipped = np.clip(r, -self.thresholds, self.thresholds)
-        return np.asarray(self.weights * clipped * (r - 0.5 * clipped))
+        return np.asarray(self.weights * clipped * (r - 0.5 * clipped) + self.constants)
 
     def gradients(self, points: Matrix) -> Matrix:
         """ω times the clipped residual, along the features."""
@@ -88,8 +103,8 @@ class ResidualRounds(LoneRows):
         return 0.5 * (slacks[:, 1] - slacks[:, 0]) / weights, 1.0 / weights
 
     def conjugates(self, slopes: Vector) -> Vector:
-        """ϖ^2 / (2 ω)."""
-        return np.asarray(0.5 * slopes**2 / self.weights)
+        """ϖ^2 / (2 ω), less the constant."""
+        return np.asarray(0.5 * slopes**2 / self.weights - self.constants)
 
 
 @dataclass(frozen=True)

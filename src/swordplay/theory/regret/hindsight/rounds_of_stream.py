@@ -56,7 +56,7 @@ def _of_arrays(
     if family is LogisticLoss:
         signs = 1.0 - 2.0 * targets
         return LogisticRounds(signs[:, None] * features, signs * at_center, weights)
-    return ResidualRounds(features, at_center - targets, weights, thresholds)
+    return ResidualRounds.within(frame.domain.diameter, features, at_center - targets, weights, thresholds)
 
 
 def _of_quadratics(forms: Sequence[tuple[Any, float]], frame: Frame) -> QuadraticRounds:
