@@ -235,7 +235,11 @@ MUTANTS = [
         ("_self_bounded(constant, 4 * L", "_self_bounded(constant, 2 * L"),
         ("_safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D", "_safe_small_loss_experts(A, L, F) + 2 * D"),
         ("+ meta, 16 * L", "+ meta, 4 * L"),
-        ("meta = 2 * math.sqrt(8)", "meta = math.sqrt(8)"),
+    ),
+    *_in(
+        "theory/regret/part_bounds.py",
+        (f"{IN_NUMBERS}::test_sword_best_by_loss",),
+        ("return 2 * math.sqrt(8)", "return math.sqrt(8)"),
     ),
     *_in(
         "theory/regret/bounds.py",

@@ -159,6 +159,7 @@ MUCH = 1e9
 """A variation, or a comparators' loss, that makes the other form the smaller one."""
 
 
+@pytest.mark.filterwarnings("ignore:.*learned optimism:UserWarning")  # which tests/regret/test_meta_bounds.py looks at
 @pytest.mark.parametrize(("tuning", "given", "variation", "experts", "expected"), SWORD_BEST_BY_VARIATION)
 def test_sword_best_by_variation(tuning, given, variation, experts, expected):
     found = bounds.sword_best(**given, variation=variation, comparator_loss=MUCH, experts=experts, horizon=LONG, tuning=tuning)
@@ -201,6 +202,7 @@ SWORD_BEST_BY_LOSS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*learned optimism:UserWarning")  # which tests/regret/test_meta_bounds.py looks at
 @pytest.mark.parametrize(("tuning", "given", "loss", "experts", "c", "a"), SWORD_BEST_BY_LOSS)
 def test_sword_best_by_loss(tuning, given, loss, experts, c, a):
     found = bounds.sword_best(**given, variation=MUCH, comparator_loss=loss, experts=experts, horizon=LONG, tuning=tuning)

@@ -40,9 +40,8 @@ class _Tuned(Ensemble):
         meta: Meta | None,
     ) -> None:
         rate = arguments.rate("learning_rate", learning_rate, default_rate)
-        rates.largest_mismatch(
-            setting := Setting(domain.diameter, told.gradient_bound)
-        )  # refuses now what the first round would
+        setting = Setting(domain.diameter, told.gradient_bound)
+        rates.largest_mismatch(setting)  # refuses now what the first round would
         hedge = chosen(meta, learning_rate, OptimisticHedge(rate, setting))
         super().__init__(domain, experts, uniform(pool_sizes), hedge, optimism)
         self.told = told
