@@ -65,6 +65,15 @@ def test_engines_see_the_same(loss, make):
     np.testing.assert_allclose(both[0].assumptions.seen, both[1].assumptions.seen, rtol=1e-9)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_gradient_that_is_replayed_counts(engine):
+    """By hand: from 0 a step of 3 leads to 3, where the gradient is 2; all others are at most 1, those of the last round too."""
+    stream = sp.LinearStream([[1.0], [0.1], [0.1]], [1.0, -0.3, 0.0])
+    learner = sp.OEGD(sp.Ball(1, 10.0), 3.0)
+    sp.play(learner, stream, engine=engine)
+    assert learner.assumptions.seen.gradient == pytest.approx(2.0, rel=ROUNDING)
+
+
 @pytest.mark.parametrize("engine", ["auto", *ENGINES])
 def test_an_expert_that_meets_a_longer_gradient_breaks_the_bound(engine):
     """The decisions themselves meet none above 1.5: both engines see those of the experts, and the bound is refused."""

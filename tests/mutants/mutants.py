@@ -672,7 +672,7 @@ MUTANTS = [
         "engine/meta.py",
         ("tests/learners/test_assumptions.py",),
         ("larger(now * now * of.norm, before * before * of.last_norm)", "now * now * of.norm"),
-        ("steep = larger(abs(h), abs(live[LIVE.candidate]))", "steep = abs(live[LIVE.candidate])"),
+        ("live[LIVE.candidate] * live[LIVE.candidate] * of.norm)", "0.0)"),
     ),
     *_in(
         "engine/driver.py",

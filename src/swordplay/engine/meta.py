@@ -86,11 +86,13 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
 
 
 @part
-def watch(me: Arrays, of: Products, h: float) -> None:
-    """Take note of the longest gradient of the decision, and of its replay; experts note theirs (``surprises``)."""
-    live = me.live
-    steep = larger(abs(h), abs(live[LIVE.candidate]))
-    live[LIVE.peak] = larger(live[LIVE.peak], steep * steep * of.norm)
+def watch(live: Vector, of: Products) -> None:
+    """Take note of the longest gradient that was replayed for the meta; experts note theirs (``surprises``).
+
+    That of the decision is not longer than the longest of the experts, as slopes grow with predictions. Where experts share
+    it, it is the one that is replayed, or theirs.
+    """
+    live[LIVE.peak] = larger(live[LIVE.peak], live[LIVE.candidate] * live[LIVE.candidate] * of.norm)
 
 
 @part

@@ -77,7 +77,7 @@ def make_round(
             fork_numbers(me.numbers, live, config)
             fork(me, of, features, target)
         weigh(me, of, target)
-        watch(me, of, h)
+        watch(live, of)
         live[LIVE.prepared] = 0.0
         keep(me, of, features, smallest)
         lean(me, smallest)
