@@ -67,7 +67,7 @@ def test_engines_see_the_same(loss, make):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_gradient_that_is_replayed_counts(engine):
-    """By hand: from 0 a step of 3 leads to 3, where the gradient is 2; all others are at most 1, those of the last round too."""
+    """By hand: from 0 a step of 3 leads to 3, where the gradient is 2; all others are at most 1, also the last."""
     stream = sp.LinearStream([[1.0], [0.1], [0.1]], [1.0, -0.3, 0.0])
     learner = sp.OEGD(sp.Ball(1, 10.0), 3.0)
     sp.play(learner, stream, engine=engine)
