@@ -100,7 +100,7 @@ def _small_bound(tuning: bounds.Tuning) -> Bound:
 def _best_bound(tuning: bounds.Tuning) -> Bound:
     def bound(game: Game, experts: int) -> float:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of the paper's claim about optimism: the table has a mark for it
+            warnings.filterwarnings("ignore", message=".*learned optimism")  # the table has a mark for that
             return bounds.sword_best(
                 diameter=game.diameter,
                 gradient_bound=game.gradient_bound,
