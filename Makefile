@@ -15,7 +15,7 @@ WORKERS := 3
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # two pips in one environment would get in each other's way
-.PHONY: help demo test test-deep test-lowest bench lint docs figure wheel clean
+.PHONY: help demo test test-deep test-lowest bench lint docs figure kernels clean
 
 help: ## say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -52,10 +52,10 @@ docs: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-sp
 figure: $(VENV)/.with-cli ## redraw the figure of the README
 	$(VENV)/bin/swordplay reproduce --figure docs/figures/regret.svg
 
-wheel: $(VENV)/.with-cli ## a wheel with machine code in it, in out/wheel: its first prediction does not wait for a compiler
+kernels: $(VENV)/.with-$(TESTED) ## compile what comes with the package (after a change of a kernel; with PYTHON=... VENV=... for others)
 	rm -rf out/kernels
-	NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= $(VENV)/bin/swordplay warm --into out/kernels/$$($(VENV)/bin/python -c 'import numba; print(numba.__version__)')
-	SWORDPLAY_KERNELS=$(CURDIR)/out/kernels $(RUN) pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir out/wheel .
+	NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= PYTHONHASHSEED=0 $(VENV)/bin/swordplay warm --processes 1 --into out/kernels # one: so that bytes are always the same
+	$(VENV)/bin/python tests/pack_kernels.py out/kernels/swordplay
 
 clean: ## remove the environment and everything that was made
 	rm -rf $(VENV) .venv-lowest out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks

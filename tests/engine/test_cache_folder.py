@@ -1,19 +1,15 @@
 """Where compiled kernels are kept: nowhere if nothing can be written to, and unharmed by two who compile at once."""
 
 import os
-import platform
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import llvmlite.binding
-import numba
 import pytest
 
 import swordplay
 from lowest import lowest
-from swordplay.base import kept_code
 
 PROGRAM = """
 import numpy as np
@@ -61,25 +57,6 @@ def test_an_installation_that_cannot_be_written_to_by_a_user_with_a_home(read_on
     assert told(started(**environment))[3] == "0"
     assert list((tmp_path / "cache").rglob("*.nbc"))
     assert told(started(**environment))[3] == "1"  # from the user's own folder
-
-
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="wheels bring machine code for x86-64 alone")
-def test_machine_code_of_a_wheel_is_found_where_the_processor_has_what_it_needs(read_only, tmp_path):
-    has = llvmlite.binding.get_host_cpu_features()
-    if not all(has.get(name) for name in kept_code.NEEDS):
-        pytest.skip("an older processor")
-    name, features = kept_code.PORTABLE
-    compiled = {"NUMBA_CACHE_DIR": str(tmp_path / "made"), "NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features}
-    assert told(started(**compiled))[3] == "0"
-    folder = read_only / "swordplay" / "kernels"
-    shutil.copytree(tmp_path / "made" / "swordplay", folder / numba.__version__)
-    clean = {"NUMBA_CACHE_DIR": str(tmp_path / "own"), "PYTHONPATH": str(read_only)}
-    assert told(started(**clean))[:2] == ["[[1.0,", "4.0]]"]
-    assert told(started(**clean))[3] == "1"
-    assert not (tmp_path / "own").exists()  # nothing had to be compiled
-    assert told(started(**clean, NUMBA_CPU_NAME="generic"))[3] == "0"  # who names a processor gets code for that one
-    (folder / numba.__version__).rename(folder / "0.1")
-    assert told(started(**clean))[3] == "0"  # that of another numba is not touched
 
 
 def test_two_who_compile_at_once(tmp_path):

@@ -61,7 +61,7 @@ def _in(file: str, tests: tuple[str, ...], *changes: tuple[str, str]) -> list[Mu
 
 MUTANTS = [
     *_in(
-        "base/kept_code.py",
+        "base/shipped_code.py",
         ("tests/test_release.py::test_machine_code_is_made_for_what_is_looked_for",),
         ('PORTABLE = ("x86-64-v3", "")', 'PORTABLE = ("x86-64-v2", "")'),
         ('        "fma",\n', ""),

@@ -34,7 +34,7 @@ from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
 from numba.core import config, types
 from numba.extending import intrinsic
 
-from swordplay.base import kept_code
+from swordplay.base import kept_code, shipped_code
 from swordplay.base.kept_code import KeptCode
 from swordplay.base.pieces import ApartCompiler, LaneCompiler, Piece, PieceCompiler
 
@@ -157,10 +157,10 @@ def fixed(call: functools.partial[Any]) -> Callable[[], Any]:
 
 
 def is_kept(source: str) -> bool:
-    """Whether machine code of some kernel of a file, named as it lies below the package, is on disk."""
+    """Whether machine code of some kernel of a file, named as it lies below the package, is on disk or came along."""
     file = PACKAGE / source
-    places = [*kept_code.folders(file), kept_code.shipped()]
-    return any(any(place.glob(f"{file.stem}.*-{_digest(file)}.*.nbi")) for place in places if place is not None)
+    folders = any(any(place.glob(f"{file.stem}.*-{_digest(file)}.*.nbi")) for place in kept_code.folders(file))
+    return folders or shipped_code.holds(file.stem + ".", f"-{_digest(file)}.")
 
 
 def can_be_kept() -> bool:

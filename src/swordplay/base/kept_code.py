@@ -6,8 +6,8 @@ Names of files hold a digest of all sources that a kernel is made of, and neithe
 elsewhere, by ``swordplay warm``, does wherever the same versions of Python, numba and swordplay run on the same kind of
 processor, also where nothing can be written.
 
-A wheel may bring machine code for many processors (``PORTABLE``), in a folder of the package that is looked at last. It is used
-where the version of numba is the same and the processor has all that it needs (docs/decisions/0027).
+Machine code for many processors comes with the package (``shipped_code``). It is looked at last: what ``swordplay warm`` has
+compiled for this very processor goes before it.
 """
 
 # mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
@@ -15,9 +15,7 @@ where the version of numba is the same and the processor has all that it needs (
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,39 +29,7 @@ from numba.core.compiler import CompileResult
 from numba.core.event import Listener, register
 from numba.misc.appdirs import AppDirs
 
-PORTABLE = ("x86-64-v3", "")
-"""What a wheel's machine code is compiled for, as NUMBA_CPU_NAME and NUMBA_CPU_FEATURES: processors since 2015,"""
-NEEDS = frozenset(
-    [
-        "avx",
-        "avx2",
-        "bmi",
-        "bmi2",
-        "cx16",
-        "f16c",
-        "fma",
-        "lzcnt",
-        "movbe",
-        "popcnt",
-        "sahf",
-        "sse3",
-        "sse4.1",
-        "sse4.2",
-        "ssse3",
-    ]
-)
-"""and what that is, one by one."""
-SHIPPED = Path(__file__).parents[1] / "kernels" / numba.__version__
-"""Where a wheel brings it, if it does."""
-
-
-@functools.cache
-def shipped() -> Path | None:
-    """The folder of the machine code that came with the package; None where there is none, or none that would run here."""
-    if config.CPU_NAME is not None or config.CPU_FEATURES is not None or not SHIPPED.is_dir():
-        return None
-    has = llvm.get_host_cpu_features()
-    return SHIPPED if all(has.get(name) for name in NEEDS) else None
+from swordplay.base import shipped_code
 
 
 def folders(source: Path) -> list[Path]:
@@ -80,12 +46,15 @@ def given() -> Path | None:
 
 
 def kept() -> set[Path]:
-    """All files with machine code of the package that can be seen from here."""
+    """All files with machine code of the package that was compiled here, or for here."""
     package = Path(__file__).parents[1]
-    places = [given()] if given() else [*package.rglob("__pycache__"), folders(package)[-1], shipped()]
-    return {file for place in places if place is not None for file in place.glob("*.nbc")}
+    found = given()
+    places = [*package.rglob("__pycache__"), folders(package)[-1]] if found is None else [found]
+    return {file for place in places for file in place.glob("*.nbc")}
 
 
+_INSTALLED = str(Path(numba.__file__).parents[1]).encode()
+"""Where numba is."""
 _expected: dict[Path, Callable[[], object]] = {}
 
 
@@ -120,9 +89,11 @@ def _bare(found: Any) -> tuple[Any, ...]:
 
     Not LLVM's notation, which is for kernels that call it, and no kernel calls another: reading it took longer than all the
     rest, and made files twice as large. Nor the surroundings of its parts, a hundred of them, where they have no constants that
-    are Python's objects: those of numba's own parts would have half of numba imported.
+    are Python's objects: those of numba's own parts would have half of numba imported. Nor where numba is installed: it may be
+    used elsewhere.
     """
     (name, kind, (code, _)), *called, types, again, parts = found._reduce()
+    code = code.replace(_INSTALLED, b"." * len(_INSTALLED))  # numba's own errors say where they were raised
     library = (name, kind, (code, llvm.parse_assembly("").as_bitcode()))
     return library, *called, types[:0], again, tuple(part for part in parts if part.consts)
 
@@ -152,8 +123,7 @@ class KeptCode(_Cache):
 
     def __init__(self, function: Any, digest: str) -> None:
         self.source = Path(function.__code__.co_filename)
-        version = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
-        self.name, self.digest = f"{self.source.stem}.{function.__name__}-{digest}.{version}", digest
+        self.name, self.digest = f"{self.source.stem}.{function.__name__}-{digest}.{shipped_code.PYTHON}", digest
 
     @property
     def cache_path(self) -> str:
@@ -180,8 +150,7 @@ class KeptCode(_Cache):
     def _found(self, signature: Any, target: Any) -> Any:
         here = target.codegen().magic_tuple()
         places = [(file, here) for file in self._files()]
-        if (folder := shipped()) is not None:
-            places.append((IndexDataCacheFile(str(folder), self.name, self.digest), (here[0], *PORTABLE)))
+        places.append((shipped_code.ShippedFile(self.name, self.digest), (here[0], *shipped_code.PORTABLE)))
         for file, processor in places:
             with contextlib.suppress(OSError):
                 if (found := file.load((signature, processor))) is not None:

@@ -40,7 +40,7 @@ COMMANDS = {
     "reproduce": Entry(
         "swordplay.application.cli.reproduction", "reproduce_command", "Replay the paper's experiment: regret beside bounds."
     ),
-    "warm": Entry("swordplay.application.cli.warm", "warm_command", "Compile now what would be compiled at the first use."),
+    "warm": Entry("swordplay.application.cli.warm", "warm_command", "Compile for this very processor, before the first use."),
     "completion": Entry(
         "swordplay.application.cli.completion", "completion_command", "Print a script that completes commands and options."
     ),

@@ -1,4 +1,4 @@
-"""``swordplay warm``: compile now what would be compiled at the first use."""
+"""``swordplay warm``: compile for this very processor, and before the first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import time
 
 import click
 
-HELP = """Compile now what would be compiled at the first use: all kernels, or only those for WHAT is named.
+HELP = """Compile for this very processor: all kernels, or only those for WHAT is named.
+
+What swordplay brings along is compiled for the processors of the last ten years; on one with wider vectors, code of its own is
+up to a fifth faster. For versions of Python and numba that it brings nothing for, this is done at the first use.
 
 Run it while an image is built, or once for all executors of a cluster: with --into the machine code goes into a folder that
 can be copied anywhere, and is found there by processes whose environment says NUMBA_CACHE_DIR=FOLDER, which need
@@ -52,6 +55,7 @@ def warm_command(what: tuple[str, ...], into: str | None, processes: int | None,
         except OSError as error:
             raise Failed(f"cannot make the folder {into}: {error.strerror}. Give another one with --into.") from error
         os.environ["NUMBA_CACHE_DIR"] = os.path.abspath(into)  # before numba is imported, here and in what is started
+    os.environ["SWORDPLAY_SHIPPED"] = "0"  # as above: what came along is not for this very processor
     return _warm(what or NAMES, processes or os.cpu_count() or 1, quiet)
 
 

@@ -1,0 +1,165 @@
+"""Machine code that comes with the package: that of these sources, used where it can be, and the same numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+from llvmlite import binding
+
+import swordplay
+from swordplay.application.warming import RECIPES
+from swordplay.base import compiling, shipped_code
+from swordplay.sklearn import SwordRegressor
+from tolerances import TWIN
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(swordplay.__file__).parent
+PINNED = re.search(r"^numba==(.+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE).group(1)
+ARCHIVES = sorted(shipped_code.FOLDER.glob("*.zip"))
+ANEW = "sources have changed since it was made: run `make kernels`, and for other interpreters as CONTRIBUTING.md says"
+DOTS = b"." * 20
+"""Where numba was installed when it was made: as many dots as that path has letters."""
+USED = """
+import json, sys
+import numpy as np
+from swordplay.base import kept_code
+from swordplay.sklearn import SwordRegressor
+rng = np.random.default_rng(0)
+rows, targets = rng.normal(size=(300, 3)), rng.normal(size=300)
+said = SwordRegressor().predict_then_learn(rows, targets)
+print(json.dumps([kept_code.stopwatch.seconds > 0.0, said.tolist()]))
+"""
+COOKED = """
+from swordplay.application import warming
+from swordplay.base import kept_code
+for name in warming.RECIPES:
+    warming.cook(name)
+print(kept_code.stopwatch.seconds)
+"""
+
+
+def runs_here() -> bool:
+    has = binding.get_host_cpu_features()
+    return shipped_code.ARCHIVE.is_file() and all(has.get(name) for name in shipped_code.NEEDS)
+
+
+usable = pytest.mark.skipif(not runs_here(), reason="nothing is shipped for this Python, numba or processor")
+
+
+def told(code: str, folder: Path, **environment: str) -> str:
+    """What a process prints that has the package alone, and an empty folder for what it would compile."""
+    own = {"SWORDPLAY_SHIPPED": "1", "NUMBA_CACHE_DIR": str(folder), **environment}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env={**os.environ, **own}, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def kernels(python: str) -> set[str]:
+    """Names under which the kernels of the package are kept, as their sources are now."""
+    return {
+        f"{source.stem}.{found}-{compiling._digest(source)}.{python}"
+        for source in PACKAGE.rglob("*.py")
+        for found in re.findall(r"^@kernel\ndef (\w+)", source.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+
+
+def contents(archive: Path) -> dict[str, bytes]:
+    with ZipFile(archive) as packed:
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def test_archives_are_those_of_the_pinned_numba() -> None:
+    assert f"py311-linux-numba-{PINNED}.zip" in {archive.name for archive in ARCHIVES}
+    assert {archive.name.partition("-")[2] for archive in ARCHIVES} == {f"linux-numba-{PINNED}.zip"}
+
+
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.stem)
+def test_an_archive_has_every_kernel_as_its_source_is_now(archive: Path) -> None:
+    found = contents(archive)
+    assert {name.removesuffix(".nbi") for name in found if name.endswith(".nbi")} == kernels(archive.name.split("-")[0]), ANEW
+    assert all(b"site-packages" not in data and b"/home" not in data for data in found.values())
+
+
+@usable
+def test_nothing_is_compiled_and_nothing_written(tmp_path: Path) -> None:
+    """By whatever a recipe calls, which is every kernel; and whoever asks whether others have to compile is told no."""
+    assert float(told(COOKED, tmp_path / "own")) == 0.0
+    assert not (tmp_path / "own").exists()
+    kept = "; ".join(f"print(compiling.is_kept({one.source!r}))" for one in RECIPES.values() if one.source)
+    assert set(told(f"from swordplay.base import compiling; {kept}", tmp_path).split()) == {"True"}
+
+
+@usable
+def test_its_numbers_are_those_of_code_that_is_compiled_here(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    ours = SwordRegressor().predict_then_learn(rng.normal(size=(300, 3)), rng.normal(size=300))
+    compiled, theirs = json.loads(told(USED, tmp_path))
+    assert not compiled
+    np.testing.assert_allclose(theirs, ours, rtol=TWIN, atol=TWIN)
+
+
+ONE = """
+import numpy as np
+from swordplay.engine import scaling
+answer = np.empty((1, 2))
+scaling.scale_rows(np.array([[3.0, 5.0]]), np.array([1.0, 1.0]), np.array([2.0, 1.0]), 5.0, answer)
+assert answer.tolist() == [[1.0, 4.0]]
+print(sum(scaling.scale_rows.stats.cache_hits.values()))
+"""
+
+
+@usable
+def test_who_names_a_processor_or_does_not_want_it_compiles(tmp_path: Path) -> None:
+    assert told(ONE, tmp_path / "a") == "1\n"
+    assert told(ONE, tmp_path / "b", NUMBA_CPU_NAME="generic") == "0\n"
+    assert told(ONE, tmp_path / "c", SWORDPLAY_SHIPPED="0") == "0\n"
+    assert told(ONE, tmp_path / "c") == "1\n"  # by the last one, for this very processor: looked at first
+    assert list((tmp_path / "c").rglob("*.nbc"))
+
+
+@usable
+@pytest.mark.parametrize("harm", ["gone", "no archive", "other bytes", "other source"])
+def test_an_archive_that_cannot_be_used_is_as_if_it_were_not_there(harm: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(PACKAGE, tmp_path / "swordplay", ignore=shutil.ignore_patterns("__pycache__"))
+    archive = copy / "kernels" / shipped_code.ARCHIVE.name
+    assert told(ONE, tmp_path / "own", PYTHONPATH=str(tmp_path)) == "1\n"
+    if harm == "gone":
+        archive.rename(archive.with_name(archive.name.replace(PINNED, "0.1")))
+    elif harm == "no archive":
+        archive.write_bytes(b"PK")
+    elif harm == "other bytes":
+        data = bytearray(archive.read_bytes())
+        with ZipFile(archive) as packed:
+            entries = [entry for entry in packed.infolist() if entry.filename.startswith("scaling.scale_rows")]
+        for entry in entries:
+            data[entry.header_offset + 100] ^= 0xFF
+        archive.write_bytes(data)
+    else:
+        with (copy / "engine" / "scaling.py").open("a") as source:
+            source.write("# changed\n")
+    assert told(ONE, tmp_path / "own", PYTHONPATH=str(tmp_path)) == "0\n"
+
+
+@pytest.mark.deep
+@usable
+def test_whoever_makes_it_again_makes_the_same_bytes(tmp_path: Path) -> None:
+    name, features = shipped_code.PORTABLE
+    for_many = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features, "PYTHONHASHSEED": "0"}
+    command = [sys.executable, "-m", "swordplay", "warm", "--quiet", "--processes", "1", "--into", str(tmp_path)]
+    subprocess.run(command, env={**os.environ, **for_many}, check=True, timeout=600)
+    made = {file.name: file.read_bytes() for file in (tmp_path / "swordplay").iterdir()}
+    shipped = contents(shipped_code.ARCHIVE)
+    assert made.keys() == shipped.keys()
+    other = [name for name, data in made.items() if data != shipped[name] and DOTS not in data]
+    assert not other
+    assert sum(DOTS in data for data in made.values()) < 5
