@@ -6,7 +6,7 @@ each version of Python and numba (``ARCHIVE``). It is used by the same versions,
 SWORDPLAY_SHIPPED=0, as ``swordplay warm`` does, to have machine code for this very processor (docs/decisions/0027).
 """
 
-# mypy: allow-untyped-calls, allow-subclassing-any
+# mypy: allow-untyped-calls, allow-subclassing-any, disable-error-code="attr-defined"
 # because numba is untyped
 from __future__ import annotations
 
