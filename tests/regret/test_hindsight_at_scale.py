@@ -1,11 +1,14 @@
 """Hindsight where it used to stop: many coordinates, steep rows, a single round, slopes that hit their caps."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.theory.regret.hindsight import coarse, interior
+from swordplay.theory.regret.hindsight import chain, coarse, interior
 from swordplay.theory.regret.hindsight.blocks import BlockedRounds
+from swordplay.theory.regret.hindsight.chain import Chain
 from swordplay.theory.regret.hindsight.problem import Problem
 from tolerances import CLOSED_SEQUENCE, JUDGE, ROUNDING
 
@@ -88,6 +91,68 @@ class TestBlocks:
         penalty = problem.scale / len(stream) / ball.diameter * 5
         best = sp.hindsight.best_sequence(stream, ball, penalty=penalty)
         assert best.gap <= CLOSED_SEQUENCE * problem.scale
+
+
+FOUR_TIMES = 6.5
+"""What four times the rounds may cost: 4 for the rounds, and up to 1.6 for the Newton steps, whose number grows slowly.
+A memory limit once made it 25."""
+NUMBERS = 80
+"""Kept for each number of the stream, as docs/hindsight.md says (about 60), and what Huber losses have beside."""
+
+
+class TestCost:
+    """Counted, not timed: multiplications of eliminated rounds and of matrices that are formed, and the most memory."""
+
+    @pytest.fixture
+    def work(self, monkeypatch):
+        """Multiplications so far, the only number of a list."""
+        counted, eliminate, matrices = [0.0], Chain._eliminate, BlockedRounds._matrices
+
+        def eliminated(self, piece):
+            first, end, _ = extent = eliminate(self, piece)
+            counted[0] += (end - first) * self._dim**3
+            return extent
+
+        def formed(self, *curvature):
+            counted[0] += self.rounds.features.shape[0] * self.rounds.features.shape[1] ** 2
+            return matrices(self, *curvature)
+
+        monkeypatch.setattr(Chain, "_eliminate", eliminated)
+        monkeypatch.setattr(BlockedRounds, "_matrices", formed)
+        return counted
+
+    def cost(self, work, loss, rounds, dim):
+        """Multiplications of one penalty, and numbers in memory for each number of the stream."""
+        stream, ball = jumping(loss, rounds, dim), sp.Ball(dim)
+        penalty = 5 * Problem(stream, ball, None).scale / rounds / ball.diameter
+        work[0] = 0.0
+        tracemalloc.start()
+        try:
+            sp.hindsight.best_sequence(stream, ball, penalty=penalty)
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        return work[0], most / 8 / rounds / dim
+
+    @pytest.mark.parametrize("loss", FAMILIES)
+    @pytest.mark.parametrize(("dim", "light"), [(6, np.inf), (30, 1e3)], ids=["whole chain", "blocks"])
+    def test_four_times_the_rounds_cost_about_four_times(self, monkeypatch, work, loss, dim, light):
+        monkeypatch.setattr(coarse, "LIGHT", light)
+        self.cost(work, loss, 50, dim)  # whatever is made once
+        (few, _), (many, numbers) = (self.cost(work, loss, rounds, dim) for rounds in (500, 2_000))
+        assert few > 0
+        assert many <= FOUR_TIMES * few
+        assert numbers <= NUMBERS
+
+    def test_a_chain_that_does_not_fit_into_memory_costs_a_few_times_as_much_and_no_more(self, monkeypatch, work):
+        """Its parts are eliminated again for each way along it: two for each of at most four solutions, whatever T is."""
+        monkeypatch.setattr(coarse, "LIGHT", np.inf)
+        fits, _ = self.cost(work, "squared", 1_000, 6)
+        monkeypatch.setattr(chain, "WORKSPACE", 4_000)
+        beyond, _ = self.cost(work, "squared", 1_000, 6)
+        assert fits < beyond <= 9 * fits
+        four_times, _ = self.cost(work, "squared", 4_000, 6)
+        assert four_times <= FOUR_TIMES * beyond
 
 
 class TestSteepRows:
