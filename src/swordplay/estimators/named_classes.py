@@ -59,12 +59,12 @@ class NamedClassification(NamedCoat):
         """
         with self._guard:
             usual, bands = self._rows.usual, self._own_bands
-            told = bands is not None and bool(bands.by_level)
-            if usual is not None and not told and type(y) in USUAL and y in self._labels.places and usual.take(x):
-                place = self._labels.places[y]
-                usual.learn(place)
-                self._model.counts[place] += 1.0
-                return
+            if usual is not None and type(y) in USUAL and (bands is None or not bands.by_level):
+                place = self._labels.places.get(y)
+                if place is not None and usual.take(x):
+                    usual.learn(place)
+                    self._model.counts[place] += 1.0
+                    return
             values, label = self._rows.check(x), self._labels.check(y)
             self._learn_label(self._grown(x), self._row(x, values), label)
 
@@ -123,8 +123,9 @@ class NamedClassification(NamedCoat):
         with self._guard:
             usual = self._rows.usual
             if usual is not None and usual.take(x):
-                (one, other), chances = self._labels.places, probabilities.of_two(usual.ask())
-                return {one: chances[0], other: chances[1]}
+                one, other = self._labels.places
+                share = probabilities.of_second(usual.ask())
+                return {one: 1.0 - share, other: share}
             values = self._rows.check(x)
             if self._model is None:
                 return {False: 0.5, True: 0.5}

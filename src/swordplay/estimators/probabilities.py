@@ -37,11 +37,21 @@ def of_scores(scores: Matrix, classes: int) -> Matrix:
     return np.asarray(odds / np.add.reduce(odds, axis=1, keepdims=True))
 
 
+def of_second(score: float) -> float:
+    """That of the second of two classes, from its log-odds in one row: as :func:`of_scores` has it, several times faster.
+
+    >>> of_second(0.0)
+    0.5
+    """
+    less = math.exp(-abs(score))
+    return (1.0 if score > 0.0 else less) / (1.0 + less)
+
+
 def of_two(score: float) -> list[float]:
-    """Those of two classes, from the log-odds of the second in one row: the same up to rounding, several times faster.
+    """Those of both.
 
     >>> of_two(0.0)
     [0.5, 0.5]
     """
-    share = math.exp(min(score, 0.0) - math.log1p(math.exp(-abs(score))))
+    share = of_second(score)
     return [1.0 - share, share]
