@@ -87,18 +87,23 @@ def twin(learner: Any, loss: str, *, threshold: float = 1.0, level: float = 0.5,
     NotCompilable
         If the engine does not know one of the learner's parts.
     """
-    from swordplay.engine.driver import Engine
-
-    if isinstance(learner, Enclosed):
-        from swordplay.engine.projected import Projected
-
-        return Projected(learner, twin(learner.enclosed, "linear", dtype=dtype), loss, setting_of(loss, threshold, level))
-    threshold, precision = setting_of(loss, threshold, level), np.dtype(dtype).name
+    precision = np.dtype(dtype).name
     if precision not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
+    return _twin(learner, loss, setting_of(loss, threshold, level), precision)
+
+
+def _twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
+    """The same, for settings that were checked: once for all of many learners."""
+    from swordplay.engine.driver import Engine
+
     keeper = getattr(learner, "keeper", None)
     if isinstance(keeper, Engine) and (keeper.loss, keeper.threshold, keeper.dtype) == (loss, threshold, precision):
         return keeper
+    if isinstance(learner, Enclosed):  # after the look at the keeper, which takes a fraction of its time
+        from swordplay.engine.projected import Projected
+
+        return Projected(learner, _twin(learner.enclosed, "linear", 1.0, precision), loss, threshold)
     if not isinstance(learner, Assembled):
         raise NotCompilable(f"a learner of type {type(learner).__name__} does not say what it is made of (no .parts).")
     state = None if learner.untouched else learner.state()
@@ -156,5 +161,6 @@ def play_many(
     """
     from swordplay.engine.fleet import Fleet
 
-    engines = [twin(learner, loss, threshold=threshold, level=level) for learner in learners]
+    setting = setting_of(loss, threshold, level)
+    engines = [_twin(learner, loss, setting, "float64") for learner in learners]
     return Fleet(engines).play(features, targets, threads=threads)[1]

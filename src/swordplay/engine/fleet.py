@@ -19,6 +19,8 @@ from swordplay.engine.recipe import NotCompilable
 
 CHUNK = 4096
 """Rounds that every stream plays per compiled call."""
+SHARES = 8
+"""Compiled calls for each thread: whoever has a core to himself takes over from one who has to share it."""
 
 
 class Fleet:
@@ -73,7 +75,8 @@ class Fleet:
             raise ValueError("targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1.")
         workers = min(count, arguments.whole("threads", os.cpu_count() or 1 if threads is None else threads))
         predictions, losses = np.empty(wanted.shape), np.empty(wanted.shape)
-        edges = np.linspace(0, count, workers + 1).astype(int).tolist()
+        calls = 1 if workers == 1 else min(count, SHARES * workers)
+        edges = np.linspace(0, count, calls + 1).astype(int).tolist()
         with ThreadPoolExecutor(workers) as pool:
             for start in range(0, wanted.shape[1], CHUNK):
                 part = slice(start, start + CHUNK)
@@ -90,7 +93,7 @@ class Fleet:
         losses: Matrix,
         start: int,
     ) -> None:
-        """Some rounds of every stream, the streams divided among the workers."""
+        """Some rounds of every stream, so many streams at a time as the edges say."""
         kernel: Callable[..., None] = self._engine.kernels.play_fleet
         for memory in self._memories:
             memory.reserve_rounds(targets.shape[1])
