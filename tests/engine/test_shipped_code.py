@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -123,8 +125,74 @@ def test_who_names_a_processor_or_does_not_want_it_compiles(tmp_path: Path) -> N
     assert told(ONE, tmp_path / "a") == "1\n"
     assert told(ONE, tmp_path / "b", NUMBA_CPU_NAME="generic") == "0\n"
     assert told(ONE, tmp_path / "c", SWORDPLAY_SHIPPED="0") == "0\n"
-    assert told(ONE, tmp_path / "c") == "1\n"  # by the last one, for this very processor: looked at first
     assert list((tmp_path / "c").rglob("*.nbc"))
+    # That is for this very processor, and is found before anybody looks at what came along.
+    blind = "from swordplay.base import shipped_code; shipped_code.ShippedFile.load = None"
+    assert told(blind + ONE, tmp_path / "c") == "1\n"
+
+
+@pytest.fixture
+def asked_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """What is shipped is wanted, and looked for again; afterwards all is as tests have it."""
+    monkeypatch.setenv("SWORDPLAY_SHIPPED", "1")
+    monkeypatch.setattr(shipped_code, "ARCHIVE", ARCHIVES[0])
+    shipped_code.names.cache_clear()
+    yield monkeypatch
+    shipped_code.names.cache_clear()
+
+
+@pytest.mark.parametrize("lacking", [None, *sorted(shipped_code.NEEDS)])
+def test_a_processor_that_lacks_anything_gets_nothing(lacking: str | None, asked_anew: pytest.MonkeyPatch) -> None:
+    has = {name: name != lacking for name in shipped_code.NEEDS}
+    asked_anew.setattr(shipped_code.llvm, "get_host_cpu_features", lambda: has)
+    assert bool(shipped_code.names()) == (lacking is None)
+
+
+@pytest.mark.parametrize("unwanted", ["nothing", "CPU_NAME", "CPU_FEATURES", "SWORDPLAY_SHIPPED", "damaged", "gone"])
+def test_what_is_in_the_archive(unwanted: str, asked_anew: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked_anew.setattr(shipped_code.llvm, "get_host_cpu_features", lambda: dict.fromkeys(shipped_code.NEEDS, True))
+    if unwanted.startswith("CPU"):
+        asked_anew.setattr(shipped_code.config, unwanted, "generic")
+    elif unwanted.startswith("SWORDPLAY"):
+        asked_anew.setenv(unwanted, "0")
+    elif unwanted != "nothing":
+        asked_anew.setattr(shipped_code, "ARCHIVE", tmp_path / "archive.zip")
+        (tmp_path / "archive.zip").write_bytes(b"PK") if unwanted == "damaged" else None
+    assert bool(shipped_code.names()) == (unwanted == "nothing")
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_an_entry_is_read_if_it_is_whole(damaged: bool, asked_anew: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked_anew.setattr(shipped_code.llvm, "get_host_cpu_features", lambda: dict.fromkeys(shipped_code.NEEDS, True))
+    asked_anew.setattr(shipped_code, "ARCHIVE", tmp_path / "archive.zip")
+    file = shipped_code.ShippedFile("kernel", "digest")
+    with ZipFile(shipped_code.ARCHIVE, "w") as archive:
+        index = pickle.dumps(file._version, protocol=-1) + pickle.dumps(("digest", {"types": "kernel.1.nbc"}))
+        archive.writestr("kernel.nbi", index)
+        archive.writestr("kernel.1.nbc", pickle.dumps("machine code"))
+    if damaged:
+        data = shipped_code.ARCHIVE.read_bytes()
+        shipped_code.ARCHIVE.write_bytes(data.replace(b"machine code", b"machine coda"))
+    assert file.load("types") == (None if damaged else "machine code")
+    assert file.load("other types") is None
+    assert shipped_code.ShippedFile("another", "digest").load("types") is None
+    assert shipped_code.holds("kern", "nel.")
+    assert not shipped_code.holds("nel", "nel.")
+    assert not shipped_code.holds("kern", "-")
+    asked_anew.setenv("SWORDPLAY_SHIPPED", "0")
+    shipped_code.names.cache_clear()
+    assert file.load("types") is None
+
+
+def test_an_index_is_one_of_this_numba_and_these_sources() -> None:
+    file = shipped_code.ShippedFile("kernel", "digest")
+    for version, stamp, expected in (
+        (file._version, "digest", {"types": "kernel.1.nbc"}),
+        ("0.1", "digest", {}),
+        (file._version, "another digest", {}),
+    ):
+        index = pickle.dumps(version, protocol=-1) + pickle.dumps((stamp, {"types": "kernel.1.nbc"}))
+        assert file._entries(index) == expected
 
 
 @usable

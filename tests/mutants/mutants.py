@@ -37,6 +37,16 @@ LATE_ENOUGH = "tests/intervals/test_late_truths.py::test_too_few_truths_tell_not
 LATE_FORGED = "tests/intervals/test_late_truths.py::test_forged_states_are_refused"
 BULK = "tests/tracking/test_bulk.py"
 PROVEN = "tests/tracking/test_proven.py"
+ARCHIVE, ENTRY, INDEX, LACKING = (
+    f"tests/engine/test_shipped_code.py::test_{name}"
+    for name in (
+        "what_is_in_the_archive",
+        "an_entry_is_read_if_it_is_whole",
+        "an_index_is_one_of_this_numba_and_these_sources",
+        "a_processor_that_lacks_anything_gets_nothing",
+    )
+)
+"""Those that need no archive of these very sources, which a mutant has changed."""
 ASIDE = "tests/tracking/test_aside.py::test_the_learner_counts_as_the_recorder_does"
 
 
@@ -60,6 +70,30 @@ def _in(file: str, tests: tuple[str, ...], *changes: tuple[str, str]) -> list[Mu
 
 
 MUTANTS = [
+    *_in(
+        "base/shipped_code.py",
+        (ARCHIVE,),
+        ('if named or os.environ.get("SWORDPLAY_SHIPPED") == "0"', 'if os.environ.get("SWORDPLAY_SHIPPED") == "0"'),
+        ("or config.CPU_FEATURES is not None", ""),
+        ('or os.environ.get("SWORDPLAY_SHIPPED") == "0" or', "or"),
+        ("or not ARCHIVE.is_file():", ":\n        ARCHIVE.stat()\n    if False:"),
+        ("    except (OSError, BadZipFile):", "    except OSError:"),
+    ),
+    *_in("base/shipped_code.py", (LACKING,), ("all(has.get(name) for name in NEEDS)", "any(has.get(name) for name in NEEDS)")),
+    *_in(
+        "base/shipped_code.py",
+        (INDEX,),
+        ("if pickle.load(file) != self._version:", "if not pickle.load(file):"),
+        ("if stamp == self._source_stamp else {}", "if stamp else {}"),
+    ),
+    *_in(
+        "base/shipped_code.py",
+        (ENTRY,),
+        ("except (OSError, KeyError, BadZipFile, zlib.error):", "except (OSError, KeyError):"),
+        ("if self._index_name not in names():", "if False:"),
+        ("name.startswith(start) and digest in name", "start in name and digest in name"),
+        ("name.startswith(start) and digest in name", "name.startswith(start)"),
+    ),
     *_in(
         "base/shipped_code.py",
         ("tests/test_release.py::test_machine_code_is_made_for_what_is_looked_for",),
