@@ -7,10 +7,11 @@ import time
 
 import click
 
-HELP = """Compile for this very processor: all kernels, or only those for WHAT is named.
+HELP = """Compile for this very processor: all kernels, or only those of the jobs that are named.
 
-What swordplay brings along is compiled for the processors of the last ten years; on one with wider vectors, code of its own is
-up to a fifth faster. For versions of Python and numba that it brings nothing for, this is done at the first use.
+Machine code comes with swordplay, for processors of the last ten years; on one with wider vectors, code of its own is up to a
+fifth faster. For other systems, processors and versions of Python or numba nothing comes along: there the first use of each
+kernel compiles it, or this does beforehand.
 
 Run it while an image is built, or once for all executors of a cluster: with --into the machine code goes into a folder that
 can be copied anywhere, and is found there by processes whose environment says NUMBA_CACHE_DIR=FOLDER, which need
@@ -39,7 +40,7 @@ NAMES = (
 
 
 @click.command("warm", help=HELP, epilog=EXAMPLES)
-@click.argument("what", type=click.Choice(NAMES), nargs=-1, metavar="[WHAT]...")
+@click.argument("what", type=click.Choice(NAMES), nargs=-1, metavar="[JOB]...")
 @click.option("--into", metavar="FOLDER", help="Where the machine code goes.  [default: where it would be kept anyway]")
 @click.option(
     "--processes", type=click.IntRange(1), metavar="N", help="That compile at once.  [default: one for each processor]"
