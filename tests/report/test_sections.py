@@ -58,6 +58,9 @@ def test_the_papers_experiment_is_drawn_as_it_was_played():
     cells = np.array(reader.texts("td")).reshape(-1, 5)
     last = [row for row in rows if row.horizon == 40]
     assert len(cells) == len(last)
+    marked = {(learner, tuning) for learner, tuning, _, bound, _ in cells if bound.endswith("*")}
+    assert marked == {("SwordBest", "the paper's rates")}
+    assert [text for text in reader.texts("p") if text.startswith("* takes the paper's claim")]
     assert cells[0][0] == min((row for row in last if row.instance == "gradual"), key=lambda row: row.regret).learner
     with pytest.raises(ValueError, match="rows must not be empty"):
         reproduce_section([])

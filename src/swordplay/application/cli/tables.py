@@ -58,8 +58,7 @@ def table(rows: Sequence[Row]) -> Table:
             played = {row.horizon: row for row in line}
             regrets = [_regret(played.get(T), smallest[T]) for T in horizons]
             last = played.get(horizons[-1])
-            mark = "*" if (learner, tuning) == ("SwordBest", "paper") else ""
-            bound = "-" if last is None or last.bound is None else number(last.bound) + mark
+            bound = "-" if last is None or last.bound is None else number(last.bound) + "*" * last.at_its_word
             certificate = "-" if last is None or last.certificate is None else number(last.certificate)
             grid.add_row(f"  {learner}", *regrets, bound, certificate)
     return grid

@@ -45,6 +45,11 @@ class Row(NamedTuple):
     certificate: float | None
     """What the run itself certifies against all comparators of the instance's path length; None for the covers of experts."""
 
+    @property
+    def at_its_word(self) -> bool:
+        """Whether the bound takes the paper's claim about learned optimism at its word, which holds for G <= 1/4 only."""
+        return (self.learner, self.tuning) == ("SwordBest", "paper")
+
 
 def horizons(largest: int = DEFAULT_ROUNDS) -> list[int]:
     """100, 1000, ... up to ``largest``, which is always the last.
