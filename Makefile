@@ -53,9 +53,7 @@ figure: $(VENV)/.with-cli ## redraw the figure of the README
 	$(VENV)/bin/swordplay reproduce --figure docs/figures/regret.svg
 
 kernels: $(VENV)/.with-$(TESTED) ## compile what comes with the package (after a change of a kernel; with PYTHON=... VENV=... for others)
-	rm -rf out/kernels
-	NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= PYTHONHASHSEED=0 $(VENV)/bin/swordplay warm --processes 1 --into out/kernels # one: so that bytes are always the same
-	$(VENV)/bin/python tests/pack_kernels.py out/kernels/swordplay
+	$(VENV)/bin/python tests/make_kernels.py
 
 clean: ## remove the environment and everything that was made
 	rm -rf $(VENV) .venv-lowest out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks

@@ -27,11 +27,11 @@ def portable(monkeypatch):
 
 
 def test_machine_code_is_made_for_what_is_looked_for():
-    name, features = shipped_code.PORTABLE
-    assert f"NUMBA_CPU_NAME={name} NUMBA_CPU_FEATURES={features} " in (ROOT / "Makefile").read_text(encoding="utf-8")
-    # What the x86-64 psABI asks of v2 and v3, as LLVM calls it; of these avx2 and fma are what our loops are made of.
-    v2, v3 = "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3", "avx avx2 bmi bmi2 f16c fma lzcnt movbe"
-    assert (name, shipped_code.NEEDS) == ("x86-64-v3", {*v2.split(), *v3.split()})
+    """What the x86-64 psABI asks of its levels, as LLVM calls it; avx2 and fma, or avx512f, are what our loops are made of."""
+    v2, v3 = {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"}, {"avx", "avx2", "bmi", "bmi2", "f16c", "fma"}
+    v3 |= v2 | {"lzcnt", "movbe"}
+    v4 = v3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+    assert (("x86-64-v4", "-prefer-256-bit", v4), ("x86-64-v3", "", v3)) == shipped_code.MAKES
 
 
 def test_the_description_has_no_image_and_no_link_that_only_the_repository_has(portable):

@@ -43,7 +43,7 @@ ARCHIVE, ENTRY, INDEX, LACKING = (
         "what_is_in_the_archive",
         "an_entry_is_read_if_it_is_whole",
         "an_index_is_one_of_this_numba_and_these_sources",
-        "a_processor_that_lacks_anything_gets_nothing",
+        "a_processor_gets_the_best_make_that_it_has_everything_for",
     )
 )
 """Those that need no archive of these very sources, which a mutant has changed."""
@@ -75,11 +75,15 @@ MUTANTS = [
         (ARCHIVE,),
         ('if named or os.environ.get("SWORDPLAY_SHIPPED") == "0"', 'if os.environ.get("SWORDPLAY_SHIPPED") == "0"'),
         ("or config.CPU_FEATURES is not None", ""),
-        ('or os.environ.get("SWORDPLAY_SHIPPED") == "0" or', "or"),
-        ("or not ARCHIVE.is_file():", ":\n        ARCHIVE.stat()\n    if False:"),
+        (' or os.environ.get("SWORDPLAY_SHIPPED") == "0":', ":"),
+        ("    if best is None:\n        return frozenset()\n", "    best = best or MAKES[0]\n"),
         ("    except (OSError, BadZipFile):", "    except OSError:"),
     ),
-    *_in("base/shipped_code.py", (LACKING,), ("all(has.get(name) for name in NEEDS)", "any(has.get(name) for name in NEEDS)")),
+    *_in(
+        "base/shipped_code.py",
+        (LACKING,),
+        ("if all(has.get(name) for name in one.needs)", "if any(has.get(name) for name in one.needs)"),
+    ),
     *_in(
         "base/shipped_code.py",
         (INDEX,),
@@ -90,15 +94,20 @@ MUTANTS = [
         "base/shipped_code.py",
         (ENTRY,),
         ("except (OSError, KeyError, BadZipFile, zlib.error):", "except (OSError, KeyError):"),
-        ("if self._index_name not in names():", "if False:"),
+        (
+            "if best is None or self._index_name not in names():",
+            "if best is None:\n            best = MAKES[0]\n        if False:",
+        ),
+        ("(system, best.name, best.features)", "('system', best.name, best.features)"),
         ("name.startswith(start) and digest in name", "start in name and digest in name"),
         ("name.startswith(start) and digest in name", "name.startswith(start)"),
     ),
     *_in(
         "base/shipped_code.py",
         ("tests/test_release.py::test_machine_code_is_made_for_what_is_looked_for",),
-        ('PORTABLE = ("x86-64-v3", "")', 'PORTABLE = ("x86-64-v2", "")'),
-        ('        "fma",\n', ""),
+        ('"-prefer-256-bit"', '""'),
+        (" fma ", " "),
+        ("avx512vl", "avx512vbmi"),
     ),
     *_in(
         "application/tracking/proven.py",

@@ -148,12 +148,10 @@ class KeptCode(_Cache):
         return found
 
     def _found(self, signature: Any, target: Any) -> Any:
-        here = target.codegen().magic_tuple()
-        places = [(file, here) for file in self._files()]
-        places.append((shipped_code.ShippedFile(self.name, self.digest), (here[0], *shipped_code.PORTABLE)))
-        for file, processor in places:
+        key = signature, target.codegen().magic_tuple()
+        for file in (*self._files(), shipped_code.ShippedFile(self.name, self.digest)):
             with contextlib.suppress(OSError):
-                if (found := file.load((signature, processor))) is not None:
+                if (found := file.load(key)) is not None:
                     return _rebuilt(target, *found)
         return None
 
