@@ -37,7 +37,7 @@ batch.
 
 The C floor is the same SwordBest (`floor.c`), checked against the readable learner right before it is timed. It is built
 four ways: loops left to the compiler or vectors written by hand, each with and without `-ffast-math`. C and swordplay are
-compiled for this very processor, as `swordplay warm` does it; what comes with the package is for many, and up to a fifth slower
+compiled for this very processor, as `swordplay warm` does it; what comes with the package is for many, and about as fast
 (docs/engine.md). Only the line "as it comes" of the last chapter but one uses that.
 """
 

@@ -186,17 +186,17 @@ def advance_within(n: int, heard: Heard, row: Products, of: Numbers) -> tuple[fl
     """
     smallest, hoped, least, most = math.inf, math.inf, math.inf, 0.0
     h, radius = heard.h, heard.radius
-    limit, per_radius = radius * radius, 1.0 / radius
+    limit = radius * radius
     for i in range(n):
         so_far = account(heard, of, i)
         smallest = smaller(smallest, so_far)
         drift_apart(heard, of, i)
         k, was, at = of.eta[i] * h, of.norm[i], of.at_base[i]
         once = larger(was - 2.0 * k * at + k * k * row.norm, 0.0)
-        root = math.sqrt(once)
-        sigma = radius / root if once > limit else 1.0
+        sigma = radius / math.sqrt(once) if once > limit else 1.0
         size, inverse = of.scale[i] * sigma, of.unscale[i]
-        unscale = inverse * root * per_radius if once > limit else inverse
+        # A quotient, where the inverse times root / radius would do: whoever loads a saved engine makes it of the scale, too.
+        unscale = 1.0 / size if once > limit else inverse
         of.scale[i], of.unscale[i] = size, unscale
         shift = of.eta[i] * (unscale - inverse)
         of.shifts[i] = shift

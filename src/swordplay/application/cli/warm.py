@@ -9,9 +9,9 @@ import click
 
 HELP = """Compile for this very processor: all kernels, or only those of the jobs that are named.
 
-Machine code comes with swordplay, for processors of the last ten years; on one with wider vectors, code of its own is up to a
-fifth faster. For other systems, processors and versions of Python or numba nothing comes along: there the first use of each
-kernel compiles it, or this does beforehand.
+Machine code comes with swordplay, for processors of the last ten years; code of its own is hardly faster. For other systems,
+processors and versions of Python or numba nothing comes along: there the first use of each kernel compiles it, or this does
+beforehand.
 
 Run it while an image is built, or once for all executors of a cluster: with --into the machine code goes into a folder that
 can be copied anywhere, and is found there by processes whose environment says NUMBA_CACHE_DIR=FOLDER, which need
