@@ -62,7 +62,7 @@ def best(call: Callable[[], Any], rows: int, turns: int = TURNS) -> float:
 def blocks(world: Workload) -> list[tuple[str, float]]:
     """Whole arrays: each kernel that `track` and the estimators call, and what is around them."""
     import swordplay as sp
-    from swordplay.application.tracking.rungs import COUNT, Rungs
+    from swordplay.application.tracking.rungs import COUNT, Places, Rungs
     from swordplay.estimators.heads import Heads
     from swordplay.estimators.scaler import Scaler
     from swordplay.estimators.scratch import Scratch
@@ -73,7 +73,7 @@ def blocks(world: Workload) -> list[tuple[str, float]]:
     heads, rungs, intervals = Heads(world.dim), Rungs(world.dim), SwordIntervals()
     heads.add()
     heads.learn(rows, targets, beside=lambda scratch, _: told.append(scratch))
-    losses, stream = np.zeros(COUNT), world.stream()
+    losses, stream = Places(np.zeros((1, COUNT))), world.stream()
     found = [
         (
             "the engine alone, `sp.play` of a SwordBest",

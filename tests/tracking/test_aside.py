@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from swordplay.application.tracking import Settings, Tracker
+from swordplay.application.tracking.contestants import OneByOne
 from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.passages import Marks
+from swordplay.application.tracking.stretches import FIRST_WIDTH
 from swordplay.application.tracking.threads import Aside
 from swordplay.data.tables import TableError
 from tracking.files import write
@@ -69,6 +71,27 @@ def test_the_learner_counts_as_the_recorder_does(task):
     assert vars(tracker.marks.due) == vars(there.due)
     assert tracker.recorder.width > 16
     assert task == "multi-class" or there.due.width > 256  # of three classes nothing is proven
+
+
+@pytest.mark.parametrize("options", [{}, {"curves": "auto", "lags": "auto", "level": 0.9}])
+@pytest.mark.parametrize("task", TASKS)
+def test_whoever_looks_at_every_end_sees_the_same(task, options, monkeypatch):
+    """A learner is looked at where stretches end that last; those in between are merged before anybody asks."""
+    sizes, settings, learn = [1, 700, 8192], Settings("y", **options), Tracker.learn
+    seen = []
+    monkeypatch.setattr(Tracker, "learn", lambda *given: seen.append(learn(*given)) or seen[-1])
+    few, _ = tracked(world(task, 20_000, seed=4), settings, sizes)
+    looks = sum(len(passage.looks) for learnt in seen for passage in learnt.passages)
+    seen.clear()
+    monkeypatch.setattr(Marks, "lasting", lambda self, rows: FIRST_WIDTH)
+    monkeypatch.setattr(type(few.contestants), "in_parts", lambda self, *rows: OneByOne(self.learn, *rows))
+    every, _ = tracked(world(task, 20_000, seed=4), settings, sizes)
+    assert sum(len(passage.looks) for learnt in seen for passage in learnt.passages) > 2 * looks
+    assert few.recorder.width > 2 * FIRST_WIDTH
+    one, other = few.state(), every.state()
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert np.asarray(value).tobytes() == np.asarray(other[name]).tobytes(), name
 
 
 @pytest.mark.parametrize("at", [1, 2, 9])

@@ -135,7 +135,7 @@ class _Run(Life):
     def _each(self, batches: Iterable[Batch | None]) -> bool:
         for batch in batches:
             size = at_most(self.tracker, self.job.save_every)
-            for piece in pieces(batch, self.learned, self.job.rows, size) if batch is not None else [None]:
+            for piece in self._pieces(batch, size) if batch is not None else [None]:
                 if piece is None:
                     self.judging.settle()
                 else:
@@ -147,6 +147,9 @@ class _Run(Life):
             if self.job.rows is not None and self.learned >= self.job.rows:
                 break
         return False
+
+    def _pieces(self, batch: Batch, size: int) -> Iterator[Piece]:
+        return pieces(batch, self.learned, self.job.rows, size, first_of_all=self.learned == self.before)
 
     def _one(self, piece: Piece) -> None:
         """Track a piece; with ``--on-bad stop`` up to the first row that cannot be used."""
