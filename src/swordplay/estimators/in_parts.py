@@ -57,10 +57,11 @@ class InParts:
         done: Any = patiently(call.func, *call.args)
         if done < len(rows):
             raise ValueError(f"row {first + done} {OVERFLOW} The {first + done} row(s) before it are learned.")
-        from swordplay.engine.curved import rounds  # numba is imported with the first row
-
         plan = self.plan[first:stop]
         plan[:] = part.rounds[:, 3:5]
         if self._second is not None:
+            from swordplay.engine.curved import rounds  # numba is imported with the first row
+
+            learn: Any = rounds.learn_rows
             given = rows, NONE_MISSING, targets, NO_WEIGHTS, part.predictions[0], plan, NOT_ASKED
-            rounds.learn_rows(*given, *self._second.arrays, self.scores[first:stop])
+            learn(*given, *self._second.arrays, self.scores[first:stop])
