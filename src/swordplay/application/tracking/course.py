@@ -113,9 +113,9 @@ class Recorder:
         sums = np.add.accumulate(both, axis=2, out=both)[:, :, -1]
         self.errors[here], self.figures[here] = sums[:split].T, sums[split:].T
         if kinds := self.high.shape[1]:
-            values = played.values.reshape(stretches, wide, kinds)
-            np.maximum(self.high[here], values.max(axis=1), out=self.high[here])
-            np.minimum(self.low[here], values.min(axis=1), out=self.low[here])
+            values = played.values.T.reshape(kinds, stretches, wide)
+            np.maximum(self.high[here], values.max(axis=2).T, out=self.high[here])
+            np.minimum(self.low[here], values.min(axis=2).T, out=self.low[here])
         if times is not None:
             self._date(times.reshape(stretches, wide))
         losses = played.losses.reshape(stretches, wide)

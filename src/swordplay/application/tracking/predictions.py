@@ -49,9 +49,11 @@ class Page:
 
     def learned(self, rows: NDArray[np.intp]) -> Learned:
         """What a tally wants to know of some rows."""
-        said, truth, chance = self.predictions[rows], self.targets[rows], self.probabilities[rows]
-        lower, upper = np.where(np.isfinite(self.bounds[rows]), self.bounds[rows], np.nan).T
-        return Learned(self.numbers[rows], said, truth, chance, self.times[rows], lower, upper)
+        # All rows, the usual case, need not be copied.
+        some: Any = rows if len(rows) < len(self.targets) else slice(None)
+        said, truth, chance = self.predictions[some], self.targets[some], self.probabilities[some]
+        lower, upper = (np.where(np.isfinite(ends), ends, np.nan) for ends in self.bounds[some].T)
+        return Learned(self.numbers[some], said, truth, chance, self.times[some], lower, upper)
 
     def score(self, first: int, played: Played) -> NDArray[np.intp]:
         """Predictions and what they cost; returns the rows that were learned."""

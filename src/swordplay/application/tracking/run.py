@@ -65,6 +65,7 @@ class _Run(Life):
             reader = Ahead(self.table.batches(), MANY if self.job.settings.key and not self.table.live else AHEAD)
             stack.callback(reader.close)
             stack.callback(self.table.close)  # comes first on the way out: the reader may be waiting for a pipe
+            trackers.prepare(self.job.settings)
             batches = reader.arriving(GLANCE)
             waiting, self.tracker = self._begin(batches)
             self.tracker.numbering = self.numbering

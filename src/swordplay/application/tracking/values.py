@@ -137,16 +137,15 @@ class ValueContestants:
         means = totals[:-1] / np.maximum(np.arange(answers.before, answers.before + len(targets)), 1)
         last = np.concatenate([[self.last], targets[:-1]])
         self.last, self.total = float(targets[-1]), float(totals[-1])
-        # squared errors, absolute errors, prediction and target, each in one piece of memory
-        table = np.empty((8, len(targets)))
+        # squared errors, absolute errors, prediction, target and how far it lay below that, each in one piece of memory
+        table = np.empty((9, len(targets)))
         off = table[:3]
         for one, what in zip(off, (said, last, means), strict=True):
             np.subtract(what, targets, out=one)
-        values = np.column_stack([said, targets, off[0]])  # and how far the prediction lay above the target
+        table[6], table[7], table[8] = said, targets, off[0]
         np.abs(off, out=table[3:6])
         np.square(off, out=off)
-        table[6], table[7] = said, targets
-        return Played(Said(predictions, NONE), table[0], table[:3].T, table[3:].T, values, answers.plan)
+        return Played(Said(predictions, NONE), table[0], table[:3].T, table[3:8].T, table[6:].T, answers.plan)
 
     def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> None:
         """Nobody predicts the first row."""
