@@ -52,8 +52,8 @@ SHORT = """\
 A run of {few:,} rows takes {fixed:.2f} s by its own account, with hardly anything to learn: that alone is {each:.1f} us
 for each of {rows:,} rows. It is what is done once: the format recognised, imports, machine code from the disk, files
 closed. From {less:,} rows on, a row costs {slope:.1f} us, which {within}. Learning has most of it: the course of the
-run is kept in stretches, 670 of them in these rows, and each is a few calls and a look at the learner in Python, which
-runs one thread at a time."""
+run is kept in stretches, and the learner stops 430 times in these rows to be looked at, for which Python runs one thread
+at a time."""
 FIRST = """\
 The command needs {count} kernels, made of {parts:,} pieces. LLVM has {share:.0%} of the time; the rest is numba's own
 front end, in Python, spread over all pieces. Two processes do it at once. [Decision 27](decisions/0027-cold-start.md)
