@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -25,6 +27,7 @@ TEXTS = {
     "quotes over lines": 'a,b\n"1\n2",3\n' * 100,
     "a quote that ends late": 'a,"b' + "\n" * 500 + '"\n' + "1,2\n" * 60,
     "a quote that never ends": 'a,"b\n' + "1,2\n" * 600,
+    "quotes of one delimiter": "a;b\n" + '1;"' + "x,\n" * 300 + '"\n' + "1;2\n" * 60,
     "units": "a,b\nm,kg\n" + "1,2\n" * 100,
     "no names": "1,2\n" * 100,
 }
@@ -59,6 +62,22 @@ def test_whatever_the_lines_are(parts, near):
     text = "x" + "".join(parts) * 20
     with pytest.MonkeyPatch.context() as patch:
         assert found(text, near, patch) == found(text, 0, patch)
+
+
+@pytest.mark.parametrize("near", [1, 50, 400, 1000, 1 << 16])
+@pytest.mark.parametrize("name", TEXTS)
+def test_records_are_those_of_all_lines(name, near, monkeypatch):
+    """By every delimiter; one may find enough of them in a few lines where another does not."""
+    monkeypatch.setattr(header, "NEAR", near)
+    head = Head("table", TEXTS[name].encode(), ended=True)
+    lines = head.data.splitlines(keepends=True)
+    try:
+        wanted = {delimiter: header._records(head, lines, delimiter) for delimiter in header.DELIMITERS}
+    except TableError as error:
+        with pytest.raises(TableError, match=re.escape(str(error))):
+            header._beginning(head, head.data)
+    else:
+        assert header._beginning(head, head.data)[1] == wanted
 
 
 @pytest.mark.parametrize("text", [*TEXTS.values(), "", "\n\n", 'a"b\n', 'a,"b\n"c"\n'])

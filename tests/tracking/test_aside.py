@@ -6,6 +6,7 @@ import importlib
 import threading
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from swordplay.application.tracking import Settings, Tracker
@@ -92,6 +93,20 @@ def test_whoever_looks_at_every_end_sees_the_same(task, options, monkeypatch):
     assert one.keys() == other.keys()
     for name, value in one.items():
         assert np.asarray(value).tobytes() == np.asarray(other[name]).tobytes(), name
+
+
+def test_rows_without_a_target_follow_those_before_them_however_they_come():
+    """With last targets for the first of them: whoever learned rows in between knows that they are apart no longer."""
+    rows = world("regression", 400, seed=8, missing=0.0)
+    missing = np.zeros(400, dtype=bool)
+    missing[[*range(100, 111), *range(200, 206), *range(300, 303)]] = True
+    rows = rows.set_column(6, "y", pa.array(rows.column("y").to_numpy(), mask=missing))
+    settings = Settings("y", curves="auto", lags="auto")
+    whole, predicted = tracked(rows, settings, [400])
+    for sizes in ([111, 89, 6, 94, 100], [105, 6, 89, 3, 97], [1]):
+        cut, also = tracked(rows, settings, sizes)
+        assert also.combine_chunks() == predicted.combine_chunks()
+        np.testing.assert_equal(cut.state(), whole.state())
 
 
 @pytest.mark.parametrize("at", [1, 2, 9])
