@@ -104,6 +104,13 @@ MUTANTS = [
         ("enumerate(worse) if k in self._untold", "enumerate(worse[1:]) if k in self._untold"),
         ("at + k * wide + int(worst[k])", "at + int(worst[k])"),
     ),
+    *_in(
+        "application/tracking/threads.py",
+        ("tests/tracking/test_aside.py",),
+        ("            self._forget()\n", ""),
+        ("            self.failed = True\n", ""),
+        ("len(self._waiting) >= BESIDE or", "len(self._waiting) > BESIDE or"),
+    ),
     *_in("application/tracking/story.py", (PROVEN,), ("self.bound < self.lost", "self.bound <= self.lost")),
     *_in("estimators/head.py", (PROVEN,), ("engine.owed() + (gain or 0.0)", "engine.owed()")),
     *_in("engine/gauge.py", (GAUGE,), ("/ (rho * rho)", "/ rho"), ("= rho * bend, slow", "= bend, slow")),

@@ -14,7 +14,7 @@ from swordplay.application.tracking.contestants import OneByOne
 from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.passages import Marks
 from swordplay.application.tracking.stretches import FIRST_WIDTH
-from swordplay.application.tracking.threads import Aside
+from swordplay.application.tracking.threads import BESIDE, Aside
 from swordplay.data.tables import TableError
 from tracking.files import write
 from tracking.test_run import files, job, run, stopped_after
@@ -183,21 +183,73 @@ def test_a_stop_while_a_piece_is_judged(tmp_path, monkeypatch):
 
 
 def test_one_call_at_a_time_and_results_in_their_order():
-    results, threads = [], set()
+    results, threads, under_way = [], set(), []
     aside = Aside(lambda along, result: results.append((along, result)))
 
     def doubled(number):
         threads.add(threading.current_thread().name)
+        under_way.append(number)
+        assert under_way == [number]
+        under_way.clear()
         return 2 * number
 
-    for number in range(5):
+    for number in range(9):
         aside.call(number, doubled, number)
-        assert len(results) == number
+        assert number + 1 - BESIDE <= len(results) <= number
     aside.settle()
     aside.settle()
-    assert results == [(number, 2 * number) for number in range(5)]
+    assert results == [(number, 2 * number) for number in range(9)]
+    assert len(threads) == 1
     assert threading.current_thread().name not in threads
     assert not aside.failed
+    aside.close()
+
+
+def test_few_calls_wait_and_those_that_are_over_are_settled_first():
+    results, gate = [], threading.Event()
+    aside = Aside(lambda along, result: results.append(along))
+    for number in range(BESIDE):
+        aside.call(number, gate.wait)
+    assert results == []
+    threading.Timer(0.05, gate.set).start()
+    aside.call(BESIDE, lambda: None)  # one too many: it waits for the first
+    assert results[:1] == [0]
+    aside.settle()
+    assert results == list(range(BESIDE + 1))
+    aside.close()
+
+
+def test_nothing_comes_of_calls_behind_one_that_failed():
+    results, made, gate = [], [], threading.Event()
+    aside = Aside(lambda along, result: results.append(along))
+    aside.call(0, lambda: gate.wait() and 1 / 0)
+    for number in range(1, BESIDE):
+        aside.call(number, made.append, number)
+    gate.set()
+    with pytest.raises(ZeroDivisionError):
+        aside.settle()
+    before = list(made)
+    aside.settle()
+    assert (results, made) == ([], before)
+    assert aside.failed
+    aside.close()
+
+
+def test_nor_of_those_behind_a_result_of_which_nothing_can_be_made():
+    def done(along, result):
+        if along == 1:
+            raise TableError("the disk is full")
+        results.append(along)
+
+    results = []
+    aside = Aside(done)
+    for number in range(BESIDE):
+        aside.call(number, int)
+    with pytest.raises(TableError):
+        aside.settle()
+    aside.settle()
+    assert results == [0]
+    assert aside.failed
     aside.close()
 
 
@@ -205,7 +257,8 @@ def test_what_goes_wrong_is_raised_once_and_remembered():
     aside = Aside(lambda along, result: None)
     aside.call(None, lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        aside.call(None, lambda: 1)
+        aside.settle()
+    aside.call(None, lambda: 1)
     aside.settle()
     assert aside.failed
     aside.close()
