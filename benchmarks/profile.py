@@ -31,11 +31,12 @@ are of the first order where nothing else is said. The command reads, learns, ju
 run) and writes in threads of their own: on several cores its rows a second are those of its slowest part, not of the sum.
 
 What lies between the time of the kernels and that of the command is mostly the course of a run. It is kept in stretches, which
-are short at first and grow with the run (1,164 of them in 200,000 rows), and each costs some time in Python, however many rows
-it has: errors of all contestants, a look at experts and coefficients, the worst row. So rows of a short table cost more than
-those of a long one, and there a second core is of little use, as Python runs one thread at a time. The start of a process is
-fixed: imports of numba, numpy and pyarrow, and machine code from the disk. It imports neither pandas nor scipy.linalg, which
-pyarrow and numba would, unless a table has dates with nanoseconds or something has to be compiled.
+are short at first and grow with the run. Where one ends that is not merged with its neighbour soon, the learner stops (925
+times in 200,000 rows) for a look at experts and coefficients, which costs some time in Python, however many rows the stretch
+has; errors of all contestants and the worst row are noted for many at a time. So rows of a short table cost more than those of
+a long one, and there a second core is of little use, as Python runs one thread at a time. The start of a process is fixed:
+imports of numba, numpy and pyarrow, and machine code from the disk. It imports neither pandas nor scipy.linalg, which pyarrow
+and numba would, unless a table has dates with nanoseconds or something has to be compiled.
 
 The last chapter is about the goals of speed that were farthest off: for each a measurement says why it is reached or missed.
 
@@ -63,7 +64,7 @@ def best(call: Callable[[], Any], rows: int, turns: int = TURNS) -> float:
 def blocks(world: Workload) -> list[tuple[str, float]]:
     """Whole arrays: each kernel that `track` and the estimators call, and what is around them."""
     import swordplay as sp
-    from swordplay.application.tracking.rungs import COUNT, Rungs
+    from swordplay.application.tracking.rungs import COUNT, Places, Rungs
     from swordplay.estimators.heads import Heads
     from swordplay.estimators.scaler import Scaler
     from swordplay.estimators.scratch import Scratch
@@ -74,7 +75,7 @@ def blocks(world: Workload) -> list[tuple[str, float]]:
     heads, rungs, intervals = Heads(world.dim), Rungs(world.dim), SwordIntervals()
     heads.add()
     heads.learn(rows, targets, beside=lambda scratch, _: told.append(scratch))
-    losses, stream = np.zeros(COUNT), world.stream()
+    losses, stream = Places(np.zeros((1, COUNT))), world.stream()
     found = [
         (
             "the engine alone, `sp.play` of a SwordBest",

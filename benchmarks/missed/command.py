@@ -52,8 +52,8 @@ SHORT = """\
 A run of {few:,} rows takes {fixed:.2f} s by its own account, with hardly anything to learn: that alone is {each:.1f} us
 for each of {rows:,} rows. It is what is done once: the format recognised, imports, machine code from the disk, files
 closed. From {less:,} rows on, a row costs {slope:.1f} us, which {within}. Learning has most of it: the course of the
-run is kept in stretches, 670 of them in these rows, and each is a few calls and a look at the learner in Python, which
-runs one thread at a time."""
+run is kept in stretches, and the learner stops 430 times in these rows to be looked at, for which Python runs one thread
+at a time."""
 FIRST = """\
 Machine code comes with the package ([decision 27](decisions/0027-cold-start.md)), so that the first run is like any
 other. Without it, with another version of Python or numba, or on another kind of processor, the command compiles

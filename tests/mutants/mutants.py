@@ -48,6 +48,7 @@ ARCHIVE, ENTRY, INDEX, LACKING = (
 )
 """Those that need no archive of these very sources, which a mutant has changed."""
 ASIDE = "tests/tracking/test_aside.py::test_the_learner_counts_as_the_recorder_does"
+EVERY_END = "tests/tracking/test_aside.py::test_whoever_looks_at_every_end_sees_the_same"
 
 
 class Mutant(NamedTuple):
@@ -130,8 +131,28 @@ MUTANTS = [
     ),
     *_in(
         "application/tracking/passages.py",
-        (ASIDE,),
-        ("None if self.closed % EVERY else", "None if self.closed % (2 * EVERY) else"),
+        (EVERY_END,),
+        ("None if at % (EVERY * lasting) else", "None if at % (2 * EVERY * lasting) else"),
+        ("return NO_END if self.endless else self.grid.after(rows).width", "return 2 * self.grid.after(rows).width"),
+    ),
+    *_in(
+        "application/tracking/stretches.py",
+        ("tests/tracking/test_course.py::test_a_grid_counts_as_one_does_row_by_row",),
+        ("max(room_for(self.width), self.closed + 1)", "room_for(self.width)"),
+        ("(then.width - then.open) % then.width", "then.width - then.open"),
+    ),
+    *_in(
+        "application/tracking/course.py",
+        ("tests/tracking/test_course.py::test_many_stretches_at_a_time_are_as_one_after_the_other",),
+        ("enumerate(worse) if k in self._untold", "enumerate(worse[1:]) if k in self._untold"),
+        ("at + k * wide + int(worst[k])", "at + int(worst[k])"),
+    ),
+    *_in(
+        "application/tracking/threads.py",
+        ("tests/tracking/test_aside.py",),
+        ("            self._forget()\n", ""),
+        ("            self.failed = True\n", ""),
+        ("len(self._waiting) >= BESIDE or", "len(self._waiting) > BESIDE or"),
     ),
     *_in("application/tracking/story.py", (PROVEN,), ("self.bound < self.lost", "self.bound <= self.lost")),
     *_in("estimators/head.py", (PROVEN,), ("engine.owed() + (gain or 0.0)", "engine.owed()")),

@@ -6,12 +6,15 @@ import importlib
 import threading
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from swordplay.application.tracking import Settings, Tracker
+from swordplay.application.tracking.contestants import OneByOne
 from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.passages import Marks
-from swordplay.application.tracking.threads import Aside
+from swordplay.application.tracking.stretches import FIRST_WIDTH
+from swordplay.application.tracking.threads import BESIDE, Aside
 from swordplay.data.tables import TableError
 from tracking.files import write
 from tracking.test_run import files, job, run, stopped_after
@@ -69,6 +72,41 @@ def test_the_learner_counts_as_the_recorder_does(task):
     assert vars(tracker.marks.due) == vars(there.due)
     assert tracker.recorder.width > 16
     assert task == "multi-class" or there.due.width > 256  # of three classes nothing is proven
+
+
+@pytest.mark.parametrize("options", [{}, {"curves": "auto", "lags": "auto", "level": 0.9}])
+@pytest.mark.parametrize("task", TASKS)
+def test_whoever_looks_at_every_end_sees_the_same(task, options, monkeypatch):
+    """A learner is looked at where stretches end that last; those in between are merged before anybody asks."""
+    sizes, settings, learn = [1, 700, 8192], Settings("y", **options), Tracker.learn
+    seen = []
+    monkeypatch.setattr(Tracker, "learn", lambda *given: seen.append(learn(*given)) or seen[-1])
+    few, _ = tracked(world(task, 20_000, seed=4), settings, sizes)
+    looks = sum(len(passage.looks) for learnt in seen for passage in learnt.passages)
+    seen.clear()
+    monkeypatch.setattr(Marks, "lasting", lambda self, rows: FIRST_WIDTH)
+    monkeypatch.setattr(type(few.contestants), "in_parts", lambda self, *rows: OneByOne(self.learn, *rows))
+    every, _ = tracked(world(task, 20_000, seed=4), settings, sizes)
+    assert sum(len(passage.looks) for learnt in seen for passage in learnt.passages) > 2 * looks
+    assert few.recorder.width > 2 * FIRST_WIDTH
+    one, other = few.state(), every.state()
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert np.asarray(value).tobytes() == np.asarray(other[name]).tobytes(), name
+
+
+def test_rows_without_a_target_follow_those_before_them_however_they_come():
+    """With last targets for the first of them: whoever learned rows in between knows that they are apart no longer."""
+    rows = world("regression", 400, seed=8, missing=0.0)
+    missing = np.zeros(400, dtype=bool)
+    missing[[*range(100, 111), *range(200, 206), *range(300, 303)]] = True
+    rows = rows.set_column(6, "y", pa.array(rows.column("y").to_numpy(), mask=missing))
+    settings = Settings("y", curves="auto", lags="auto")
+    whole, predicted = tracked(rows, settings, [400])
+    for sizes in ([111, 89, 6, 94, 100], [105, 6, 89, 3, 97], [1]):
+        cut, also = tracked(rows, settings, sizes)
+        assert also.combine_chunks() == predicted.combine_chunks()
+        np.testing.assert_equal(cut.state(), whole.state())
 
 
 @pytest.mark.parametrize("at", [1, 2, 9])
@@ -145,21 +183,73 @@ def test_a_stop_while_a_piece_is_judged(tmp_path, monkeypatch):
 
 
 def test_one_call_at_a_time_and_results_in_their_order():
-    results, threads = [], set()
+    results, threads, under_way = [], set(), []
     aside = Aside(lambda along, result: results.append((along, result)))
 
     def doubled(number):
         threads.add(threading.current_thread().name)
+        under_way.append(number)
+        assert under_way == [number]
+        under_way.clear()
         return 2 * number
 
-    for number in range(5):
+    for number in range(9):
         aside.call(number, doubled, number)
-        assert len(results) == number
+        assert number + 1 - BESIDE <= len(results) <= number
     aside.settle()
     aside.settle()
-    assert results == [(number, 2 * number) for number in range(5)]
+    assert results == [(number, 2 * number) for number in range(9)]
+    assert len(threads) == 1
     assert threading.current_thread().name not in threads
     assert not aside.failed
+    aside.close()
+
+
+def test_few_calls_wait_and_those_that_are_over_are_settled_first():
+    results, gate = [], threading.Event()
+    aside = Aside(lambda along, result: results.append(along))
+    for number in range(BESIDE):
+        aside.call(number, gate.wait)
+    assert results == []
+    threading.Timer(0.05, gate.set).start()
+    aside.call(BESIDE, lambda: None)  # one too many: it waits for the first
+    assert results[:1] == [0]
+    aside.settle()
+    assert results == list(range(BESIDE + 1))
+    aside.close()
+
+
+def test_nothing_comes_of_calls_behind_one_that_failed():
+    results, made, gate = [], [], threading.Event()
+    aside = Aside(lambda along, result: results.append(along))
+    aside.call(0, lambda: gate.wait() and 1 / 0)
+    for number in range(1, BESIDE):
+        aside.call(number, made.append, number)
+    gate.set()
+    with pytest.raises(ZeroDivisionError):
+        aside.settle()
+    before = list(made)
+    aside.settle()
+    assert (results, made) == ([], before)
+    assert aside.failed
+    aside.close()
+
+
+def test_nor_of_those_behind_a_result_of_which_nothing_can_be_made():
+    def done(along, result):
+        if along == 1:
+            raise TableError("the disk is full")
+        results.append(along)
+
+    results = []
+    aside = Aside(done)
+    for number in range(BESIDE):
+        aside.call(number, int)
+    with pytest.raises(TableError):
+        aside.settle()
+    aside.settle()
+    assert results == [0]
+    assert aside.failed
     aside.close()
 
 
@@ -167,7 +257,8 @@ def test_what_goes_wrong_is_raised_once_and_remembered():
     aside = Aside(lambda along, result: None)
     aside.call(None, lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        aside.call(None, lambda: 1)
+        aside.settle()
+    aside.call(None, lambda: 1)
     aside.settle()
     assert aside.failed
     aside.close()

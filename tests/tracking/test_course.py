@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from swordplay.application.tracking.contestants import Played, Said
-from swordplay.application.tracking.course import EVERY, FEW, FIRST_WIDTH, MOST, POOL, Recorder, Sample, room_for
+from swordplay.application.tracking.course import Recorder
+from swordplay.application.tracking.looks import POOL, Look, Sample
 from swordplay.application.tracking.rungs import COUNT
 from swordplay.application.tracking.story import Moment
+from swordplay.application.tracking.stretches import EVERY, FEW, FIRST_WIDTH, MOST, Grid, room_for
 from tolerances import ROUNDING
 
 NAMES = ("swordplay", "no change", "running mean")
@@ -17,21 +19,45 @@ def now(row):
     return Sample(np.full(len(POOL), row), row, row, row)
 
 
-def recorded(losses, largest=10**9, recorder=None):
-    """Put losses on record, in pieces of at most so many rows."""
+def looked(row):
+    """A look that does, too."""
+    return Look(now(row), {0: np.array([row, -row])}, (None,))
+
+
+class Looks(dict):
+    """At every end that is asked for; after a whole number of stretches with the coefficients."""
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+
+    def get(self, row):
+        width = self.recorder.width
+        return looked(row) if not row % (EVERY * width) else looked(row)._replace(coefficients=None)
+
+    __getitem__ = get
+
+
+def recorded(losses, largest=10**9, recorder=None, together=None):
+    """Put losses on record, in pieces of at most so many rows and, unless ``together`` is said, of one stretch."""
     recorder, first = recorder or Recorder(NAMES, ("fourfold",), 2), 0
+    before = recorder.rows
     while first < len(losses):
-        piece = losses[first : first + min(recorder.room, largest)]
-        recorder.open_rungs[:] += piece.sum() * np.arange(1, COUNT + 1)
+        most = min(largest, len(losses) - first)
+        piece = losses[first : first + (recorder.together(most) if together else min(recorder.width - recorder.open, most))]
+        places = recorder.rungs_of(len(piece))
+        for k, loss in enumerate(piece.tolist()):
+            places.losses[(places.open + k) // places.width] += loss * np.arange(1, COUNT + 1)
         errors = piece[:, None] * [1.0, 2.0, 3.0]
         recorder.add(
             Played(Said(piece, piece), piece, errors, 4.0 * piece[:, None], piece[:, None] * [1.0, -1.0]),
             1000.0 * np.arange(first, first + len(piece)),
-            lambda k, at=first, piece=piece: Moment(at + k, "", "", piece[k], {}),
+            first,
         )
+        recorder.close({before + first + len(piece): looked(before + first + len(piece))} if not together else Looks(recorder))
         first += len(piece)
-        if not recorder.room:
-            recorder.close(now(first), lambda at=first: {0: np.array([at, -at])})
+        if not together or not recorder.open:
+            recorder.tell(lambda places: [Moment(k, "", "", losses[k], {}) for k in places])
+    recorder.tell(lambda places: [Moment(k, "", "", losses[k], {}) for k in places])
     return recorder
 
 
@@ -70,8 +96,67 @@ def test_stretches(rows):
 def test_pieces_leave_no_trace():
     losses = np.random.default_rng(1).exponential(size=3 * MOST * FIRST_WIDTH)
     whole, cut = recorded(losses).state(), recorded(losses, largest=7).state()
-    for name in whole.keys() - {"rungs"}:  # sums of the single step sizes are made piece by piece above
-        np.testing.assert_array_equal(whole[name], cut[name])
+    np.testing.assert_equal(whole, cut)
+
+
+@pytest.mark.parametrize("largest", [10**9, 5000, 37])
+def test_many_stretches_at_a_time_are_as_one_after_the_other(largest):
+    losses = np.random.default_rng(3).exponential(size=3 * MOST * FIRST_WIDTH + 5)
+    losses[::97] = 0.0
+    one, many = recorded(losses).state(), recorded(losses, largest, together=True).state()
+    assert one.keys() == many.keys()
+    for name, value in one.items():
+        assert np.asarray(value).tobytes() == np.asarray(many[name]).tobytes(), name
+
+
+def naive(width, closed, opened, rows):
+    """Row by row: width, stretches and rows behind them; and where stretches ended on the way."""
+    ends, at = [], closed * width + opened
+    for _ in range(rows):
+        opened, at = opened + 1, at + 1
+        if opened == width:
+            closed, opened = closed + 1, 0
+            ends.append(at)
+            while closed >= room_for(width) and not closed % (2 * EVERY):
+                closed, width = closed // 2, 2 * width
+    return (width, closed, opened), ends
+
+
+@pytest.mark.parametrize(
+    "grid", [Grid(16, 0, 0), Grid(16, 250, 7), Grid(32, 255, 31), Grid(16, 700, 0), Grid(256, 511, 3), Grid(2, 3, 1)]
+)
+def test_a_grid_counts_as_one_does_row_by_row(grid):
+    for rows in (1, 5, 16, 33, 1000, 9999):
+        then, ends = naive(*grid, rows)
+        assert grid.after(rows) == then
+        assert grid.after(rows).rows == grid.rows + rows
+        assert grid.after(rows // 3).after(rows - rows // 3) == then
+        for row in (grid.rows + 1, grid.rows + rows // 2 + 1, grid.rows + rows):
+            assert grid.end_from(row) == next((end for end in ends if end >= row), grid.end_from(row))
+        lasting = grid.after(rows).width
+        assert all(end in ends for end in range(-(-(grid.rows + 1) // lasting) * lasting, grid.rows + rows + 1, lasting))
+    together = grid.together(9999)
+    assert together == 9999 or (grid.rows + together) in naive(*grid, 9999)[1]
+
+
+def test_ends_that_are_none_any_more_need_no_look():
+    losses = np.random.default_rng(4).exponential(size=9000)
+    lasting = Grid(FIRST_WIDTH, 0, 0).after(len(losses)).width
+    recorder, first = Recorder(NAMES, ("fourfold",), 2), 0
+    looks = {row: looked(row) for row in range(lasting, len(losses), lasting)}
+    recorder.windows.look = lambda *given: None
+    while first < len(losses):
+        piece = losses[first : first + recorder.together(len(losses) - first)]
+        errors, values = piece[:, None] * [1.0, 2.0, 3.0], piece[:, None] * [1.0, -1.0]
+        recorder.add(Played(Said(piece, piece), piece, errors, 4.0 * piece[:, None], values), None, first)
+        recorder.close({row: one._replace(coefficients=None) if row % (EVERY * lasting) else one for row, one in looks.items()})
+        first += len(piece)
+    assert lasting == recorder.width > FIRST_WIDTH
+    other = recorded(losses)
+    for name in (*Sample._fields, "errors", "highest"):
+        np.testing.assert_array_equal(getattr(recorder, name), getattr(other, name))
+    places = slice(0, recorder.closed // EVERY)
+    np.testing.assert_array_equal(recorder.paths.kept[places], other.paths.kept[places])
 
 
 def test_looking_changes_nothing():

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swordplay.application.tracking.rungs import COUNT, STEP_SIZES, THRESHOLD, Rungs
+from swordplay.application.tracking.rungs import COUNT, STEP_SIZES, THRESHOLD, Places, Rungs
 from swordplay.estimators.classes import OneModelPerClass
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.scaler import Locator, Scaler
@@ -61,7 +61,7 @@ def naive_labels(table, labels, step, classes):
 
 def play_values(rungs, model, table, targets, losses):
     """Let them learn beside a model, from the rows that it has scaled."""
-    model.predict_then_learn(table, targets, beside=lambda told, _: rungs.play_values(told, losses))
+    model.predict_then_learn(table, targets, beside=lambda told, _: rungs.play_values(told, Places(losses[None])))
 
 
 def play_labels(rungs, table, labels, losses):
@@ -69,7 +69,7 @@ def play_labels(rungs, table, labels, losses):
     model = OneModelPerClass(lambda: LinearModel(3, loss="logistic"), classes)
 
     def beside(told, places):
-        rungs.play_labels(told, places, losses)
+        rungs.play_labels(told, places, Places(losses[None]))
 
     for part in (slice(0, 7), slice(7, len(table))):
         model.predict_then_learn(table[part], labels[part].astype(int), beside=beside)
@@ -96,6 +96,33 @@ def test_labels(classes):
     play_labels(rungs, table, labels, losses)
     assert losses.tolist() == [naive_labels(table, labels, step, classes) for step in STEP_SIZES]
     assert np.ptp(losses) > 0
+
+
+@pytest.mark.parametrize("cut", [1, 10, 13, 59])
+def test_losses_are_added_where_they_belong(cut):
+    """Stretch by stretch, the first of which has rows already."""
+    table, width, opened = rows(5), 12, 5
+    targets, labels = table @ [1.0, 1e-3, 1e3], (table[:, 0] > 0).astype(float)
+    for kind in ("values", "labels"):
+        found, wanted, tolds = np.zeros((6, COUNT)), np.zeros((6, COUNT)), []
+        model = LinearModel(3) if kind == "values" else LinearModel(3, loss="logistic")
+        truths = targets if kind == "values" else labels
+        model.predict_then_learn(table, truths, beside=lambda *given, tolds=tolds: tolds.append(given))
+        ((told, _),) = tolds
+        one, many = Rungs(3), Rungs(3)
+
+        def play(rungs, first, stop, to, kind=kind, told=told):
+            part = told.part(first, stop)
+            rungs.play_values(part, to) if kind == "values" else rungs.play_labels(part, labels[first:stop], to)
+
+        for k in range(len(table)):
+            play(one, k, k + 1, Places(wanted[(opened + k) // width][None]))
+        to = Places(found, opened, width)
+        play(many, 0, cut, to)
+        play(many, cut, len(table), to.after(cut))
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(one.points, many.points)
+        assert (found.sum(axis=1) > 0).all() or kind == "labels"
 
 
 def test_a_third_class_joins():

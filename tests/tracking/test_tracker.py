@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swordplay.application.tracking import Settings, Tracker, TrackingError
-from swordplay.application.tracking.course import MOST
+from swordplay.application.tracking.stretches import MOST
 from swordplay.application.tracking.tally import LAST_ROWS
 from swordplay.application.tracking.task import FEWEST_NAMES, MOST_CLASSES, recognise, too_many
 from swordplay.base import checkpoint

@@ -60,11 +60,11 @@ def _intervals(features: Matrix, targets: Vector) -> None:
 
 
 def _steps(features: Matrix, targets: Vector) -> None:
-    from swordplay.application.tracking.rungs import COUNT, Rungs
+    from swordplay.application.tracking.rungs import COUNT, Places, Rungs
     from swordplay.estimators.heads import Heads
     from swordplay.estimators.scratch import Scratch
 
-    heads, rungs, losses = Heads(features.shape[1]), Rungs(features.shape[1]), np.zeros(COUNT)
+    heads, rungs, losses = Heads(features.shape[1]), Rungs(features.shape[1]), Places(np.zeros((1, COUNT)))
     heads.add()
     told = Scratch.make(len(targets), heads.columns.width, heads.stack)  # what a model writes when it learns: here nothing
     for written in (told.scaled, told.norms, told.goals, told.where):

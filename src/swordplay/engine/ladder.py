@@ -63,34 +63,43 @@ def leader(scores: Matrix, s: int) -> int:
 
 @kernel
 def climb_values(
-    rows: Matrix, norms: Vector, targets: Vector, thresholds: Vector, steps: Vector, points: Any, scores: Matrix, losses: Vector
-) -> None:
-    """Predict and learn rows of a regression; squared errors are added to ``losses``, shape ``(S,)``, S a multiple of 8.
+    rows: Matrix, norms: Vector, targets: Vector, thresholds: Vector, steps: Vector, points: Any, scores: Matrix,
+    losses: Matrix, open: int, width: int,
+) -> None:  # fmt: skip
+    """Predict and learn rows of a regression; squared errors are added to ``losses``, shape ``(n, S)``, S a multiple of 8.
 
     ``norms`` are the squared norms of the rows; residuals beyond a row's threshold pull no harder. ``points`` has shape
-    ``(1, d, S)``; ``scores``, shape ``(1, S)``, is scratch.
+    ``(1, d, S)``; ``scores``, shape ``(1, S)``, is scratch. The first sums have ``open`` rows already; after ``width`` rows
+    the next ones begin.
     """
-    rungs = len(steps)
+    rungs, here, left = len(steps), 0, width - open
     for t in range(len(rows)):
+        if left == 0:
+            here, left = here + 1, width
+        left -= 1
         look(points, rows[t], scores)
-        judge_values(rungs, scores[0], targets[t], losses)
+        judge_values(rungs, scores[0], targets[t], losses[here])
         lean(rungs, HUBER, thresholds[t], scores[0], targets[t], steps, 1.0 / max(norms[t], SMALLEST_NORM))
         move(points, rows[t], scores)
 
 
 @kernel
 def climb_labels(
-    rows: Matrix, norms: Vector, labels: Vector, steps: Vector, points: Any, scores: Matrix, losses: Vector
-) -> None:
-    """Predict and learn rows of a classification, labels 0..K-1; mistakes are added to ``losses``, shape ``(S,)``.
+    rows: Matrix, norms: Vector, labels: Vector, steps: Vector, points: Any, scores: Matrix,
+    losses: Matrix, open: int, width: int,
+) -> None:  # fmt: skip
+    """Predict and learn rows of a classification, labels 0..K-1; mistakes are added to ``losses``, shape ``(n, S)``, as there.
 
     One point per class, ``(K, d, S)``, or one in all, ``(1, d, S)``, that tells label 1 from label 0.
     """
-    rungs, classes = len(steps), scores.shape[0]
+    rungs, classes, here, left = len(steps), scores.shape[0], 0, width - open
     for t in range(len(rows)):
+        if left == 0:
+            here, left = here + 1, width
+        left -= 1
         look(points, rows[t], scores)
         for s in range(rungs):
-            losses[s] += 1.0 if leader(scores, s) != labels[t] else 0.0
+            losses[here, s] += 1.0 if leader(scores, s) != labels[t] else 0.0
         for k in range(classes):
             wanted = 1.0 if labels[t] == (1.0 if classes == 1 else k) else 0.0
             # The logistic loss of a row has smoothness norm / 4.

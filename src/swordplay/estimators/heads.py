@@ -102,6 +102,11 @@ class Heads:
         """Columns of a row."""
         return self.columns.dim - len(self.recent)
 
+    @property
+    def at_once(self) -> int:
+        """Rows of a compiled call at the most."""
+        return max(FEWEST_ROWS, min(CHUNK, CHUNK_NUMBERS // self.columns.width) // len(self))
+
     def add(self) -> int:
         """Let a fresh head join; returns its place."""
         return self._joined(self.stack.add())
@@ -142,9 +147,8 @@ class Heads:
         if self.grows and rows.shape[1] > self.dim:
             return self._grow(rows, targets, weights, beside)
         count, lags, answer = len(rows), len(self.recent), np.empty((len(rows), len(self)))
-        size = max(FEWEST_ROWS, min(CHUNK, CHUNK_NUMBERS // self.columns.width) // len(self))
-        for first in range(0, count, size):
-            part = slice(first, min(first + size, count))
+        for first in range(0, count, self.at_once):
+            part = slice(first, min(first + self.at_once, count))
             raw = writable(rows[part])
             if lags:
                 raw = np.empty((len(raw), self.columns.dim))

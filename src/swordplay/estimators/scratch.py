@@ -40,6 +40,18 @@ class Scratch(NamedTuple):
         """Centre, spread and largest spread so far of the target before each row, ``(T, 3)``."""
         return self.rounds[:, :3]
 
+    def part(self, first: int, stop: int) -> Self:
+        """Some of the rows; where columns lay is left out."""
+        rows = slice(first, stop)
+        return type(self)(
+            scaled=self.scaled[rows],
+            norms=self.norms[rows],
+            rounds=self.rounds[rows],
+            goals=self.goals[:, rows],
+            stack=self.stack,
+            predictions=self.predictions[:, rows],
+        )
+
     @classmethod
     def make(cls, count: int, width: int, stack: Stack) -> Self:
         """For so many rows of this width, once scaled, and all heads of a stack."""

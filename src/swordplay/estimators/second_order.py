@@ -37,8 +37,9 @@ BENDS, RICH_BENDS = 16, 64
 NO_WEIGHTS, NOT_ASKED = np.empty(0), np.empty((0, 0))
 
 
+@functools.cache
 def _curved(part: str) -> Any:
-    """A part of ``engine.curved``, looked up and never kept: numba is imported with the first estimator only."""
+    """A part of ``engine.curved``, looked up when it is needed: numba is imported with the first estimator only."""
     return importlib.import_module(f"swordplay.engine.curved.{part}")
 
 
@@ -86,9 +87,8 @@ class SecondOrder:
         from swordplay.engine.curved import newton
 
         layout = _curved("layout")
-        self.dim = dim
+        self.dim, self._views = dim, None
         self._row: SecondBench | None = None
-        self._views = None
         told, width = self.lags + self.errors, dim + self.lags + self.errors + int(self.intercept)
         corrections = (3 if self.compete else 1) + 2 * int(self.logistic)
         self._setting = np.array(
@@ -131,13 +131,7 @@ class SecondOrder:
         return float(self.at_hand["known"][_curved("layout").KNOWN.gain])
 
     def learn(
-        self,
-        rows: Matrix,
-        targets: Vector,
-        weights: Vector | None,
-        first: Vector,
-        plan: Matrix,
-        middles: Matrix = NONE_MISSING,
+        self, rows: Matrix, targets: Vector, weights: Vector | None, first: Vector, plan: Matrix, middles: Matrix = NONE_MISSING
     ) -> Vector:
         """Mixed forecasts of rows, each made before its own target is learned.
 
@@ -154,7 +148,7 @@ class SecondOrder:
         """
         answer = np.empty(len(rows))
         arrays = (writable(rows), writable(middles), writable(targets), NO_WEIGHTS if weights is None else writable(weights))
-        _curved("rounds").learn_rows(*arrays, writable(first), plan, self._noted(len(rows)), *self._arrays, answer)
+        _curved("rounds").learn_rows(*arrays, writable(first), plan, self._noted(len(rows)), *self.arrays, answer)
         return answer
 
     def _noted(self, count: int) -> Matrix:
@@ -181,7 +175,7 @@ class SecondOrder:
             bench = self._row or self._bench()
             return bench.answer.copy(), bench.notes.copy()
         answer, notes = np.empty(len(rows)), np.empty((len(rows), self.noted))
-        arrays = writable(rows), writable(middles), writable(first), len(rows), *self._arrays
+        arrays = writable(rows), writable(middles), writable(first), len(rows), *self.arrays
         _curved("asking").predict_rows(*arrays, notes, answer)
         return answer, notes
 
@@ -191,7 +185,7 @@ class SecondOrder:
             return np.array([self.predict_row(rows[0], float(first[0]))])
         answer, nothing = np.empty(len(rows)), np.empty((len(rows), 0))
         _curved("asking").predict_rows(
-            writable(rows), writable(middles), writable(first), following, *self._arrays, nothing, answer
+            writable(rows), writable(middles), writable(first), following, *self.arrays, nothing, answer
         )
         return answer
 
@@ -219,7 +213,8 @@ class SecondOrder:
         return float(bench.answer[0])
 
     @property
-    def _arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> tuple[Any, ...]:
+        """What kernels take: the setting, all that is kept, and scratch."""
         return self._setting, self._numbers, self._lanes, *self._scratch
 
     def _bench(self) -> SecondBench:
@@ -233,8 +228,8 @@ class SecondOrder:
     def _made(self, row: Matrix, target: Vector, first: Vector, asked: Vector, plan: Matrix) -> SecondBench:
         answer, notes, noted = np.empty(1), np.empty((1, self.noted)), np.empty((1, self.noted))
         kernel, given = _curved("rounds").learn_rows, (row, NONE_MISSING, target, NO_WEIGHTS, first, plan)
-        learn, late = (functools.partial(kernel, *given, some, *self._arrays, answer) for some in (NOT_ASKED, noted))
-        ask = functools.partial(_curved("asking").predict_rows, row, NONE_MISSING, asked, 1, *self._arrays, notes, answer)
+        learn, late = (functools.partial(kernel, *given, some, *self.arrays, answer) for some in (NOT_ASKED, noted))
+        ask = functools.partial(_curved("asking").predict_rows, row, NONE_MISSING, asked, 1, *self.arrays, notes, answer)
         self._row = SecondBench(row, target, first, asked, plan, answer, notes, noted, quick(learn), quick(late), quick(ask))
         return self._row
 

@@ -18,11 +18,12 @@ from swordplay.application.tracking.contestants import (
     Answers,
     Asking,
     Debut,
+    OneByOne,
     Played,
     Said,
     interleaved,
 )
-from swordplay.application.tracking.rungs import COUNT, Rungs
+from swordplay.application.tracking.rungs import COUNT, Places, Rungs
 from swordplay.application.tracking.task import MOST_CLASSES
 from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
@@ -134,6 +135,10 @@ class ClassContestants:
         chances = interleaved(learn, self.asking.predict, rows, _labels(targets, known), known)
         return Answers(chances, before, told, plans.plan)
 
+    def in_parts(self, rows: Matrix, targets: Vector) -> OneByOne:
+        """The same for some rows at a time."""
+        return OneByOne(self.learn, rows, targets)
+
     def learn_debut(self, row: Matrix, target: Vector) -> tuple[Answers, Debut]:
         """Let a class join and learn its first row."""
         chances, chance = self.model.predict(row) if self.started else None, 1.0 / (1.0 + self.model.counts.sum())
@@ -148,10 +153,11 @@ class ClassContestants:
         self.dim = dim
         self.model.widen(dim)
 
-    def climb(self, told: list[Any], losses: Vector) -> None:
+    def climb(self, told: list[Any], to: Places) -> None:
         """Let single step sizes predict and learn the same rows."""
         for scratch, labels in told:
-            self.rungs.play_labels(scratch, labels, losses)
+            self.rungs.play_labels(scratch, labels, to)
+            to = to.after(len(labels))
 
     def judge(self, answers: Answers, targets: Vector) -> Played:
         """Mistakes of everybody, and what the learner's probabilities are worth."""
@@ -176,7 +182,7 @@ class ClassContestants:
     def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> Played | None:
         """Everybody errs on a class that nobody has seen, and it counts as if it had had one chance in as many rows."""
         self.rungs.grow(debut.classes)
-        self.climb(answers.told, np.zeros(COUNT))
+        self.climb(answers.told, Places(np.zeros((1, COUNT))))
         self.judge(answers, target)
         if debut.chances is None:
             return None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
+from swordplay.application.tracking.rungs import Places
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.estimators.head import Head, Standing
 
@@ -57,9 +58,21 @@ class Answers(NamedTuple):
     before: Any
     """What had been learned before: rows, or rows of each class."""
     told: list[Any]
-    """What single step sizes learn from: scaled rows, and targets or labels."""
+    """What single step sizes learn from: pairs of scaled rows (``Scratch``) and labels, which a regression passes over."""
     plan: Matrix
     """As in :class:`Played`."""
+
+
+class InParts(Protocol):
+    """Rows that are learned some at a time."""
+
+    def learn(self, first: int, stop: int) -> None:
+        """Predict and learn some rows, those before them being learned."""
+        ...
+
+    def answers(self) -> Answers:
+        """For all rows, once they are learned."""
+        ...
 
 
 class Debut(NamedTuple):
@@ -116,6 +129,10 @@ class Contestants(Protocol):
         """Let the learner predict rows, each before it learns it; those without a target (NaN) are not learned."""
         ...
 
+    def in_parts(self, rows: Matrix, targets: Vector) -> InParts:
+        """The same for some rows at a time, so that the learner can be looked at in between."""
+        ...
+
     def learn_debut(self, row: Matrix, target: Vector) -> tuple[Answers, Debut]:
         """The same for one row that is a debut, arrays of length 1."""
         ...
@@ -124,8 +141,8 @@ class Contestants(Protocol):
         """Let the learner make room for columns that appear late."""
         ...
 
-    def climb(self, told: list[Any], losses: Vector) -> None:
-        """Let single step sizes predict and learn the same rows; their losses are added to ``losses``."""
+    def climb(self, told: list[Any], to: Places) -> None:
+        """Let single step sizes predict and learn the same rows; their losses are added where they belong."""
         ...
 
     def judge(self, answers: Answers, targets: Vector) -> Played:
@@ -155,6 +172,35 @@ class Contestants(Protocol):
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         ...
+
+
+@final
+class OneByOne:
+    """Rows that are learned some at a time, each time as if they were all.
+
+    Parameters
+    ----------
+    learn
+        That of the contestants.
+    rows, targets
+        Given to it in parts.
+    """
+
+    def __init__(self, learn: Callable[[Matrix, Vector], Answers], rows: Matrix, targets: Vector) -> None:
+        self._learn, self._rows, self._targets = learn, rows, targets
+        self._found: list[Answers] = []
+
+    def learn(self, first: int, stop: int) -> None:
+        """Predict and learn some rows."""
+        self._found.append(self._learn(self._rows[first:stop], self._targets[first:stop]))
+
+    def answers(self) -> Answers:
+        """For all rows, put together."""
+        found = self._found
+        if len(found) == 1:
+            return found[0]
+        said, plan = (np.concatenate(parts) for parts in ([one.said for one in found], [one.plan for one in found]))
+        return Answers(said, found[0].before, [part for one in found for part in one.told], plan)
 
 
 class Asking:

@@ -1,62 +1,32 @@
 """The run as it went, in stretches of neighbouring rows: always few, whatever the number of rows.
 
-A stretch ends after a whole number of widths, counted in rows, so that nothing depends on how the rows came in batches. When
-there is no room for another stretch, neighbours are merged in pairs and the width doubles. Short runs have room for fewer: the
-first stretches are short, and looking at the learner after each takes longer than learning its rows.
+A stretch ends after a whole number of widths, counted in rows, so that nothing depends on how the rows came in batches
+(``stretches``). When there is no room for another stretch, neighbours are merged in pairs and the width doubles. Short runs
+have room for fewer: the first stretches are short, and looking at the learner after each takes longer than learning its rows.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, final
 
 import numpy as np
 
 from swordplay.application.tracking.coefficients import Now, Paths
 from swordplay.application.tracking.contestants import BEST_STEP, Played
-from swordplay.application.tracking.proven import Certified, Windows
-from swordplay.application.tracking.rungs import COUNT, STEP_SIZES
+from swordplay.application.tracking.looks import POOL, Look, Sample
+from swordplay.application.tracking.proven import Windows
+from swordplay.application.tracking.rungs import COUNT, STEP_SIZES, Places
 from swordplay.application.tracking.story import Course, Moment
+from swordplay.application.tracking.stretches import EVERY, FIRST_WIDTH, MOST, Grid, is_full
 from swordplay.base import nested
-from swordplay.base.types import State, Vector
-from swordplay.estimators.head import Head
-from swordplay.parts.learners.ageless import DEPTH
+from swordplay.base.types import Matrix, State, Vector
 
-MOST, FIRST_WIDTH = 1024, 16
-"""Stretches (a picture has hardly more columns, and each one costs a call), and rows of each as long as the run is short."""
-FEW = 256
-"""Stretches of a short run: twice as many as changes are looked for in (``changes.MOST_BLOCKS``)."""
-EVERY = 2
-"""Stretches between two looks at the coefficients: forming them costs more than anything else that is kept. With half as many
-looks, the lasting changes of ten years of bikes went unseen: a look is noisy."""
 MOST_MOMENTS = 20
 NEIGHBOURHOOD = 1.0 / 200.0
 """Of the run: of two rows that lie nearer to each other, the worse one is named."""
-POOL: Vector = 2.0 ** np.arange(1.0 - DEPTH, 1.0)
-"""Step sizes of the learner's experts, ascending,"""
-LOGARITHMS: Vector = np.log(POOL)
-"""and their logarithms."""
-
-
-class Sample(NamedTuple):
-    """The learner at one moment, the mean over its models."""
-
-    weights: Vector
-    effective: float
-    extra: float
-    optimism: float
-
-
-def sample(models: Sequence[Head]) -> Sample:
-    """How the experts of some models are weighed now: first the extra-gradient ones, then the others, both descending."""
-    shares = sum((model.weights for model in models), start=np.zeros(2 * DEPTH)) / len(models)
-    weights = (shares[:DEPTH] + shares[DEPTH:])[::-1]
-    optimism = sum(model.trust for model in models) / len(models)
-    return Sample(weights, math.exp(weights @ LOGARITHMS), float(shares[:DEPTH].sum()), optimism)
-
-
 SUMS = ("errors", "rungs", "figures")
 LOWS, HIGHS = ("lowest", "low"), ("highest", "high")
 LATEST = ("times", *Sample._fields)
@@ -92,7 +62,9 @@ class Recorder:
         self.effective, self.extra, self.optimism = np.zeros(MOST + 1), np.zeros(MOST + 1), np.zeros(MOST + 1)
         self.paths = Paths(MOST // EVERY)
         self.moments: list[Moment | None] = [None]
-        """The worst row of each stretch."""
+        """The worst row of each stretch,"""
+        self._untold: dict[int, int] = {}
+        """and its place, by that of the stretch, where it has still to be told of."""
         self.open = 0
         """Rows in the open stretch."""
         self.windows = Windows()
@@ -104,17 +76,21 @@ class Recorder:
         return self.closed * self.width + self.open
 
     @property
-    def room(self) -> int:
-        """Rows that the open stretch has left."""
-        return self.width - self.open
+    def grid(self) -> Grid:
+        """How the rows lie in stretches."""
+        return Grid(self.width, self.closed, self.open)
 
-    @property
-    def open_rungs(self) -> Vector:
-        """Where losses of single step sizes are to be added."""
-        return np.asarray(self.rungs[self.closed])
+    def together(self, rows: int) -> int:
+        """How many of so many further rows are put on record together."""
+        return self.grid.together(rows)
 
-    def add(self, played: Played, times: Vector | None, moment: Callable[[int], Moment]) -> None:
-        """Put rows on record, no more than there is room for.
+    def rungs_of(self, rows: int) -> Places:
+        """Where losses of single step sizes are to be added, for so many rows that are put on record next."""
+        stretches = -(-(self.open + rows) // self.width)
+        return Places(self.rungs[self.closed : self.closed + stretches], self.open, self.width)
+
+    def add(self, played: Played, times: Vector | None, at: int = 0) -> None:
+        """Put rows on record, as many as belong together, and close the stretches that they complete.
 
         Parameters
         ----------
@@ -122,42 +98,73 @@ class Recorder:
             What everybody said and lost.
         times
             When the rows that were learned happened, in milliseconds since 1970, NaN where unknown; None if all are.
-        moment
-            Tells about one of them by its place.
+        at
+            The place of the first of them, by which the worst ones are told of (:meth:`tell`).
         """
-        here, worst = self.closed, int(played.losses.argmax())
+        count = len(played.losses)
+        stretches = max(1, count // self.width)
+        wide, here = count // stretches, slice(self.closed, self.closed + stretches)
         # One by one, as in values.py: numpy's own sum would depend on where the rows were cut.
         split = len(self.names)
-        both = np.empty((split + len(self.figure_names), 1 + len(played.losses)))
-        both[:split, 0], both[split:, 0] = self.errors[here], self.figures[here]
-        both[:split, 1:], both[split:, 1:] = played.errors.T, played.figures.T
-        sums = np.add.accumulate(both, axis=1, out=both)[:, -1]
-        self.errors[here], self.figures[here] = sums[:split], sums[split:]
-        if self.high.shape[1]:
-            np.maximum(self.high[here], played.values.max(axis=0), out=self.high[here])
-            np.minimum(self.low[here], played.values.min(axis=0), out=self.low[here])
-        if times is not None and len(known := times[~np.isnan(times)]):
-            self.times[here] = known[-1]
-            self.began = float(known[0]) if math.isnan(self.began) else self.began
-        if played.losses[worst] > self.highest[here]:
-            self.highest[here] = played.losses[worst]
-            self.moments[here] = moment(worst)
-        self.lowest[here] = min(self.lowest[here], played.losses.min())
-        self.open += len(played.losses)
+        both = np.empty((split + len(self.figure_names), stretches, 1 + wide))
+        both[:split, :, 0], both[split:, :, 0] = self.errors[here].T, self.figures[here].T
+        both[:split, :, 1:] = played.errors.T.reshape(split, stretches, wide)
+        both[split:, :, 1:] = played.figures.T.reshape(-1, stretches, wide)
+        sums = np.add.accumulate(both, axis=2, out=both)[:, :, -1]
+        self.errors[here], self.figures[here] = sums[:split].T, sums[split:].T
+        if kinds := self.high.shape[1]:
+            values = played.values.T.reshape(kinds, stretches, wide)
+            np.maximum(self.high[here], values.max(axis=2).T, out=self.high[here])
+            np.minimum(self.low[here], values.min(axis=2).T, out=self.low[here])
+        if times is not None:
+            self._date(times.reshape(stretches, wide))
+        losses = played.losses.reshape(stretches, wide)
+        worst = losses.argmax(axis=1)
+        most = losses[np.arange(stretches), worst]
+        for k in np.flatnonzero(most > self.highest[here]).tolist():
+            self.highest[self.closed + k] = most[k]
+            self._untold[self.closed + k] = at + k * wide + int(worst[k])
+        np.minimum(self.lowest[here], losses.min(axis=1), out=self.lowest[here])
+        self.open += count
         self.windows.add(played)
 
-    def close(self, now: Sample, coefficients: Callable[[], Now], standing: Certified = lambda: None) -> None:
-        """Close the open stretch, whose rows are complete; the last two are asked for after a few stretches only."""
-        if not (self.closed + 1) % EVERY:
-            self.paths.put((self.closed + 1) // EVERY - 1, coefficients())
-        here = self.closed
-        self.weights[here], self.effective[here], self.extra[here], self.optimism[here] = now
-        self.closed, self.open = here + 1, 0
-        self.windows.look(self.rows, float(self.times[here]), standing)
-        self.moments.append(None)
-        # Looks at the coefficients are merged in pairs, too, so the stretches up to the last look have to be.
-        while self.closed >= room_for(self.width) and not self.closed % (2 * EVERY):
+    def _date(self, times: Matrix) -> None:
+        """When the stretches of rows, shape ``(n, w)``, ended, as far as anybody knows."""
+        for place, some in enumerate(times, start=self.closed):
+            if len(known := some[~np.isnan(some)]):
+                self.times[place] = known[-1]
+                self.began = float(known[0]) if math.isnan(self.began) else self.began
+
+    def close(self, looks: Mapping[int, Look]) -> None:
+        """Close the stretches whose rows are complete.
+
+        Parameters
+        ----------
+        looks
+            At the learner, by rows on record. There has to be one at the end of each stretch that is still there when all is
+            said that is told at once: what was looked at in between is gone with the next merge.
+        """
+        count = self.open // self.width
+        if not count:
+            return
+        first = self.rows - self.open
+        for here in range(self.closed, self.closed + count):
+            look = looks.get(first + (here + 1 - self.closed) * self.width)
+            if look is not None and look.sample is not None:
+                self.weights[here], self.effective[here], self.extra[here], self.optimism[here] = look.sample
+            if look is not None and look.coefficients is not None and not (here + 1) % EVERY:
+                self.paths.put((here + 1) // EVERY - 1, look.coefficients)
+        self.closed, self.open = self.closed + count, self.open % self.width
+        self.windows.look(self.rows, float(self.times[self.closed - 1]), lambda: looks[self.rows].standing[0])
+        self.moments += [None] * count
+        while is_full(self.width, self.closed):
             self._merge()
+
+    def tell(self, moments: Callable[[list[int]], Iterable[Moment]]) -> None:
+        """Let somebody tell about the worst rows by their places; until then nobody knows more of them."""
+        for here, moment in zip(self._untold, moments(list(self._untold.values())), strict=True):
+            self.moments[here] = moment
+        self._untold = {}
 
     def _clear(self, places: slice) -> None:
         """Make places as they were before any row; those beyond the open stretch always are."""
@@ -172,7 +179,9 @@ class Recorder:
         half = count // 2
         self.times[1:count:2] = np.where(np.isnan(self.times[1:count:2]), self.times[0:count:2], self.times[1:count:2])
         earlier = self.highest[0:count:2] >= self.highest[1:count:2]
-        self.moments = [self.moments[2 * k + (0 if earlier[k] else 1)] for k in range(half)] + [None]
+        worse = [2 * k + (0 if earlier[k] else 1) for k in range(half)]
+        self.moments = [*(self.moments[k] for k in worse), None]
+        self._untold = {here: self._untold[k] for here, k in enumerate(worse) if k in self._untold}
         for names, joined in ((SUMS, np.add), (LOWS, np.minimum), (HIGHS, np.maximum), (LATEST, _later)):
             for name in names:
                 values = getattr(self, name)
@@ -239,11 +248,7 @@ class Recorder:
         self.paths.load_state(_looked(saved, self.closed), self.closed // EVERY)
         self.windows.load_state(nested.take("windows", saved))
         self.moments = [None if one is None else Moment(*one) for one in json.loads(saved["moments"])]
-
-
-def room_for(width: int) -> int:
-    """How many stretches of a width there may be: the wider they are, the less a look at the learner costs a row."""
-    return min(MOST, max(FEW, 2 * width))
+        self._untold = {}
 
 
 def _later(earlier: Vector, later: Vector) -> Vector:

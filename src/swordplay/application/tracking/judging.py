@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swordplay.application.tracking.contestants import Played
-from swordplay.application.tracking.passages import Learnt, Look, Passage
+from swordplay.application.tracking.passages import Learnt, Passage
 from swordplay.application.tracking.story import Moment
-from swordplay.base.types import Vector
 
 if TYPE_CHECKING:
     from swordplay.application.tracking.tracker import Tracker
@@ -19,47 +19,69 @@ if TYPE_CHECKING:
 
 def judge(tracker: Tracker, passage: Passage, learnt: Learnt) -> None:
     """Put the rows of a passage to the page and, stretch by stretch, on record."""
-    (first, rows, answers, stretches, debut), page = passage, learnt.page
+    (first, rows, answers, _, debut), page = passage, learnt.page
     targets = page.targets[first : first + len(rows)]
     tracker.contestants.widen_rungs(rows.shape[1])
     if debut is not None:
-        played = tracker.contestants.judge_debut(debut, answers, targets, tracker.recorder.open_rungs)
+        losses = tracker.recorder.rungs_of(1).losses[0]
+        played = tracker.contestants.judge_debut(debut, answers, targets, losses)
         if played is None:
             return
     else:
         played = tracker.contestants.judge(answers, targets)
         if tracker.band is not None:
             page.bounds[first : first + len(rows)], played = tracker.band.judge(played, targets, rows)
-    learned, start = page.score(first, played), 0
-    for stretch in stretches:
-        tracker.contestants.climb(stretch.told, tracker.recorder.open_rungs)
-        stop = start + stretch.learned
-        if stretch.learned:
-            _note(tracker, played.part(start, stop), learned[start:stop], learnt)
-        if (look := stretch.look) is not None:
-            _close(tracker, look)
-        start = stop
+    _record(tracker, played, page.score(first, played), passage, learnt)
 
 
-def _note(tracker: Tracker, played: Played, learned: NDArray[np.intp], learnt: Learnt) -> None:
-    """Put rows of the page on record that were learned."""
-    page = learnt.page
+def _record(tracker: Tracker, played: Played, learned: NDArray[np.intp], passage: Passage, learnt: Learnt) -> None:
+    """Put the rows of a passage that were learned on record, as many stretches at a time as there are between two events."""
+    recorder, page, count = tracker.recorder, learnt.page, len(learned)
+    times = page.times[learned] if learnt.clock else None
+    told = _Told(passage.answers.told if passage.debut is None else [])
+    asked = [row for row, look in passage.looks.items() if look.standing]
+    before = recorder.rows
+    start = 0
+    for end in (*asked, before + count):
+        while start < end - before:
+            stop = start + recorder.together(end - before - start)
+            tracker.contestants.climb(told.take(stop - start), recorder.rungs_of(stop - start))
+            recorder.add(played.part(start, stop), None if times is None else times[start:stop], start)
+            recorder.close(passage.looks)
+            start = stop
 
-    def moment(k: int) -> Moment:
-        row = int(learned[k])
-        said, truth = (tracker.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
-        time = None if math.isnan(page.times[row]) else float(page.times[row])
-        at = tracker.recorder.rows + k + 1
-        return Moment(int(page.numbers[row]), said, truth, float(played.losses[k]), page.values(row, learnt.late), at, time)
+    def moments(places: list[int]) -> Iterator[Moment]:
+        rows = learned[places]
+        for place, row, values in zip(places, rows.tolist(), page.values(rows, learnt.late), strict=True):
+            said, truth = (tracker.contestants.shown(one) for one in (page.predictions[row], page.targets[row]))
+            time = None if math.isnan(page.times[row]) else float(page.times[row])
+            number, loss = int(page.numbers[row]), float(played.losses[place])
+            yield Moment(number, said, truth, loss, values, before + place + 1, time)
 
-    tracker.recorder.add(played, page.times[learned] if learnt.clock else None, moment)
+    recorder.tell(moments)
 
 
-def _close(tracker: Tracker, look: Look) -> None:
-    """End a stretch with what was noted of the learner then; it is all that is asked for, or the counts went apart."""
+class _Told:
+    """What single step sizes learn from, some rows at a time.
 
-    def coefficients() -> dict[int, Vector]:
-        assert look.coefficients is not None, "nobody looked at the coefficients"
-        return look.coefficients
+    Parameters
+    ----------
+    parts
+        See ``Answers.told``.
+    """
 
-    tracker.recorder.close(look.sample, coefficients, lambda: look.standing[0])
+    def __init__(self, parts: list[Any]) -> None:
+        self._parts, self._first = parts, 0
+
+    def take(self, rows: int) -> list[Any]:
+        """The next rows; none where there is nothing to learn from."""
+        found = []
+        while rows and self._parts:
+            scratch, labels = self._parts[0]
+            stop = min(len(labels), self._first + rows)
+            rows -= stop - self._first
+            found.append((scratch.part(self._first, stop), labels[self._first : stop]))
+            self._first = stop
+            if stop == len(labels):
+                self._parts, self._first = self._parts[1:], 0
+        return found

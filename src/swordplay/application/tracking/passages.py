@@ -7,39 +7,20 @@ wants to know of it later is noted here while it is true, and where stretches wi
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
 from swordplay.application.tracking.contestants import Answers, Contestants, Debut
-from swordplay.application.tracking.course import EVERY, Recorder, Sample, room_for, sample
+from swordplay.application.tracking.course import Recorder
+from swordplay.application.tracking.looks import Look, sample
 from swordplay.application.tracking.predictions import Page
 from swordplay.application.tracking.proven import Due
-from swordplay.application.tracking.totals import NO_END, Totals
+from swordplay.application.tracking.rungs import NO_END
+from swordplay.application.tracking.stretches import EVERY
+from swordplay.application.tracking.totals import Totals
 from swordplay.base.types import Matrix, Vector
 from swordplay.data.tables import Refusal
-from swordplay.estimators.head import Standing
-
-
-class Look(NamedTuple):
-    """The learner at the end of a stretch, as far as the recorder will ask."""
-
-    sample: Sample
-    coefficients: dict[int, Vector] | None
-    """None where it will not."""
-    standing: tuple[Standing | None, ...]
-    """Nothing where it will not, or the one answer."""
-
-
-class Stretch(NamedTuple):
-    """Rows up to the end of a stretch, or of the passage."""
-
-    learned: int
-    """How many of them were learned."""
-    told: list[Any]
-    """What single step sizes learn from (see ``Answers``)."""
-    look: Look | None
-    """Where the stretch ends."""
 
 
 class Passage(NamedTuple):
@@ -49,7 +30,8 @@ class Passage(NamedTuple):
     """Its first row, on the page."""
     rows: Matrix
     answers: Answers
-    stretches: list[Stretch]
+    looks: dict[int, Look]
+    """At the learner, by rows on record."""
     debut: Debut | None = None
     """If it is a row whose target nobody could have predicted; the answers are then those of when it was learned."""
 
@@ -84,49 +66,54 @@ class Marks:
     def __init__(self, recorder: Recorder | Totals) -> None:
         self.endless = isinstance(recorder, Totals)
         if isinstance(recorder, Recorder):
-            self.width, self.closed, self.open = recorder.width, recorder.closed, recorder.open
-            self.due = Due.of(recorder.windows)
+            self.grid, self.due = recorder.grid, Due.of(recorder.windows)
+            self.asked = self.due.after(self.grid)
 
-    @property
-    def room(self) -> int:
-        """Rows that the open stretch has left."""
-        return NO_END if self.endless else self.width - self.open
+    def lasting(self, rows: int) -> int:
+        """Of so many rows to come: how wide stretches are behind them. Looks at other ends do not outlast them."""
+        return NO_END if self.endless else self.grid.after(rows).width
 
-    def passed(self, rows: int, contestants: Contestants) -> Look | None:
-        """So many rows were learned, no more than there is room for; a look at the learner if that ends the stretch."""
+    def ahead(self, lasting: int) -> int:
+        """Rows up to the next look."""
         if self.endless:
-            return None
-        self.open += rows
-        if self.room:
-            return None
-        self.closed, self.open = self.closed + 1, 0
-        coefficients = None if self.closed % EVERY else contestants.coefficients
-        standing = self.due.at(self.closed * self.width, contestants.standing)
-        while self.closed >= room_for(self.width) and not self.closed % (2 * EVERY):
-            self.closed, self.width = self.closed // 2, 2 * self.width
-        return Look(sample(list(contestants.models.values())), coefficients, standing)
+            return NO_END
+        rows = self.grid.rows
+        return min(rows + lasting - rows % lasting, self.asked) - rows
+
+    def passed(self, rows: int, lasting: int, contestants: Contestants) -> dict[int, Look]:
+        """So many rows were learned, no more than up to the next look, which is taken if it is due."""
+        if self.endless or not rows:
+            return {}
+        self.grid = self.grid.after(rows)
+        at = self.grid.rows
+        now = None if at % lasting else sample(list(contestants.models.values()))
+        coefficients = None if at % (EVERY * lasting) else contestants.coefficients
+        if at < self.asked:
+            return {} if now is None else {at: Look(now, coefficients, ())}
+        standing = self.due.at(at, contestants.standing)
+        self.asked = self.due.after(self.grid)
+        return {at: Look(now, coefficients, standing)}
 
 
 def learn_debut(contestants: Contestants, marks: Marks, row: Matrix, target: Vector, first: int) -> Passage:
     """A row whose target nobody could have predicted."""
     answers, debut = contestants.learn_debut(row, target)
     count = int(debut.chances is not None)
-    look = marks.passed(count, contestants) if count else None
-    return Passage(first, row, answers, [Stretch(count, [], look)], debut)
+    looks = marks.passed(count, marks.lasting(count), contestants) if count else {}
+    return Passage(first, row, answers, looks, debut)
 
 
 def learn_rows(contestants: Contestants, marks: Marks, rows: Matrix, targets: Vector, first: int) -> Passage:
-    """Rows up to the end of each stretch, where the learner is looked at, and beyond."""
+    """Rows up to each look at the learner, and beyond."""
     learned = np.flatnonzero(~np.isnan(targets))
-    found, stretches = list[Answers](), list[Stretch]()
+    looks, lasting = dict[int, Look](), marks.lasting(len(learned))
+    parts = contestants.in_parts(rows, targets)
     start = done = 0
     while start < len(rows):
-        count = min(marks.room, len(learned) - done)
-        whole = count == marks.room
-        stop = int(learned[done + count - 1]) + 1 if whole else len(rows)
-        found.append(contestants.learn(rows[start:stop], targets[start:stop]))
-        stretches.append(Stretch(count, found[-1].told, marks.passed(count, contestants)))
+        ahead = marks.ahead(lasting)
+        count = min(ahead, len(learned) - done)
+        stop = int(learned[done + count - 1]) + 1 if count == ahead else len(rows)
+        parts.learn(start, stop)
+        looks |= marks.passed(count, lasting, contestants)
         start, done = stop, done + count
-    said = found[0].said if len(found) == 1 else np.concatenate([one.said for one in found])
-    plan = found[0].plan if len(found) == 1 else np.concatenate([one.plan for one in found])
-    return Passage(first, rows, Answers(said, found[0].before, [], plan), stretches)
+    return Passage(first, rows, parts.answers(), looks)

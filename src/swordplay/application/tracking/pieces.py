@@ -15,6 +15,10 @@ from swordplay.data.tables import Batch, Position, Refusal, TableError
 
 PIECE = 1 << 13
 """Rows of a piece: learned in much less than a second, and so many that a piece costs nothing by itself."""
+FIRST_PIECE = 1 << 9
+"""Rows of the first piece of a run. It is judged before the next one is learned, as it has kernels compiled; all others are
+judged meanwhile. And rows whose number is a power of two, where stretches of the course are merged (``stretches``), then lie
+within a piece: nobody has to look at the learner for both of two neighbours."""
 
 
 class Piece(NamedTuple):
@@ -90,7 +94,7 @@ def _joined(batches: list[Batch]) -> Batch:
     return Batch(rows, numbers, batches[-1].position, tuple(refusal for one in batches for refusal in one.refusals))
 
 
-def pieces(batch: Batch, done: int, last: int | None = None, size: int = 1) -> Iterator[Piece]:
+def pieces(batch: Batch, done: int, last: int | None = None, size: int = 1, *, first_of_all: bool = False) -> Iterator[Piece]:
     """The pieces of a batch.
 
     Parameters
@@ -103,11 +107,14 @@ def pieces(batch: Batch, done: int, last: int | None = None, size: int = 1) -> I
         The last row of the input that is wanted; all unless given.
     size
         Rows that are to be learned together; a piece has as many, or as usual where there are none.
+    first_of_all
+        Whether the run begins with this batch: its first piece is shorter, unless rows are to be learned together.
     """
     first = int(np.searchsorted(batch.numbers, done, side="right"))
     end = batch.position.row if last is None else min(last, batch.position.row)
     stop = int(np.searchsorted(batch.numbers, end, side="right"))
-    edges = [*range(first, stop, size if size > 1 else PIECE), stop]
+    begin = first + (FIRST_PIECE if first_of_all and size == 1 else 0)
+    edges = sorted({first, *range(begin, stop, size if size > 1 else PIECE), stop})
     starts, stops = (edges[:-1], edges[1:]) if len(edges) > 1 else ([first], [stop])
     for start, until in zip(starts, stops, strict=True):
         whole = until == stop

@@ -49,9 +49,11 @@ class Page:
 
     def learned(self, rows: NDArray[np.intp]) -> Learned:
         """What a tally wants to know of some rows."""
-        said, truth, chance = self.predictions[rows], self.targets[rows], self.probabilities[rows]
-        lower, upper = np.where(np.isfinite(self.bounds[rows]), self.bounds[rows], np.nan).T
-        return Learned(self.numbers[rows], said, truth, chance, self.times[rows], lower, upper)
+        # All rows, the usual case, need not be copied.
+        some: Any = rows if len(rows) < len(self.targets) else slice(None)
+        said, truth, chance = self.predictions[some], self.targets[some], self.probabilities[some]
+        lower, upper = (np.where(np.isfinite(ends), ends, np.nan) for ends in self.bounds[some].T)
+        return Learned(self.numbers[some], said, truth, chance, self.times[some], lower, upper)
 
     def score(self, first: int, played: Played) -> NDArray[np.intp]:
         """Predictions and what they cost; returns the rows that were learned."""
@@ -63,17 +65,19 @@ class Page:
         self.losses[learned], self.errors[learned], self.scored[learned] = played.losses, played.errors[:, 0], True
         return learned
 
-    def values(self, row: int, late: Collection[str]) -> dict[str, str]:
-        """What the first columns of a row hold, for people.
+    def values(self, rows: NDArray[np.intp], late: Collection[str]) -> list[dict[str, str]]:
+        """What the first columns of some rows hold, for people.
 
         A column that joins ``late`` is told of where it has a value, so that it does not matter where batches end.
         """
-        found: dict[str, str] = {}
+        found: list[dict[str, str]] = [{} for _ in rows]
+        places, unfinished = pa.array(rows), len(found)
         for name, column in self.shown:
-            value = values_of(column[row : row + 1])[0]
-            if value is not None or name not in late:
-                found[name] = shortened(value)
-            if len(found) == MOST_VALUES:
+            for one, value in zip(found, values_of(column.take(places)), strict=True):
+                if len(one) < MOST_VALUES and (value is not None or name not in late):
+                    one[name] = shortened(value)
+                    unfinished -= len(one) == MOST_VALUES
+            if not unfinished:
                 break
         return found
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from swordplay.application.tracking.contestants import Played
 from swordplay.application.tracking.story import Proven
+from swordplay.application.tracking.stretches import Grid
 from swordplay.base import nested
 from swordplay.base.state import DAMAGED, ROWS, Range, require
 from swordplay.base.types import Matrix, State, Vector
@@ -84,6 +85,10 @@ class Due:
         if windows.last is None:
             return cls(windows.width, 0, 0, None)
         return cls(windows.width, len(windows.windows), windows.windows[-1].edge, windows.last.mixed)
+
+    def after(self, grid: Grid) -> int:
+        """The row after which the windows ask next: at the end of a stretch, the first one if there is no moment yet."""
+        return grid.end_from(grid.rows + 1 if self.mixed is None else max(grid.rows + 1, self.edge + self.width))
 
     def at(self, rows: int, standing: Certified) -> tuple[Standing | None, ...]:
         """What the windows will ask for after so many rows: nothing, or what the learner knows now."""

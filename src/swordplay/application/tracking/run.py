@@ -65,6 +65,7 @@ class _Run(Life):
             reader = Ahead(self.table.batches(), MANY if self.job.settings.key and not self.table.live else AHEAD)
             stack.callback(reader.close)
             stack.callback(self.table.close)  # comes first on the way out: the reader may be waiting for a pipe
+            trackers.prepare(self.job.settings)
             batches = reader.arriving(GLANCE)
             waiting, self.tracker = self._begin(batches)
             self.tracker.numbering = self.numbering
@@ -135,7 +136,7 @@ class _Run(Life):
     def _each(self, batches: Iterable[Batch | None]) -> bool:
         for batch in batches:
             size = at_most(self.tracker, self.job.save_every)
-            for piece in pieces(batch, self.learned, self.job.rows, size) if batch is not None else [None]:
+            for piece in self._pieces(batch, size) if batch is not None else [None]:
                 if piece is None:
                     self.judging.settle()
                 else:
@@ -147,6 +148,9 @@ class _Run(Life):
             if self.job.rows is not None and self.learned >= self.job.rows:
                 break
         return False
+
+    def _pieces(self, batch: Batch, size: int) -> Iterator[Piece]:
+        return pieces(batch, self.learned, self.job.rows, size, first_of_all=self.learned == self.before)
 
     def _one(self, piece: Piece) -> None:
         """Track a piece; with ``--on-bad stop`` up to the first row that cannot be used."""

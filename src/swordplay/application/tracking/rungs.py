@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -16,6 +16,24 @@ COUNT = 16
 STEP_SIZES: Vector = 2.0 ** -np.arange(float(COUNT))
 """1 learns each row by heart, 2^-15 averages over tens of thousands; the learner's own pool ends two halvings earlier."""
 THRESHOLD = THRESHOLDS["squared"]
+NO_END = 2**62
+"""Rows of a stretch that has no end."""
+
+
+class Places(NamedTuple):
+    """Where losses are added up, stretch by stretch."""
+
+    losses: Any
+    """Of the open stretch and of those behind it, shape ``(n, COUNT)``."""
+    open: int = 0
+    """Rows that the open stretch has already,"""
+    width: int = NO_END
+    """and rows of a whole one."""
+
+    def after(self, rows: int) -> Places:
+        """The same so many rows later."""
+        done, left = divmod(self.open + rows, self.width)
+        return Places(self.losses[done:], left, self.width)
 
 
 @final
@@ -32,23 +50,18 @@ class Rungs:
         self.points: Any = np.zeros((1, dim + 1, COUNT))
         """One per class (or one in all) and step size; the intercept is the last coordinate."""
 
-    def play_values(self, told: Scratch, losses: Vector) -> None:
-        """Predict and learn rows that a model of a regression has just learned.
-
-        Squared errors are added to ``losses``, shape ``(COUNT,)``.
-        """
+    def play_values(self, told: Scratch, to: Places) -> None:
+        """Predict and learn rows that a model of a regression has just learned; squared errors are added where they belong."""
         from swordplay.engine import ladder  # numba is imported with the first rows
 
         thresholds = THRESHOLD * told.where[:, 1]
-        ladder.climb_values(
-            told.scaled, told.norms, told.goals[0], thresholds, STEP_SIZES, self.points, self._scratch(), losses
-        )
+        ladder.climb_values(told.scaled, told.norms, told.goals[0], thresholds, STEP_SIZES, self.points, self._scratch(), *to)
 
-    def play_labels(self, told: Scratch, labels: Vector, losses: Vector) -> None:
+    def play_labels(self, told: Scratch, labels: Vector, to: Places) -> None:
         """The same for classes 0..K-1; mistakes are added."""
         from swordplay.engine import ladder
 
-        ladder.climb_labels(told.scaled, told.norms, labels, STEP_SIZES, self.points, self._scratch(), losses)
+        ladder.climb_labels(told.scaled, told.norms, labels, STEP_SIZES, self.points, self._scratch(), *to)
 
     def widen(self, dim: int) -> None:
         """Make room for columns that appear late, behind the others."""

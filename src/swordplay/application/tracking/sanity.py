@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swordplay.application.tracking.carried import RESERVED
-from swordplay.application.tracking.course import ARRAYS, FIRST_WIDTH, MOST, Recorder
+from swordplay.application.tracking.course import ARRAYS, Recorder
 from swordplay.application.tracking.predictions import Predictions
 from swordplay.application.tracking.proven import require_windows
 from swordplay.application.tracking.rungs import COUNT as COUNT_OF_RUNGS
 from swordplay.application.tracking.rungs import Rungs
 from swordplay.application.tracking.settings import Settings
 from swordplay.application.tracking.steps import Steps
+from swordplay.application.tracking.stretches import FIRST_WIDTH, MOST
 from swordplay.application.tracking.tally import Tally
 from swordplay.application.tracking.task import MOST_CLASSES, TASKS, Recognised
 from swordplay.application.tracking.totals import Totals

@@ -80,7 +80,7 @@ class Tally:
 
     def add(self, rows: Learned) -> None:
         """Put rows on record."""
-        joined = (np.concatenate([old, new])[-LAST_ROWS:] for old, new in zip(self.last, rows, strict=True))
+        joined = (np.concatenate([old, new[-LAST_ROWS:]])[-LAST_ROWS:] for old, new in zip(self.last, rows, strict=True))
         self.last = Learned(*joined)
         if self.of_classes:
             self._count(rows)

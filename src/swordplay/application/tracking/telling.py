@@ -12,9 +12,10 @@ from swordplay.application.tracking import verdict
 from swordplay.application.tracking.band import BOUNDED, COVERED, WIDTH
 from swordplay.application.tracking.classes import BRIER, LOG_LOSS
 from swordplay.application.tracking.contestants import LEARNER, NO_CHANGE
-from swordplay.application.tracking.course import POOL, Recorder, sample
+from swordplay.application.tracking.course import Recorder
 from swordplay.application.tracking.drivers import drivers
 from swordplay.application.tracking.errors import TrackingError
+from swordplay.application.tracking.looks import POOL, sample
 from swordplay.application.tracking.story import Column, Intervals, Story, Task
 from swordplay.base.types import Vector
 from swordplay.estimators import summary

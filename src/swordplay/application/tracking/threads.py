@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar, final
 
 T = TypeVar("T")
@@ -12,6 +12,8 @@ AHEAD, BEHIND = 2, 2
 """Batches that may wait, read or to be written."""
 MANY = 32
 """The same where many keys are learned together: about as many batches make one."""
+BESIDE = 3
+"""Calls aside, the one that is under way and those that wait: one that takes long need not keep anybody else waiting."""
 GLANCE = 0.1
 """Seconds after which a wait looks whether it should go on."""
 
@@ -95,37 +97,45 @@ class Behind:
 
 @final
 class Aside(Generic[T]):
-    """One call at a time in a thread of its own, and what is to be done with its result here.
+    """Calls that are made in a thread of their own, in order, and what is to be done with their results here.
 
     Parameters
     ----------
     done
-        Called with what was given along with the call, and with its result.
+        Called with what was given along with a call, and with its result.
     """
 
     def __init__(self, done: Callable[[Any, T], None]) -> None:
         self._done, self._pool = done, ThreadPoolExecutor(1, thread_name_prefix="swordplay-judge")
-        self._under_way: tuple[Any, Future[T]] | None = None
+        self._waiting: deque[tuple[Any, Future[T]]] = deque()
         self.failed = False
         """Whether a call, or what was to be done with its result, has failed."""
 
-    @property
-    def busy(self) -> bool:
-        """Whether there is something to settle."""
-        return self._under_way is not None
-
     def call(self, along: Any, function: Callable[..., T], *arguments: Any) -> None:
-        """Settle the last call, and call a function."""
-        self.settle()
-        self._under_way = along, self._pool.submit(function, *arguments)
+        """Settle calls that are over, and others while there are too many, and call a function soon."""
+        while self._waiting and (len(self._waiting) >= BESIDE or self._waiting[0][1].done()):
+            self._settle_one()
+        self._waiting.append((along, self._pool.submit(function, *arguments)))
 
     def settle(self) -> None:
-        """Wait for the call, and do what is to be done with its result; what goes wrong in the thread is raised here, once."""
-        if self._under_way is not None:
-            (along, call), self._under_way = self._under_way, None
-            self.failed = True
+        """Wait for all calls, and do what is to be done with their results; what goes wrong in the thread is raised, once."""
+        while self._waiting:
+            self._settle_one()
+
+    def _settle_one(self) -> None:
+        along, call = self._waiting.popleft()
+        try:
             self._done(along, call.result())
-            self.failed = False
+        except BaseException:
+            self.failed = True
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        """Nothing comes of the calls behind one that has failed; the one that is under way is waited for."""
+        calls = [call for _, call in self._waiting]
+        self._waiting.clear()
+        wait([call for call in calls if not call.cancel()])
 
     def close(self) -> None:
         """Wait for the thread to end; a result that nobody has asked for is lost."""

@@ -8,11 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from swordplay.application.tracking.contestants import BEST_STEP, Played
-from swordplay.application.tracking.rungs import COUNT, STEP_SIZES
+from swordplay.application.tracking.rungs import COUNT, STEP_SIZES, Places
 from swordplay.base.types import State, Vector
-
-NO_END = 2**62
-"""Rows that a stretch without an end has left."""
 
 
 @final
@@ -35,7 +32,14 @@ class Totals:
         """Where losses of single step sizes are added."""
         self.rows = 0
         """Rows on record."""
-        self.room = NO_END
+
+    def together(self, rows: int) -> int:
+        """All rows are put on record together, as there are no stretches."""
+        return rows
+
+    def rungs_of(self, rows: int) -> Places:
+        """Where losses of single step sizes are added."""
+        return Places(self.open_rungs[None])
 
     def add(self, played: Played, *more: Any) -> None:
         """Put rows on record; what a recorder wants to know besides is passed over."""
@@ -46,7 +50,10 @@ class Totals:
         self.rows += len(played.losses)
 
     def close(self, *more: Any) -> None:
-        """Never asked for, as there is always room."""
+        """There is nothing to close."""
+
+    def tell(self, *more: Any) -> None:
+        """Nobody is told of single rows."""
 
     def totals(self) -> tuple[dict[str, float], float]:
         """Sum of the losses of everybody so far, and the step size that lost least of all single ones."""

@@ -17,8 +17,9 @@ from swordplay.application.tracking.band import FIGURES, Band
 from swordplay.application.tracking.classes import ClassContestants
 from swordplay.application.tracking.clock import time_column
 from swordplay.application.tracking.contestants import Contestants
-from swordplay.application.tracking.course import Recorder, sample
+from swordplay.application.tracking.course import Recorder
 from swordplay.application.tracking.lags import Lags
+from swordplay.application.tracking.looks import sample
 from swordplay.application.tracking.order import OrderWatch, Remark
 from swordplay.application.tracking.passages import Learnt, Marks, Passage, learn_debut, learn_rows
 from swordplay.application.tracking.predictions import Page, Predictions, shortened
@@ -176,7 +177,7 @@ class Tracker:
         kinds = {one.name: one.kind.removesuffix(" and time") for one in self.encoder.plans}
         joined = ((name, int(page.numbers[row])) for name, row in encoded.late.items())
         remarks = tuple(f"Column {name!r} appears at row {row:,} and joins as a {kinds[name]}." for name, row in joined)
-        late = frozenset(one.name for one in self.encoder.plans if one.late or one.why == EMPTY)
+        late = frozenset(names) - {one.name for one in self.encoder.plans if not one.late and one.why != EMPTY}
         last = int(numbers[-1]) if len(numbers) else None
         return Learnt(page, passages, refusals, self.clock, late, remarks, last, width)
 

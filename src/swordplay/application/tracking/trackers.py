@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,3 +32,9 @@ def resumed(saved: Mapping[str, Any]) -> AnyTracker:
     if "bulk.keys" in saved:
         return BulkTracker.resumed(saved)
     return KeyedTracker.resumed(saved) if "keys" in saved else Tracker.resumed(saved)
+
+
+def prepare(settings: Settings) -> None:
+    """Import what the first rows need in any case: whoever does so while they are read need not do it afterwards."""
+    for name in () if settings.key else ("ladder", *(("curved.rounds",) if settings.curves else ())):
+        importlib.import_module(f"swordplay.engine.{name}")

@@ -17,15 +17,17 @@ from swordplay.application.tracking.contestants import (
     Answers,
     Asking,
     Debut,
+    OneByOne,
     Played,
     Said,
     interleaved,
 )
-from swordplay.application.tracking.rungs import COUNT, Rungs
+from swordplay.application.tracking.rungs import COUNT, Places, Rungs
 from swordplay.base import nested
 from swordplay.base.types import Matrix, State, Vector
 from swordplay.data.encoding.encoder import numbers_of
 from swordplay.estimators.head import Head, Standing
+from swordplay.estimators.in_parts import InParts
 from swordplay.estimators.model import LARGEST, LinearModel, LossName
 from swordplay.estimators.raw_units import in_scaled_units
 from swordplay.estimators.scratch import Plans
@@ -100,10 +102,15 @@ class ValueContestants:
     def learn(self, rows: Matrix, targets: Vector) -> Answers:
         """Let the learner predict rows, each before it learns it."""
         before, told = self.model.rounds, list[Any]()
-        plans = Plans(lambda scratch, _: told.append(scratch))
+        plans = Plans(lambda *given: told.append(given))
         learn = functools.partial(self.asking.learn, beside=plans)
         predictions = interleaved(learn, self.asking.predict, rows, targets, ~np.isnan(targets))
         return Answers(predictions, before, told, plans.plan)
+
+    def in_parts(self, rows: Matrix, targets: Vector) -> OneByOne | _Usual:
+        """The same for some rows at a time."""
+        usual = InParts.of(self.model, rows, targets)
+        return OneByOne(self.learn, rows, targets) if usual is None else _Usual(self, usual, targets)
 
     def learn_debut(self, row: Matrix, target: Vector) -> tuple[Answers, Debut]:
         """Learn the first row."""
@@ -113,10 +120,11 @@ class ValueContestants:
         """Let the learner make room for columns that appear late."""
         self.model.widen(dim)
 
-    def climb(self, told: list[Any], losses: Vector) -> None:
+    def climb(self, told: list[Any], to: Places) -> None:
         """Let single step sizes predict and learn the same rows."""
-        for scratch in told:
-            self.rungs.play_values(scratch, losses)
+        for scratch, _ in told:
+            self.rungs.play_values(scratch, to)
+            to = to.after(len(scratch.norms))
 
     def judge(self, answers: Answers, targets: Vector) -> Played:
         """Squared and absolute errors of everybody."""
@@ -129,20 +137,19 @@ class ValueContestants:
         means = totals[:-1] / np.maximum(np.arange(answers.before, answers.before + len(targets)), 1)
         last = np.concatenate([[self.last], targets[:-1]])
         self.last, self.total = float(targets[-1]), float(totals[-1])
-        # squared errors, absolute errors, prediction and target, each in one piece of memory
-        table = np.empty((8, len(targets)))
+        # squared errors, absolute errors, prediction, target and how far it lay below that, each in one piece of memory
+        table = np.empty((9, len(targets)))
         off = table[:3]
         for one, what in zip(off, (said, last, means), strict=True):
             np.subtract(what, targets, out=one)
-        values = np.column_stack([said, targets, off[0]])  # and how far the prediction lay above the target
+        table[6], table[7], table[8] = said, targets, off[0]
         np.abs(off, out=table[3:6])
         np.square(off, out=off)
-        table[6], table[7] = said, targets
-        return Played(Said(predictions, NONE), table[0], table[:3].T, table[3:].T, values, answers.plan)
+        return Played(Said(predictions, NONE), table[0], table[:3].T, table[3:8].T, table[6:].T, answers.plan)
 
     def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> None:
         """Nobody predicts the first row."""
-        self.climb(answers.told, np.zeros(COUNT))
+        self.climb(answers.told, Places(np.zeros((1, COUNT))))
         self.judge(answers, target)
 
     def widen_rungs(self, dim: int) -> None:
@@ -168,3 +175,27 @@ class ValueContestants:
         self.rungs.load_state(nested.take("rungs", saved))
         self.last, self.total = float(saved["last"]), float(saved["total"])
         self.asking.load_state(saved)
+
+
+@final
+class _Usual:
+    """Rows that are learned some at a time, with arrays that are made once.
+
+    Parameters
+    ----------
+    contestants, rows, targets
+        Whose model learns which rows.
+    """
+
+    def __init__(self, contestants: ValueContestants, rows: InParts, targets: Vector) -> None:
+        self._rows, self._targets, self._before = rows, targets, contestants.model.rounds
+        self._asking = contestants.asking
+
+    def learn(self, first: int, stop: int) -> None:
+        """Predict and learn some rows."""
+        self._asking.apart = False
+        self._rows.learn(first, stop)
+
+    def answers(self) -> Answers:
+        """For all rows."""
+        return Answers(self._rows.scores, self._before, [(self._rows.scratch, self._targets)], self._rows.plan)

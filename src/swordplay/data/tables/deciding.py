@@ -61,13 +61,14 @@ def of_texts(name: str, values: pa.Array, choice: Choice, decimal: str = ".") ->
         return _texts_as_before(name, values, choice.before[name], decimal)
     if name in choice.types:
         return _as_said(name, values, choice, decimal)
-    kind = columns.vote(values, [NUMBER, TRUTH, *DATES], decimal)
+    plain = columns.unmarked(values)
+    kind = columns.vote(values, [NUMBER, TRUTH, *DATES], decimal, plain)
     if kind is None:
         return Decision(EMPTY, remark=columns.empty(name))
-    marked = columns.unmarked(values).null_count > values.null_count
-    misfits = int(np.count_nonzero(columns.misfits(values, kind, decimal))) if kind != WORD else len(values)
+    marked = plain.null_count > values.null_count
+    misfits = int(np.count_nonzero(columns.misfits_beside_marks(plain, kind, decimal))) if kind != WORD else len(values)
     if not misfits and kind == NUMBER:
-        return _of_numerals(name, values, decimal, target=name == choice.target, marked=marked)
+        return _of_numerals(name, plain, decimal, target=name == choice.target, marked=marked)
     if misfits:
         found = reading_of(name, values, decimal=decimal, target=name == choice.target)
         reading, remark = found.reading, " ".join(found.remarks)
@@ -79,8 +80,8 @@ def of_texts(name: str, values: pa.Array, choice: Choice, decimal: str = ".") ->
 
 
 def _of_numerals(name: str, values: pa.Array, decimal: str, *, target: bool, marked: bool) -> Decision:
-    """Numbers that are written plainly may be codes, or dates, or too large."""
-    known = columns.unmarked(values).drop_null()
+    """Numbers that are written plainly may be codes, or dates, or too large; there are no marks among them any more."""
+    known = values.drop_null()
     if not target and decimal == ".":
         texts = pc.utf8_trim_whitespace(known)
         if is_code(texts):

@@ -14,7 +14,7 @@ from swordplay.data.tables.header import DELIMITERS, LOOKED_AT, Header, read_hea
 from swordplay.data.tables.joining import EMPTY
 from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.readings.reading import MISSING, NUMBER, WORD
-from swordplay.data.tables.records import boundaries, newlines, pieces
+from swordplay.data.tables.records import boundaries, newlines, pieces, record_ends
 from swordplay.data.tables.table import HEAD_ROWS
 from swordplay.data.tables.text import bad_row, endless, refusal
 from swordplay.data.tables.text_format import Fault, Head, ended, is_utf8, not_utf8
@@ -85,7 +85,7 @@ class Delimited:
 
     def split(self, block: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Starts and ends of the records that are not empty, in a block of complete ones."""
-        return pieces(block, boundaries(block, self._delimiter)[0], b"\r\n")
+        return pieces(block, record_ends(block, self._delimiter), b"\r\n")
 
     def parse(self, block: bytes) -> pa.RecordBatch:
         """Complete records as rows; ``ArrowInvalid`` if one of them is bad."""
@@ -222,9 +222,12 @@ def _words_of(head: Head, header: Header, format: Delimited) -> pa.RecordBatch:
         raise endless(head.name, header.lines)
     if not len(starts):
         raise TableError(f"{head.name} has a header ({', '.join(header.names[:5])}) and no rows. Give a file with data.")
-    records = [body[a:b] for a, b in zip(starts[:HEAD_ROWS], ends[:HEAD_ROWS], strict=True)]
-    if format.plainly_good(whole := b"".join(records)):  # the usual case, in a third of the time
+    starts, ends = starts[:HEAD_ROWS], ends[:HEAD_ROWS]
+    in_a_row = bool((starts[1:] == ends[:-1]).all())  # no empty line between them
+    whole = body[starts[0] : ends[-1]] if in_a_row else b"".join(body[a:b] for a, b in zip(starts, ends, strict=True))
+    if format.plainly_good(whole):  # the usual case, in a third of the time
         return format.parse(whole)
+    records = [body[a:b] for a, b in zip(starts, ends, strict=True)]
     found = format.faults(records)
     if len(found) == len(records):
         line = header.lines + 1 + len(newlines(body[: starts[0]]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ from swordplay.data.tables.text_format import Head, without_mark
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 LOOKED_AT = 40
 """Records by which the beginning of a table is recognised."""
+NEAR = 1 << 16
+"""Bytes in which so many records are looked for first."""
 LONGEST_UNIT = 12
 EARLIEST_YEAR, LATEST_YEAR = 1800, 2200
 """Whole numbers between them are years, and may be names of columns."""
@@ -78,8 +81,8 @@ def read_header(head: Head, choice: Choice) -> Header:
         What the user says: a target that is among the names settles that they are names.
     """
     text = without_mark(head.data)
-    lines = text.splitlines(keepends=True)
-    place = _place(head, lines, choice)
+    lines, readings = _beginning(head, text)
+    place = _place(readings, choice)
     record, below = place.records[place.at], place.records[place.at + 1 :]
     names, named = record.fields, choice.header
     if named is None:
@@ -106,9 +109,19 @@ def read_header(head: Head, choice: Choice) -> Header:
     return Header(clean, place.delimiter, size, last, tuple(remarks), named)
 
 
-def _place(head: Head, lines: list[bytes], choice: Choice) -> Place:
+def _beginning(head: Head, text: bytes) -> tuple[list[bytes], dict[str, list[Record]]]:
+    """Lines that hold the first records, and these, cut by each delimiter; all lines only if a few are not enough."""
+    with contextlib.suppress(TableError):  # a record has no end there: it may have one later
+        lines = text[: text.rfind(b"\n", 0, NEAR) + 1].splitlines(keepends=True)
+        readings = {delimiter: _records(head, lines, delimiter) for delimiter in DELIMITERS}
+        if all(len(records) == LOOKED_AT for records in readings.values()):
+            return lines, readings
+    lines = text.splitlines(keepends=True)
+    return lines, {delimiter: _records(head, lines, delimiter) for delimiter in DELIMITERS}
+
+
+def _place(readings: dict[str, list[Record]], choice: Choice) -> Place:
     """Usually the first record, cut by the delimiter that makes most columns of it."""
-    readings = {delimiter: _records(head, lines, delimiter) for delimiter in DELIMITERS}
     plain = max(readings, key=lambda one: len(readings[one][0].fields))
     records = readings[plain]
     usual = _usual_width(records)
