@@ -56,14 +56,19 @@ def predict(me: Arrays, of: Products, features: Vector) -> float:
 def sweep(me: Arrays, features: Vector) -> None:
     """Apply the pending change W += c a' and form <a, W> for every expert: one read and one write of W."""
     coords, numbers, last, dim = me.coords, me.numbers, me.vectors[VECTOR.last], len(features)
-    columns, changes, sums = columns_of(numbers), numbers[EXPERT.coefficient], numbers[EXPERT.at_base]
+    columns, changes, sums, odd = (
+        columns_of(numbers),
+        numbers[EXPERT.coefficient],
+        numbers[EXPERT.at_base],
+        numbers[EXPERT.scratch],
+    )
     for i in range(0, columns, BLOCK):
         forget(onward(sums, i))
-        sweep_block(i, min(TILE, dim), coords, onward(changes, i), last, features, onward(sums, i))
+        sweep_block(i, min(TILE, dim), coords, onward(changes, i), last, features, onward(sums, i), onward(odd, i))
     for j in range(TILE, dim, TILE):
         some, before, a = onward(coords, j), onward(last, j), onward(features, j)
         for i in range(0, columns, BLOCK):
-            sweep_block(i, min(TILE, dim - j), some, onward(changes, i), before, a, onward(sums, i))
+            sweep_block(i, min(TILE, dim - j), some, onward(changes, i), before, a, onward(sums, i), onward(odd, i))
     for i in range(0, columns, BLOCK):
         forget(onward(changes, i))
 
@@ -76,14 +81,35 @@ def forget(some: Vector) -> None:
 
 
 @expert_loop
-def sweep_block(i: int, dim: int, coords: Any, change: Vector, last: Vector, features: Vector, products: Vector) -> None:
-    """Some coordinates of one block of experts, from column i on: their sums stay in a register."""
-    for j in range(dim):
+def sweep_block(
+    i: int, dim: int, coords: Any, change: Vector, last: Vector, features: Vector, products: Vector, odd: Vector
+) -> None:
+    """Some coordinates of one block of experts, from column i on: their sums stay in registers.
+
+    Even and odd coordinates have sums of their own, or each addition would wait for the one before.
+    """
+    for k in range(BLOCK):
+        odd[k] = 0.0
+    for half in range(dim // 2):
+        j = 2 * half
         line, before, a = onward(coords[j], i), last[j], features[j]
         for k in range(BLOCK):
             w = line[k] + change[k] * before
             line[k] = w
             products[k] += w * a
+        line, before, a = onward(coords[j + 1], i), last[j + 1], features[j + 1]
+        for k in range(BLOCK):
+            w = line[k] + change[k] * before
+            line[k] = w
+            odd[k] += w * a
+    if dim % 2 == 1:
+        line, before, a = onward(coords[dim - 1], i), last[dim - 1], features[dim - 1]
+        for k in range(BLOCK):
+            w = line[k] + change[k] * before
+            line[k] = w
+            products[k] += w * a
+    for k in range(BLOCK):
+        products[k] += odd[k]
 
 
 @part

@@ -27,7 +27,8 @@ def weigh(me: Arrays, of: Products, target: float) -> None:
         live[LIVE.candidate] = live[LIVE.weight] * slope(loss, threshold, mean + of.offset, target)
         guess = live[LIVE.trust] * live[LIVE.candidate]
     ahead, cumulative, guesses, rate = numbers[EXPERT.ahead], numbers[EXPERT.cumulative], numbers[EXPERT.guess], live[LIVE.rate]
-    if rate * abs(guess) * config[CONFIG.size] * math.sqrt(of.norm) < STEADY:  # no guess is farther from 0
+    # No guess is farther from 0 than the farthest point says.
+    if rate < math.inf and rate * abs(guess) * config[CONFIG.size] * math.sqrt(of.norm) < STEADY:
         prior, weights, pull = numbers[EXPERT.log_prior], numbers[EXPERT.weight], rate * guess
         live[LIVE.share] = 1.0 / fade(n, rate, pull, guess, live[LIVE.smallest], prior, cumulative, ahead, guesses, weights)
     else:
