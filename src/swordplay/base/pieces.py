@@ -48,10 +48,10 @@ def in_blocks(text: str) -> str:
     said = [(next(names), one) for one in _SAID]
     lines += [f"!{name} = !{{{one}}}" for name, one in said]
     for place, first, last in loops:
-        if not any(first < other and end <= last for _, other, end in loops):
-            name = next(names)
-            lines[place] += f", !llvm.loop !{name}"
-            lines.append(f"!{name} = distinct !{{!{name}, {', '.join(f'!{one}' for one, _ in said)}}}")
+        innermost = not any(first < other and end <= last for _, other, end in loops)
+        name = next(names)
+        lines[place] += f", !llvm.loop !{name}"
+        lines.append(f"!{name} = distinct !{{!{name}, {', '.join(f'!{one}' for one, _ in (said if innermost else said[-1:]))}}}")
     return "\n".join(lines)
 
 
