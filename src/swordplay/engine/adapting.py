@@ -134,8 +134,13 @@ def roots(n: int, squares: Vector, farthest: Vector, answer: Vector) -> None:
 @part
 def distance_of(square: float, farthest: float) -> float:
     """The root of a square that is known up to the rounding of the largest so far: who steps back to the centre is there."""
-    rounding = NOTHING * farthest if farthest < UNKNOWN else 0.0
-    return math.sqrt(square) if square > rounding else 0.0
+    return math.sqrt(square) if square > rounding_of(farthest) else 0.0
+
+
+@part
+def rounding_of(farthest: float) -> float:
+    """What may be left of a square by rounding."""
+    return NOTHING * farthest if farthest < UNKNOWN else 0.0
 
 
 @part
