@@ -16,6 +16,10 @@
 - ``SLP_VECTORIZE``, only for loops whose lanes are written out (``pieces``): LLVM then looks for equal steps side by side.
 - ``noalias``, only for loops over experts: their arrays never overlap, and without that promise no such loop becomes
   vector instructions.
+- ``llvm.loop``, only for loops over experts: all of them go block by block, in registers of one width, and are not unrolled
+  (``pieces.in_blocks``). Left to choose, LLVM takes four registers at a time, and for what is left, which few experts are as a
+  whole, others of half the width: what one loop stores in halves, the next one cannot load whole before it has left the store
+  buffer.
 """
 
 from __future__ import annotations
@@ -242,7 +246,7 @@ else:
 
     @intrinsic
     def onward(typing_context: Any, values: Any, first: Any) -> Any:
-        """A row of numbers from this place on, for loops that know where they end: its length is still the whole row's.
+        """A row of numbers, or a matrix, from this place on, for loops that know where they end: its length stays the whole one's.
 
         A slice looks at both of its ends first: for eight numbers of a row that is more work than what is done with them.
         """
@@ -255,7 +259,8 @@ else:
             if values.ndim == 1:
                 data = builder.gep(row.data, [arguments[1]], inbounds=True)
             else:
-                data = cgutils.pointer_add(builder, row.data, builder.mul(arguments[1], builder.extract_value(row.strides, 0)))
+                apart = builder.mul(arguments[1], builder.extract_value(row.strides, 0))
+                data = cgutils.pointer_add(builder, row.data, apart)  # type: ignore[no-untyped-call]  # numba has no types
             whole = row.shape, row.strides, row.itemsize, row.meminfo, row.parent
             arrayobj.populate_array(rest, data, *whole)  # type: ignore[no-untyped-call]  # numba has no types
             return rest._getvalue()

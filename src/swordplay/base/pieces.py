@@ -25,17 +25,19 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
-
 BLOCK = 8
 """Experts that a loop over them takes at a time: one vector register of 512 bits, two of 256."""
-_SAID = f'!"llvm.loop.vectorize.width", i32 {BLOCK}', '!"llvm.loop.interleave.count", i32 1', '!"llvm.loop.unroll.disable"'
+_ROLLED = '!"llvm.loop.unroll.disable"'
+_SAID = f'!"llvm.loop.vectorize.width", i32 {BLOCK}', '!"llvm.loop.interleave.count", i32 1', _ROLLED
 _LABEL, _JUMP = re.compile(r'"?B(\d+)[\w.]*"?:$'), re.compile(r'  br label %"B(\d+)"$')
 
 
 def in_blocks(text: str) -> str:
     """Functions in LLVM's notation, with a mark where an innermost loop jumps back, that makes it vectors of a block.
 
-    numba calls a block B and the place of its first instruction in Python's code; what it adds to a block has that name and more.
+    numba names a block after the place of its first instruction in Python's code, B10, and what it adds to it B10.endif and the
+    like. So a jump to a smaller number is the end of a loop. Loops around others stay as they are written: unrolled, they would
+    reckon the address of each row anew.
     """
     lines, here = text.splitlines(), -1
     loops: list[tuple[int, int, int]] = []
@@ -45,13 +47,12 @@ def in_blocks(text: str) -> str:
         elif (jump := _JUMP.match(line)) and int(jump[1]) <= here:
             loops.append((place, int(jump[1]), here))
     names = count(1_000_000)  # beyond those that are there
-    said = [(next(names), one) for one in _SAID]
-    lines += [f"!{name} = !{{{one}}}" for name, one in said]
     for place, first, last in loops:
         innermost = not any(first < other and end <= last for _, other, end in loops)
-        name = next(names)
-        lines[place] += f", !llvm.loop !{name}"
-        lines.append(f"!{name} = distinct !{{!{name}, {', '.join(f'!{one}' for one, _ in (said if innermost else said[-1:]))}}}")
+        loop, said = next(names), {next(names): words for words in (_SAID if innermost else (_ROLLED,))}
+        lines[place] += f", !llvm.loop !{loop}"
+        lines += [f"!{name} = !{{{words}}}" for name, words in said.items()]
+        lines.append(f"!{loop} = distinct !{{!{loop}, {', '.join(f'!{name}' for name in said)}}}")
     return "\n".join(lines)
 
 

@@ -90,7 +90,7 @@ def stride(
     away: Vector,
     pull: Vector,
 ) -> tuple[float, float]:
-    """``step_base``, ``shrink_base``, ``replays``, ``step_ahead`` and ``keep_pull``, in this order, for one expert at a time."""
+    """``step_base``, ``shrink_base``, ``replays``, ``step_ahead`` and ``keep_pull`` of one expert after the other."""
     limit = radius * radius
     smallest, farthest = math.inf, 0.0
     for i in range(n):

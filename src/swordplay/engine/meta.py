@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import exact, expert_loop, larger, part, smaller
+from swordplay.base.compiling import expert_loop, larger, part, smaller
 from swordplay.base.types import Vector
 from swordplay.engine.adapting import adapt, begin
 from swordplay.engine.blocks import columns_of
@@ -102,11 +102,6 @@ def peak_of(now: float, before: float, of: Products, peak: float) -> float:
     return larger(peak, larger(now * now * of.norm, before * before * of.last_norm))
 
 
-@exact
-def squared(a: float, b: float) -> float:
-    return (a * a) * b
-
-
 @part
 def settle(me: Arrays, of: Products, h: float, late: float, seen: tuple[float, float]) -> None:
     """The meta's learning rate, from by how much losses and gradient were misjudged; a new epoch forgets its losses."""
@@ -114,7 +109,7 @@ def settle(me: Arrays, of: Products, h: float, late: float, seen: tuple[float, f
     spread, live[LIVE.smallest] = seen
     guess = live[LIVE.trust] * live[LIVE.candidate]
     # Losses that are late by m rounds cost exponential weights (1/2 + m) where others cost 1/2 (docs/theory.md).
-    mismatch = squared(spread, 0.25 * (1.0 + 2.0 * late))
+    mismatch = 0.25 * spread * spread * (1.0 + 2.0 * late)
     if retune(live, config, mismatch, distance(h, guess, of)):
         numbers[EXPERT.cumulative] = 0.0
         live[LIVE.smallest] = 0.0

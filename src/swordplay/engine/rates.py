@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import exact, part, smaller
+from swordplay.base.compiling import part
 from swordplay.base.types import Vector
 from swordplay.engine.layout import CONFIG, DOUBLING, FIXED, LEARNED, LIVE, Products
 from swordplay.engine.scalar import fading
@@ -31,10 +31,10 @@ def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bo
     live[LIVE.total] = retention * live[LIVE.total] + mismatch
     live[LIVE.level] = max(retention * live[LIVE.level], surprise)
     blur = config[CONFIG.floor] * diameter
-    denominator = after(config[CONFIG.offset], blur * blur * live[LIVE.level], live[LIVE.total])
+    denominator = config[CONFIG.offset] + live[LIVE.total] + blur * blur * live[LIVE.level]
     if denominator > 0.0:
         ceiling = live[LIVE.rate] if retention == 1.0 else config[CONFIG.cap]
-        live[LIVE.rate] = smaller(ceiling, math.sqrt(config[CONFIG.factor] * lam / denominator))
+        live[LIVE.rate] = min(ceiling, math.sqrt(config[CONFIG.factor] * lam / denominator))
     return False
 
 
@@ -42,21 +42,11 @@ def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bo
 def look_back(live: Vector, config: Vector, of: Products, h: float) -> None:
     """Judge the replayed gradient v a' against a guess of 0, and set the trust for the next one."""
     if config[CONFIG.optimism] == LEARNED:
-        by_zero, change = h * h * of.norm, gained(live[LIVE.candidate], h, of)
+        v, by_zero = live[LIVE.candidate], h * h * of.norm
+        change = v * v * of.last_norm - 2.0 * h * v * of.cross  # norm(h a - v a')^2 - norm(h a)^2
         live[LIVE.difference] += change
         live[LIVE.magnitude] += change + 2.0 * by_zero
         live[LIVE.trust] = trust(config[CONFIG.kappa], live[LIVE.difference], live[LIVE.magnitude])
-
-
-@exact
-def after(a: float, b: float, c: float) -> float:
-    return (a + b) + c
-
-
-@exact
-def gained(v: float, h: float, of: Products) -> float:
-    """norm(h a - v a')^2 - norm(h a)^2, in an order in which all but one step is done before h is known."""
-    return v * v * of.last_norm - (2.0 * v * of.cross) * h
 
 
 @part

@@ -18,7 +18,7 @@ from swordplay.theory.regret.ledger import Ledger
 Kept = Literal["losses", "decisions", "weights"]
 KEEPABLE = ("losses", "decisions", "weights")
 FEW = 100
-"""Rows."""
+"""Rows that tell of nearly all streams how large features are."""
 SMALLEST_SMOOTHNESS = 1e-290
 """Of rows whose squared norms are still numbers: doubles end at 1e-308."""
 KEPT_NUMBERS = 1 << 24
@@ -140,11 +140,7 @@ def _compiled(
     if "weights" in keep:
         _weights(learner)  # says so in words where a learner has none
     curvature = part.family.curvature
-    # A few rows tell of nearly all streams that they are not that small.
-    if (
-        all(min(curvature, 1.0) * _longest(rows) < SMALLEST_SMOOTHNESS for rows in (part[:FEW], part))
-        and (part.features != 0).sum()
-    ):
+    if _vanishes(part[:FEW]) and _vanishes(part) and (part.features != 0).sum():
         raise NotCompilable("the features are so small that their squares vanish, and the engine would take them for nothing.")
     compiled = twin(learner, stream.loss, threshold=stream.threshold, level=stream.level)
     played = compiled.play(
@@ -170,6 +166,11 @@ def _compiled(
         stream=stream,
         domain=_domain(learner),
     )
+
+
+def _vanishes(rows: LinearStream) -> bool:
+    """Whether the squares of all features are lost to rounding, or zero."""
+    return min(rows.family.curvature, 1.0) * _longest(rows) < SMALLEST_SMOOTHNESS
 
 
 def _longest(rows: LinearStream) -> float:
