@@ -246,7 +246,7 @@ else:
 
     @intrinsic
     def onward(typing_context: Any, values: Any, first: Any) -> Any:
-        """A row of numbers, or a matrix, from this place on, for loops that know where they end: its length stays the whole one's.
+        """A row of numbers or a matrix from this place on, for loops that know where they end: its length stays what it was.
 
         A slice looks at both of its ends first: for eight numbers of a row that is more work than what is done with them.
         """
