@@ -111,8 +111,9 @@ def one_by_one(coords, numbers, vectors, live, config, of, target):
     return blocks.least(n, numbers[EXPERT.scale])
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_both_steps_at_once_are_the_steps_one_by_one(seed):
+@pytest.mark.parametrize(("seed", "target"), [(0, 0.4), (1, 9.0), (2, -9.0), (3, 0.4)])
+def test_both_steps_at_once_are_the_steps_one_by_one(seed, target):
+    """Targets far away lead experts out of the ball when they look ahead, too."""
     rng = np.random.default_rng(seed)
     numbers = numbers_of(rng)
     if seed == 3:  # nobody leaves the ball
@@ -121,13 +122,14 @@ def test_both_steps_at_once_are_the_steps_one_by_one(seed):
         numbers[EXPERT.eta] = numbers[EXPERT.coming] = 0.01
     of = Products(1.7, 1.1, 0.3, 1.4, 2.2, 0.25)
     both = [learner_of(numbers.copy()) for _ in range(2)]
-    scales = [play(*me, of, 0.4) for play, me in zip((at_once, one_by_one), both, strict=True)]
+    scales = [play(*me, of, target) for play, me in zip((at_once, one_by_one), both, strict=True)]
     assert scales[0] == pytest.approx(scales[1], rel=ROUNDING)
     skipped = (EXPERT.push,)  # of learners that keep S alone
     kept = [row for row in range(len(EXPERT)) if row not in skipped]
     np.testing.assert_allclose(both[0].numbers[kept], both[1].numbers[kept], rtol=ROUNDING, atol=ROUNDING)
     projected = both[0].numbers[EXPERT.scale] < numbers[EXPERT.scale]
     assert projected.any() == (seed < 3)
+    assert (both[0].numbers[EXPERT.alpha] < 1.0).any() == (abs(target) > 1.0)
     assert not projected.all()
 
 
@@ -185,7 +187,7 @@ def test_what_is_no_news_would_have_changed_nothing():
     for t in range(200):
         me.live[LIVE.rounds] = t
         me.numbers[EXPERT.norm, 1] = rng.exponential() * (1.0 + t / 50.0)
-        of, h = Products(rng.exponential(), 0.0, 0.0, 0.0, 0.0, 0.0), rng.normal() * 2.0
+        of, h = Products(rng.exponential(), 0.0, 0.0, 0.0, 0.0, 0.0), rng.normal() * (2000.0 if t % 20 == 19 else 2.0)
         news, before = gauge.is_news(me, of, h), [me.live.copy(), me.numbers.copy()]
         gauge.measure(me, of, h)
         gauge.prepare(me)
@@ -200,13 +202,16 @@ def test_what_is_no_news_would_have_changed_nothing():
 def test_a_sweep_over_any_number_of_coordinates(dim):
     """W += c a', and <a, W> of the new W; nothing is pending then."""
     rng = np.random.default_rng(dim)
-    coords, numbers, vectors = rng.normal(size=(dim, 24)), rng.normal(size=(len(EXPERT), 24)), rng.normal(size=(4, dim))
-    features = rng.normal(size=dim)
+    numbers, table = rng.normal(size=(len(EXPERT), 24)), np.full((2 * ball.TILE + dim, 24), np.nan)
+    line, vectors = np.full(2 * ball.TILE + dim, np.nan), rng.normal(size=(4, dim))
+    coords, features = table[:dim], line[:dim]  # whatever lies behind them is no number
+    coords[:], features[:] = rng.normal(size=(dim, 24)), rng.normal(size=dim)
     wanted = coords + np.multiply.outer(vectors[layout.VECTOR.last], numbers[EXPERT.coefficient])
     ball.sweep(Arrays(coords, numbers, vectors, np.zeros(len(LIVE)), np.zeros(len(CONFIG))), features)
     np.testing.assert_allclose(coords, wanted, rtol=ROUNDING, atol=ROUNDING)
     np.testing.assert_allclose(numbers[EXPERT.at_base], features @ wanted, rtol=ROUNDING, atol=1e-12)
     assert not numbers[EXPERT.coefficient].any()
+    assert np.isnan(table[dim:]).all()
 
 
 @pytest.mark.parametrize("values", [[-3.0, -1.0, -2.0, -5.0] * 4, [math.inf, 1.0] * 8])
