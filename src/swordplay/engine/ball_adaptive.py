@@ -106,8 +106,7 @@ def stride(
         smallest = smaller(smallest, size)
         at = shrink * (at_base[i] - k * norm)
         inside = smaller(square, limit)
-        at_base[i] = at
-        base_norm[i] = inside
+        at_base[i], base_norm[i] = at, inside
         m = extra[i] * weight * (at + lift)
         replay[i] = m
         stride = coming[i] * m if coming[i] < math.inf else 0.0
@@ -115,10 +114,8 @@ def stride(
         # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is to be projected.
         reached = inside - 2.0 * stride * at + moved if stride != 0.0 else 0.0
         farthest = larger(farthest, reached)
-        alpha[i] = 1.0
-        gamma[i] = stride
+        alpha[i], gamma[i], lead[i] = 1.0, stride, moved
         ahead[i] = at - stride * norm
-        lead[i] = moved
         far = larger(farthest_base[i], inside)
         farthest_base[i] = far
         distance = smaller(root, radius) if inside > rounding_of(far) else 0.0
