@@ -28,13 +28,14 @@ The fastest C of this run ({how}) and the engine play the same rounds, each comp
 what it adds. The rounds alone take {alone:.2f} of C's time, and {share:.0%} of that difference lies in: {part}. C is
 written for one case: a squared loss, one kind of rate, a ball around the origin, all known when it is compiled; the
 engine's one kernel reads loss, threshold, weights of rows, rate, late answers and a pool that grows from arrays and
-decides in every round. Around the rounds, `sp.play` makes an engine and a ledger, and measures the norm of every row
-and the longest gradient, to know whether what the learner was told has held: C does neither."""
+decides in every round, and notes the longest row and the longest gradient, to know whether what the learner was told
+has held. Around the rounds, `sp.play` makes an engine and a ledger. C does neither."""
 BESIDE_BEST = """\
 Sword is told nothing, so it ends with {many} experts where SwordBest is told to have {few}: that alone is {larger:.2f}.
 With as many experts it is {sword:.2f}, and {share:.0%} of that difference lies in: {part}. Steps are made of the
 gradients that Sword meets: a root and a quotient for every expert in every round, and an account of each change for the
-certificate, none of which a fixed step has. The pool grows by {forks} forks in all."""
+certificate, none of which a fixed step has. They are long, too, and somebody leaves the ball in every second round or so: all
+are projected in all rounds, by another root and two quotients. The pool grows by {forks} forks in all."""
 
 
 def sections(rounds: int) -> list[Section]:
@@ -45,7 +46,7 @@ def sections(rounds: int) -> list[Section]:
     stages = {
         **{f"best {name}": Stage(name, best, world) for name in ("pass", "steps", "whole", "unchecked", "one form")},
         **{f"larger {name}": Stage(name, larger, world) for name in ("pass", "steps", "whole")},
-        **{f"sword {name}": Stage(name, sword, world) for name in ("pass", "steps", "whole", "fixed steps", "no pull")},
+        **{f"sword {name}": Stage(name, sword, world) for name in ("pass", "steps", "whole", "fixed steps")},
     }
     builds = floor.BUILDS if floor.compiler() else {}
     in_c = {(how, stage): math.inf for how in builds for stage in (1, 2, 3)}
@@ -108,7 +109,6 @@ def _sword_section(times: dict[str, float], as_many: int) -> Section:
         [AROUND, *map(number, around)],
         ["all of it", *map(number, wholes)],
         ["of the second line, steps that adapt", "", "", number(times["sword steps"] - times["sword fixed steps"])],
-        ["of the second line, how hard they pulled", "", "", number(times["sword steps"] - times["sword no pull"])],
     ]
     best, larger, sword = wholes
     more = [mine - other for mine, other in zip(_parts(columns[2]), _parts(columns[1]), strict=True)]

@@ -17,7 +17,7 @@ import swordplay as sp
 from benchmarks.timing import processor_seconds, timed
 from benchmarks.workloads import KEPT, Workload
 from swordplay.base.compiling import expert_loop, kernel, larger, part
-from swordplay.engine import ball, ball_steps, heading, meta, rounds
+from swordplay.engine import ball, ball_adaptive, ball_steps, heading, meta, rounds
 from swordplay.engine.layout import Arrays
 from swordplay.engine.succession import make_rows
 
@@ -91,7 +91,10 @@ def replaced(module: Any, **names: Any) -> Iterator[None]:
 
 def player(**parts: Any) -> Any:
     """A kernel like ``rounds.play_dense`` with other parts of the round."""
-    usual = {"move": ball_steps.move, "fork": ball_steps.fork, "lean": heading.lean, "judge": meta.judge}
+    usual = {
+        **{"move": ball_steps.move, "fork": ball_steps.fork, "venture": ball_adaptive.strain_apart, "lean": heading.lean},
+        "judge": meta.judge,
+    }
     rows = make_rows(ball.decide, rounds.make_round(ball.measure, ball.predict, keep=ball.keep, **usual | parts))
 
     def play_dense(
@@ -119,7 +122,6 @@ def variants() -> dict[str, tuple[dict[Any, dict[str, Any]], dict[str, Any]]]:
             {"judge": None},
         ),
         "fixed steps": (early | {meta: {"settle": no_settle, "adapt": no_adapt}}, {"judge": None, "weigh": no_weigh}),
-        "no pull": (early, {"judge": None, "weigh": no_weigh, "venture": no_venture}),
     }
 
 

@@ -12,6 +12,7 @@ IN_NUMBERS = "tests/regret/test_bounds_in_numbers.py"
 DEFAULTS = "tests/learners/test_defaults.py"
 CERTIFICATE = "tests/learners/test_certificate.py"
 TWINS = "tests/learners/test_twins.py"
+PASSES = "tests/engine/test_passes.py"
 GAUGE = "tests/experts/test_gauge.py"
 LOADING = "tests/learners/test_save_and_load.py"
 FOUND = "tests/checkpoint/test_found.py"
@@ -781,6 +782,56 @@ MUTANTS = [
         ("tests/engine/test_plus_line.py",),
         ("product + before * cross, 0.0", "product, 0.0"),
         ("live[LIVE.candidate] if in_line else numbers", "live[LIVE.candidate] if not in_line else numbers"),
+    ),
+    *_in(
+        "engine/ball_adaptive.py",
+        (f"{PASSES}::test_both_steps_at_once_are_the_steps_one_by_one", f"{PASSES}::test_learners_that_keep_s_go_step_by_step"),
+        ("radius / root if square > limit else 1.0", "radius / root if square < limit else 1.0"),
+        ("at = shrink * (at_base[i] - k * norm)", "at = at_base[i] - k * norm"),
+        ("inside = smaller(square, limit)", "inside = square"),
+        ("unscale[i] = 1.0 / size", "unscale[i] = 1.0 / scale[i] * size"),
+        ("change[i] = -k * unscale[i]", "change[i] = -k"),
+        ("reached = inside - 2.0 * stride * at + moved if stride != 0.0 else 0.0", "reached = inside"),
+        ("smaller(root, radius) if inside > rounding_of(far)", "root if inside > rounding_of(far)"),
+        ("if inside > rounding_of(far) else 0.0", "if inside > far else 0.0"),
+        ("larger(pull[i], inverse[i] * distance + turning[i])", "larger(pull[i], inverse[i] * distance)"),
+        ("m = extra[i] * weight * (at + lift)", "m = weight * (at + lift)"),
+        (" and not is_kept(me.numbers))", ")"),
+        ("config[CONFIG.loss] == SQUARED and ", ""),
+    ),
+    *_in(
+        "engine/weights.py",
+        (f"{PASSES}::test_weights_are_the_same_whichever_number_is_taken_off_their_exponents",),
+        ("- rate * (cumulative[i] - smallest)) - pull", "- rate * (cumulative[i] - smallest)) + pull"),
+        ("guesses[i] = guess * ahead[i]", "guesses[i] = pull * ahead[i]"),
+    ),
+    *_in("engine/weights.py", (f"{PASSES}::test_no_rate_is_too_large_for_the_guesses",), ("STEADY = 100.0", "STEADY = 1e300")),
+    *_in(
+        "engine/gauge.py",
+        (f"{PASSES}::test_what_is_no_news_would_have_changed_nothing",),
+        ("known = bend <= L and ", "known = "),
+        ("4.0 * me.numbers[EXPERT.norm, 1] <= span * span", "me.numbers[EXPERT.norm, 1] <= span * span"),
+        (" and abs(h) * math.sqrt(of.norm) <= PATIENCE * L * span", ""),
+        ("return not known or live[LIVE.rounds] < max(live[LIVE.patience], float(PATIENCE))", "return not known"),
+    ),
+    *_in(
+        "engine/ball.py",
+        (f"{PASSES}::test_a_sweep_over_any_number_of_coordinates",),
+        ("    if dim % 2 == 1:", "    if dim % 2 == 2:"),
+        ("        products[k] += odd[k]", "        products[k] += 0.0"),
+        ("min(TILE, dim - j)", "TILE"),
+        ("forget(onward(changes, i))", "forget(onward(odd, i))"),
+    ),
+    *_in(
+        "engine/meta.py",
+        (f"{PASSES}::test_the_longest_row_is_noted_wherever_it_stands",),
+        ("larger(live[LIVE.longest], of.norm)", "of.norm"),
+    ),
+    *_in(
+        "base/pieces.py",
+        (f"{PASSES}::test_innermost_loops_are_marked_and_no_others",),
+        ("first < other and end <= last", "first < other and end < first"),
+        ("int(jump[1]) <= here", "int(jump[1]) >= 0"),
     ),
     *_in("engine/scalar.py", ("tests/engine/test_scalar.py",), ("SMALLEST_EXPONENT = -500.0", "SMALLEST_EXPONENT = -700.0")),
     *_in(

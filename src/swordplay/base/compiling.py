@@ -16,6 +16,10 @@
 - ``SLP_VECTORIZE``, only for loops whose lanes are written out (``pieces``): LLVM then looks for equal steps side by side.
 - ``noalias``, only for loops over experts: their arrays never overlap, and without that promise no such loop becomes
   vector instructions.
+- ``llvm.loop``, only for loops over experts: all of them go block by block, in registers of one width, and are not unrolled
+  (``pieces.in_blocks``). Left to choose, LLVM takes four registers at a time, and for what is left, which few experts are as a
+  whole, others of half the width: what one loop stores in halves, the next one cannot load whole before it has left the store
+  buffer.
 """
 
 from __future__ import annotations
@@ -31,12 +35,12 @@ from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
-from numba.core import config, types
+from numba.core import cgutils, config, types
 from numba.extending import intrinsic
 
 from swordplay.base import kept_code, shipped_code
 from swordplay.base.kept_code import KeptCode
-from swordplay.base.pieces import ApartCompiler, LaneCompiler, Piece, PieceCompiler
+from swordplay.base.pieces import ApartCompiler, BlockCompiler, LaneCompiler, Piece, PieceCompiler
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -116,7 +120,7 @@ def row_loop(function: F) -> F:
 
 def expert_loop(function: F) -> F:
     """A loop over experts that becomes vector instructions: its arrays do not overlap, and no number in them is NaN."""
-    return _piece(function, _LIBERTIES | {"nnan"}, ApartCompiler)
+    return _piece(function, _LIBERTIES | {"nnan"}, BlockCompiler)
 
 
 def lane_loop(function: F) -> F:
@@ -198,14 +202,18 @@ if DISABLED:
 else:
 
     def _extreme(name: str) -> Any:
-        """One of LLVM's own extremes; Python's are a comparison and a choice, of which longer loops make no vectors."""
+        """One of LLVM's own extremes; Python's are a comparison and a choice, of which longer loops make no vectors.
+
+        Of two numbers: what is to become of a NaN, after which nobody asks once a round has been checked, costs two
+        instructions more than the extreme itself.
+        """
 
         @intrinsic
         def extreme(typing_context: Any, a: Any, b: Any) -> Any:
             def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
                 double = context.get_value_type(types.float64)
                 kind = values[0].type, ir.FunctionType(double, (double, double))
-                return builder.call(builder.module.declare_intrinsic(name, kind[:1], kind[1]), values)
+                return builder.call(builder.module.declare_intrinsic(name, kind[:1], kind[1]), values, fastmath=("nnan",))
 
             return types.float64(types.float64, types.float64), generate
 
@@ -238,7 +246,7 @@ else:
 
     @intrinsic
     def onward(typing_context: Any, values: Any, first: Any) -> Any:
-        """A row of numbers from this place on, for loops that know where they end: its length is still the whole row's.
+        """A row of numbers or a matrix from this place on, for loops that know where they end: its length stays what it was.
 
         A slice looks at both of its ends first: for eight numbers of a row that is more work than what is done with them.
         """
@@ -248,7 +256,11 @@ else:
 
             kind = arrayobj.make_array(values)  # type: ignore[no-untyped-call]  # numba has no types
             row, rest = kind(context, builder, arguments[0]), kind(context, builder)
-            data = builder.gep(row.data, [arguments[1]], inbounds=True)
+            if values.ndim == 1:
+                data = builder.gep(row.data, [arguments[1]], inbounds=True)
+            else:
+                apart = builder.mul(arguments[1], builder.extract_value(row.strides, 0))
+                data = cgutils.pointer_add(builder, row.data, apart)  # type: ignore[no-untyped-call]  # numba has no types
             whole = row.shape, row.strides, row.itemsize, row.meminfo, row.parent
             arrayobj.populate_array(rest, data, *whole)  # type: ignore[no-untyped-call]  # numba has no types
             return rest._getvalue()

@@ -10,16 +10,50 @@ excepted, cost half of that (docs/decisions/0027).
 # because numba is untyped
 from __future__ import annotations
 
+import re
+from itertools import count
 from typing import Any
 
+from llvmlite.binding import parse_assembly  # type: ignore[import-untyped]  # it has no types
 from numba import _dynfunc
 from numba.core import config
+from numba.core.cgutils import normalize_ir_text
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, DefaultPassBuilder
 from numba.core.compiler import _LowerResult as LowerResult
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
+
+BLOCK = 8
+"""Experts that a loop over them takes at a time: one vector register of 512 bits, two of 256."""
+_ROLLED = '!"llvm.loop.unroll.disable"'
+_SAID = f'!"llvm.loop.vectorize.width", i32 {BLOCK}', '!"llvm.loop.interleave.count", i32 1', _ROLLED
+_LABEL, _JUMP = re.compile(r'"?B(\d+)[\w.]*"?:$'), re.compile(r'  br label %"B(\d+)"$')
+
+
+def in_blocks(text: str) -> str:
+    """Functions in LLVM's notation, with a mark where an innermost loop jumps back, that makes it vectors of a block.
+
+    numba names a block after the place of its first instruction in Python's code, B10, and what it adds to it B10.endif and the
+    like. So a jump to a smaller number is the end of a loop. Loops around others stay as they are written: unrolled, they would
+    reckon the address of each row anew.
+    """
+    lines, here = text.splitlines(), -1
+    loops: list[tuple[int, int, int]] = []
+    for place, line in enumerate(lines):
+        if label := _LABEL.match(line):
+            here = int(label[1])
+        elif (jump := _JUMP.match(line)) and int(jump[1]) <= here:
+            loops.append((place, int(jump[1]), here))
+    names = count(1_000_000)  # beyond those that are there
+    for place, first, last in loops:
+        innermost = not any(first < other and end <= last for _, other, end in loops)
+        loop, said = next(names), {next(names): words for words in (_SAID if innermost else (_ROLLED,))}
+        lines[place] += f", !llvm.loop !{loop}"
+        lines += [f"!{name} = !{{{words}}}" for name, words in said.items()]
+        lines.append(f"!{loop} = distinct !{{!{loop}, {', '.join(f'!{name}' for name in said)}}}")
+    return "\n".join(lines)
 
 
 class _Linked(JITCodeLibrary):
@@ -40,6 +74,17 @@ class _Unfinished(_Linked):
 
     def _optimize_final_module(self) -> None:
         """Nothing."""
+
+
+class _InBlocks(_Linked):
+    """The same of loops over experts: each turn is one block of them, in registers of the same width in every loop."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Leave LLVM no choice of the width: what one loop stores in halves, the next one cannot load whole without waiting."""
+        module = parse_assembly(normalize_ir_text(in_blocks(str(ir_module))))
+        module.name = ir_module.name
+        module.verify()
+        self.add_llvm_module(module)
 
 
 class _InLanes(_Linked):
@@ -100,6 +145,12 @@ class ApartCompiler(PieceCompiler):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.state.flags.noalias = True
+
+
+class BlockCompiler(ApartCompiler):
+    """The same for loops over experts."""
+
+    library = _InBlocks
 
 
 class LaneCompiler(ApartCompiler):

@@ -13,7 +13,7 @@ from swordplay.base.compiling import expert_loop, larger, part
 from swordplay.base.state import UNKNOWN
 from swordplay.base.types import Vector
 from swordplay.engine.blocks import columns_of, keep_larger
-from swordplay.engine.gauge import measure, prepare
+from swordplay.engine.gauge import is_news, measure, prepare
 from swordplay.engine.heading import is_kept
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 
@@ -27,9 +27,9 @@ def adapt(me: Arrays, of: Products, h: float) -> None:
     numbers, live = me.numbers, me.live
     if live[LIVE.stepped] == 0.0:
         catch_up(me)
-    if me.config[CONFIG.capped] == 1.0:
+    if me.config[CONFIG.capped] == 1.0 and is_news(me, of, h):
         measure(me, of, h)
-    prepare(me)
+        prepare(me)
     step(
         columns_of(numbers),
         numbers[EXPERT.extra],
@@ -134,8 +134,13 @@ def roots(n: int, squares: Vector, farthest: Vector, answer: Vector) -> None:
 @part
 def distance_of(square: float, farthest: float) -> float:
     """The root of a square that is known up to the rounding of the largest so far: who steps back to the centre is there."""
-    rounding = NOTHING * farthest if farthest < UNKNOWN else 0.0
-    return math.sqrt(square) if square > rounding else 0.0
+    return math.sqrt(square) if square > rounding_of(farthest) else 0.0
+
+
+@part
+def rounding_of(farthest: float) -> float:
+    """What may be left of a square by rounding."""
+    return NOTHING * farthest if farthest < UNKNOWN else 0.0
 
 
 @part

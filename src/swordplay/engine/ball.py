@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, part
+from swordplay.base.compiling import expert_loop, onward, part
 from swordplay.base.types import Vector
 from swordplay.engine.blocks import columns_of, dot
-from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
+from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
 from swordplay.engine.weights import normalised, settle_weights, taken_share
+
+TILE = 128
+"""Coordinates that all blocks of experts go through before the next ones: they stay in the nearest cache meanwhile."""
 
 
 @part
@@ -52,50 +55,61 @@ def predict(me: Arrays, of: Products, features: Vector) -> float:
 @part
 def sweep(me: Arrays, features: Vector) -> None:
     """Apply the pending change W += c a' and form <a, W> for every expert: one read and one write of W."""
-    coords, numbers = me.coords, me.numbers
-    products, last = numbers[EXPERT.at_base], me.vectors[VECTOR.last]
-    dim, columns = coords.shape[0], columns_of(numbers)
-    products[:] = 0.0
-    whole = dim - dim % 4
-    for j in range(0, whole, 4):
-        sweep_four(
-            columns,
-            coords[j],
-            coords[j + 1],
-            coords[j + 2],
-            coords[j + 3],
-            numbers[EXPERT.coefficient],
-            last[j : j + 4],
-            features[j : j + 4],
-            products,
-        )
-    for j in range(whole, dim):
-        sweep_one(columns, coords[j], numbers[EXPERT.coefficient], last[j], features[j], products)
+    coords, numbers, last, dim = me.coords, me.numbers, me.vectors[VECTOR.last], len(features)
+    columns, changes, sums, odd = (
+        columns_of(numbers),
+        numbers[EXPERT.coefficient],
+        numbers[EXPERT.at_base],
+        numbers[EXPERT.scratch],
+    )
+    for i in range(0, columns, BLOCK):
+        forget(onward(sums, i))
+        sweep_block(i, min(TILE, dim), coords, onward(changes, i), last, features, onward(sums, i), onward(odd, i))
+    for j in range(TILE, dim, TILE):
+        some, before, a = onward(coords, j), onward(last, j), onward(features, j)
+        for i in range(0, columns, BLOCK):
+            sweep_block(i, min(TILE, dim - j), some, onward(changes, i), before, a, onward(sums, i), onward(odd, i))
+    for i in range(0, columns, BLOCK):
+        forget(onward(changes, i))
 
 
 @expert_loop
-def sweep_four(
-    columns: int, u: Any, v: Any, w: Any, x: Any, change: Vector, before: Vector, a: Vector, products: Vector
+def forget(some: Vector) -> None:
+    """Zeros for a block of experts: one store, where all at once would be a call."""
+    for k in range(BLOCK):
+        some[k] = 0.0
+
+
+@expert_loop
+def sweep_block(
+    i: int, dim: int, coords: Any, change: Vector, last: Vector, features: Vector, products: Vector, odd: Vector
 ) -> None:
-    """Four coordinates at a time, so that the products are loaded and stored a quarter as often."""
-    b0, b1, b2, b3 = before[0], before[1], before[2], before[3]
-    a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
-    for i in range(columns):
-        c = change[i]
-        u[i] += c * b0
-        v[i] += c * b1
-        w[i] += c * b2
-        x[i] += c * b3
-        products[i] += (u[i] * a0 + v[i] * a1) + (w[i] * a2 + x[i] * a3)
+    """Some coordinates of one block of experts, from column i on: their sums stay in registers.
 
-
-@expert_loop
-def sweep_one(columns: int, line: Any, change: Vector, before: float, a: float, products: Vector) -> None:
-    """The coordinate that is left over."""
-    for i in range(columns):
-        w = line[i] + change[i] * before
-        line[i] = w
-        products[i] += w * a
+    Even and odd coordinates have sums of their own, or each addition would wait for the one before.
+    """
+    for k in range(BLOCK):
+        odd[k] = 0.0
+    for half in range(dim // 2):
+        j = 2 * half
+        line, before, a = onward(coords[j], i), last[j], features[j]
+        for k in range(BLOCK):
+            w = line[k] + change[k] * before
+            line[k] = w
+            products[k] += w * a
+        line, before, a = onward(coords[j + 1], i), last[j + 1], features[j + 1]
+        for k in range(BLOCK):
+            w = line[k] + change[k] * before
+            line[k] = w
+            odd[k] += w * a
+    if dim % 2 == 1:
+        line, before, a = onward(coords[dim - 1], i), last[dim - 1], features[dim - 1]
+        for k in range(BLOCK):
+            w = line[k] + change[k] * before
+            line[k] = w
+            products[k] += w * a
+    for k in range(BLOCK):
+        products[k] += odd[k]
 
 
 @part
@@ -111,7 +125,6 @@ def mix_all(me: Arrays, of: Products) -> float:
             numbers[EXPERT.alpha],
             numbers[EXPERT.gamma],
             numbers[EXPERT.weight],
-            numbers[EXPERT.coefficient],
             numbers[EXPERT.at_base],
             numbers[EXPERT.played],
         )
@@ -127,7 +140,6 @@ def mix(
     alpha: Vector,
     gamma: Vector,
     weight: Vector,
-    change: Vector,
     at_base: Vector,
     played: Vector,
 ) -> float:
@@ -141,7 +153,6 @@ def mix(
         point = alpha[i] * base - gamma[i] * cross
         at_base[i] = base
         played[i] = point
-        change[i] = 0.0
         sure = normalised(weight[i], share)
         weight[i] = sure
         total += sure * point

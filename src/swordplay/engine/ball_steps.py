@@ -10,6 +10,7 @@ from typing import Any
 
 from swordplay.base.compiling import expert_loop, larger, part
 from swordplay.base.types import Vector
+from swordplay.engine.ball_adaptive import is_at_once, stride_all
 from swordplay.engine.blocks import columns_of, least
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.scalar import slope
@@ -20,6 +21,10 @@ def move(me: Arrays, of: Products, features: Any, target: float) -> float:
     """Both projected steps of every expert, in numbers. Returns the smallest scale."""
     numbers, radius = me.numbers, me.config[CONFIG.size]
     n = columns_of(numbers)
+    if is_at_once(me):
+        smallest, reached = stride_all(me, of, target)
+        come_back(me, of, reached)
+        return float(smallest)
     farthest = step_base(
         n,
         of.norm,
@@ -106,7 +111,6 @@ def look_ahead(me: Arrays, of: Products, target: float) -> None:
         target,
         numbers[EXPERT.replay],
     )
-    radius = config[CONFIG.size]
     farthest = step_ahead(
         n,
         of.norm,
@@ -120,9 +124,16 @@ def look_ahead(me: Arrays, of: Products, target: float) -> None:
         numbers[EXPERT.lead],
         numbers[EXPERT.farthest],
     )
+    come_back(me, of, farthest)
+
+
+@part
+def come_back(me: Arrays, of: Products, farthest: float) -> None:
+    """Project whoever looked beyond the ball, given how far out the farthest is, as a square."""
+    numbers, radius = me.numbers, me.config[CONFIG.size]
     if farthest > radius * radius:
         shrink_ahead(
-            n,
+            columns_of(numbers),
             radius,
             of.norm,
             numbers[EXPERT.at_base],

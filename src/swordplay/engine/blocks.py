@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, larger, part
+from swordplay.base.compiling import expert_loop, larger, part, smaller
 from swordplay.base.types import Matrix, Vector
 from swordplay.engine.layout import BLOCK
 
@@ -17,26 +18,20 @@ def columns_of(numbers: Matrix) -> int:
 
 @expert_loop
 def largest(n: int, values: Vector) -> float:
-    """The largest of whole blocks of values.
-
-    Four maxima side by side: one alone would wait for itself, and a maximum within a loop that does something else would
-    keep that loop from becoming vector instructions.
-    """
-    a, b, c, d = values[0], values[1], values[2], values[3]
-    for i in range(0, n, 4):
-        a, b = max(a, values[i]), max(b, values[i + 1])
-        c, d = max(c, values[i + 2]), max(d, values[i + 3])
-    return float(max(max(a, b), max(c, d)))
+    """The largest of whole blocks of values."""
+    most = -math.inf
+    for i in range(n):
+        most = larger(most, values[i])
+    return float(most)
 
 
 @expert_loop
 def least(n: int, values: Vector) -> float:
     """The least of whole blocks of values."""
-    a, b, c, d = values[0], values[1], values[2], values[3]
-    for i in range(0, n, 4):
-        a, b = min(a, values[i]), min(b, values[i + 1])
-        c, d = min(c, values[i + 2]), min(d, values[i + 3])
-    return float(min(min(a, b), min(c, d)))
+    fewest = math.inf
+    for i in range(n):
+        fewest = smaller(fewest, values[i])
+    return float(fewest)
 
 
 @expert_loop

@@ -36,6 +36,8 @@ class Played(NamedTuple):
     weights: list[Vector] | None
     steepest: float | None = None
     """Norm of the longest gradient that was asked for, at any point; None where that was not noted."""
+    longest: float | None = None
+    """Squared norm of the longest row; None where that was not noted."""
 
 
 class Engine(Facts, Guarded):
@@ -168,7 +170,7 @@ class Engine(Facts, Guarded):
         decisions = np.empty((count if keep_decisions else 0, self.dim))
         kept_weights: list[Vector] | None = [] if keep_weights else None
         plan = np.empty((0, 3)) if schedule is None else schedule
-        self.memory.live[LIVE.peak] = self.memory.numbers[EXPERT.peak] = 0.0
+        self.memory.live[[LIVE.peak, LIVE.longest]] = self.memory.numbers[EXPERT.peak] = 0.0
         if schedule is None:
             self.memory.live[LIVE.weight] = 1.0
         elif schedule.shape != (count, 3):
@@ -188,7 +190,8 @@ class Engine(Facts, Guarded):
                 )
             if progress is not None:
                 progress(rows.stop)
-        return Played(predictions, losses, decisions if keep_decisions else None, kept_weights, self._steepest())
+        noted = self._steepest(), float(self.memory.live[LIVE.longest])
+        return Played(predictions, losses, decisions if keep_decisions else None, kept_weights, *noted)
 
     def _steepest(self) -> float:
         """Norm of the longest gradient since ``play`` began; those that were replayed last no round has noted yet."""

@@ -17,6 +17,15 @@ from swordplay.parts.experts.gauge import PATIENCE
 
 
 @part
+def is_news(me: Arrays, of: Products, h: float) -> bool:
+    """Whether a round changes what steps are made of: of few rounds ``measure`` and ``prepare`` would, and both divide."""
+    live, L, span = me.live, me.live[LIVE.smoothness], me.live[LIVE.span]
+    bend = live[LIVE.weight] * curvature(int(me.config[CONFIG.loss])) * of.norm
+    known = bend <= L and 4.0 * me.numbers[EXPERT.norm, 1] <= span * span and abs(h) * math.sqrt(of.norm) <= PATIENCE * L * span
+    return not known or live[LIVE.rounds] < max(live[LIVE.patience], float(PATIENCE))  # until then averages get longer
+
+
+@part
 def measure(me: Arrays, of: Products, h: float) -> None:
     """Take in the loss of a round, whose gradient at the decision is h a."""
     live, config = me.live, me.config

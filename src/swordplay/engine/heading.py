@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, part
+from swordplay.base.compiling import expert_loop, larger, onward, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine.blocks import columns_of, keep_larger
-from swordplay.engine.layout import EXPERT, VECTOR, Arrays
+from swordplay.engine.blocks import columns_of
+from swordplay.engine.layout import BLOCK, EXPERT, VECTOR, Arrays
 
 FIRST = len(EXPERT)
 """Row of the first coordinate."""
@@ -37,39 +37,19 @@ def lean(me: Arrays, smallest: float) -> None:
     A step that is not projected is -eta k a, so that S changes by -k a, k the slope. A projection by the factor f takes it on
     to f w, w the point before: by (1 - 1/f) of the point after, over eta. ``smallest`` is infinite if nobody was projected.
     """
-    numbers = me.numbers
+    numbers, last = me.numbers, me.vectors[VECTOR.last]
     if not is_kept(numbers):
         return
-    n, last = columns_of(numbers), me.vectors[VECTOR.last]
-    slope, push, change = numbers[EXPERT.slope], numbers[EXPERT.push], numbers[EXPERT.coefficient]
-    length, coords = numbers[EXPERT.scratch], me.coords
-    if smallest < math.inf:
-        weigh_pushes(n, numbers[EXPERT.inverse], numbers[EXPERT.scale], push)
-    else:
-        push[:] = 0.0
-    length[:] = 0.0
-    whole = len(last) - len(last) % 4
-    for j in range(0, whole, 4):
-        at = FIRST + j
-        lean_four(
-            n,
-            slope,
-            push,
-            change,
-            last[j : j + 4],
-            coords[j],
-            coords[j + 1],
-            coords[j + 2],
-            coords[j + 3],
-            numbers[at],
-            numbers[at + 1],
-            numbers[at + 2],
-            numbers[at + 3],
-            length,
-        )
-    for j in range(whole, len(last)):
-        lean_one(n, slope, push, change, last[j], coords[j], numbers[FIRST + j], length)
-    keep_larger(n, length, numbers[EXPERT.pull])
+    S, slope, push, pull = onward(numbers, FIRST), numbers[EXPERT.slope], numbers[EXPERT.push], numbers[EXPERT.pull]
+    lengths, change, projected = numbers[EXPERT.scratch], numbers[EXPERT.coefficient], smallest < math.inf
+    if projected:
+        weigh_pushes(columns_of(numbers), numbers[EXPERT.inverse], numbers[EXPERT.scale], push)
+    for i in range(0, columns_of(numbers), BLOCK):
+        k, length, longest = onward(slope, i), onward(lengths, i), onward(pull, i)
+        if projected:
+            lean_back(i, len(last), S, k, onward(push, i), onward(change, i), last, me.coords, length, longest)
+        else:
+            lean_straight(i, len(last), S, k, last, length, longest)
 
 
 @expert_loop
@@ -80,41 +60,44 @@ def weigh_pushes(n: int, inverse: Vector, scale: Vector, push: Vector) -> None:
 
 
 @expert_loop
-def lean_four(
-    n: int,
+def lean_straight(i: int, dim: int, S: Matrix, slope: Vector, a: Vector, length: Vector, pull: Vector) -> None:
+    """A block of experts, from column i on, of whom nobody was projected: their lengths stay in a register."""
+    for k in range(BLOCK):
+        length[k] = 0.0
+    for j in range(dim):
+        line, now = onward(S[j], i), a[j]
+        for k in range(BLOCK):
+            s = line[k] - slope[k] * now
+            line[k] = s
+            length[k] += s * s
+    for k in range(BLOCK):
+        pull[k] = larger(pull[k], length[k])
+
+
+@expert_loop
+def lean_back(
+    i: int,
+    dim: int,
+    S: Matrix,
     slope: Vector,
     push: Vector,
     change: Vector,
     a: Vector,
-    w0: Any,
-    w1: Any,
-    w2: Any,
-    w3: Any,
-    s0: Vector,
-    s1: Vector,
-    s2: Vector,
-    s3: Vector,
+    coords: Any,
     length: Vector,
+    pull: Vector,
 ) -> None:
-    """Four coordinates at a time, so that lengths are loaded and stored a quarter as often."""
-    a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
-    for i in range(n):
-        p = push[i]
-        k = slope[i] + p * change[i]
-        s0[i] -= k * a0 + p * w0[i]
-        s1[i] -= k * a1 + p * w1[i]
-        s2[i] -= k * a2 + p * w2[i]
-        s3[i] -= k * a3 + p * w3[i]
-        length[i] += (s0[i] * s0[i] + s1[i] * s1[i]) + (s2[i] * s2[i] + s3[i] * s3[i])
-
-
-@expert_loop
-def lean_one(n: int, slope: Vector, push: Vector, change: Vector, a: float, W: Any, S: Vector, length: Vector) -> None:
-    """The coordinate that is left over."""
-    for i in range(n):
-        s = S[i] - (slope[i] + push[i] * change[i]) * a - push[i] * W[i]
-        S[i] = s
-        length[i] += s * s
+    """The same where some were."""
+    for k in range(BLOCK):
+        length[k] = 0.0
+    for j in range(dim):
+        line, point, now = onward(S[j], i), onward(coords[j], i), a[j]
+        for k in range(BLOCK):
+            s = line[k] - (slope[k] + push[k] * change[k]) * now - push[k] * point[k]
+            line[k] = s
+            length[k] += s * s
+    for k in range(BLOCK):
+        pull[k] = larger(pull[k], length[k])
 
 
 @part

@@ -164,6 +164,7 @@ class _Live(NamedTuple):
     met: Annotated[int, SCRATCH]  # what joins the energy of all experts when a kernel of Sword++ ends
     drift: Annotated[int, SCRATCH]  # what joins their drift then, times their steps
     peak: Annotated[int, SCRATCH]  # the longest gradient that was replayed for the meta since a call began, as a square
+    longest: Annotated[int, SCRATCH]  # the longest row that was played since a call began, as a square
     product: Annotated[int, SCRATCH]  # <a, theta> (``plus_sum``)
     unadded: Annotated[int, SCRATCH]  # theta still lacks this, times the last features
     out: Annotated[int, SCRATCH]  # norm(theta)^2

@@ -87,12 +87,13 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
 
 @part
 def watch(live: Vector, of: Products) -> None:
-    """Take note of the longest gradient that was replayed for the meta; experts note theirs (``surprises``).
+    """Take note of the longest row, and of the longest gradient that was replayed for the meta; experts note theirs.
 
     That of the decision is not longer than the longest of the experts, as slopes grow with predictions. Where experts share
     it, it is the one that is replayed, or theirs.
     """
     live[LIVE.peak] = larger(live[LIVE.peak], live[LIVE.candidate] * live[LIVE.candidate] * of.norm)
+    live[LIVE.longest] = larger(live[LIVE.longest], of.norm)
 
 
 @part

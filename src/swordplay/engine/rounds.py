@@ -11,7 +11,7 @@ from typing import Any
 
 from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine import ball, ball_sparse, ball_steps, foresight, heading, points
+from swordplay.engine import ball, ball_adaptive, ball_sparse, ball_steps, foresight, heading, points
 from swordplay.engine.adapting import strain, venture
 from swordplay.engine.growth import fork_numbers, is_growing
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
@@ -94,7 +94,12 @@ def overflows(me: Arrays, of: Products, target: float) -> bool:
     return not (gradient * gradient * of.norm < LARGEST_SQUARE and of.norm < LARGEST_SQUARE)
 
 
-_BALL: dict[str, Any] = {"move": ball_steps.move, "fork": ball_steps.fork, "lean": heading.lean}
+_BALL: dict[str, Any] = {
+    "move": ball_steps.move,
+    "fork": ball_steps.fork,
+    "venture": ball_adaptive.strain_apart,
+    "lean": heading.lean,
+}
 dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_BALL)
 sparse_round = make_round(ball_sparse.measure, ball_sparse.predict, keep=ball_sparse.keep, **_BALL)
 points_round = make_round(ball.measure, points.predict, points.move, points.fork, points.keep, venture=venture)

@@ -11,6 +11,9 @@ from swordplay.engine.layout import CONFIG, EXPERT, LIVE, NO_OPTIMISM, Arrays, P
 from swordplay.engine.scalar import fading, slope
 from swordplay.parts.metas.hedge import SMALLEST_WEIGHT
 
+STEADY = 100.0
+"""Guesses that change no exponent by more: it may be positive then, and still no exponential is large."""
+
 
 @part
 def weigh(me: Arrays, of: Products, target: float) -> None:
@@ -23,7 +26,39 @@ def weigh(me: Arrays, of: Products, target: float) -> None:
         loss, threshold = int(config[CONFIG.loss]), config[CONFIG.threshold]
         live[LIVE.candidate] = live[LIVE.weight] * slope(loss, threshold, mean + of.offset, target)
         guess = live[LIVE.trust] * live[LIVE.candidate]
-    share(me, expect(n, guess, numbers[EXPERT.ahead], numbers[EXPERT.cumulative], numbers[EXPERT.guess]), live[LIVE.rate])
+    ahead, cumulative, guesses, rate = numbers[EXPERT.ahead], numbers[EXPERT.cumulative], numbers[EXPERT.guess], live[LIVE.rate]
+    # No guess is farther from 0 than the farthest point says.
+    if rate < math.inf and rate * abs(guess) * config[CONFIG.size] * math.sqrt(of.norm) < STEADY:
+        prior, weights, pull = numbers[EXPERT.log_prior], numbers[EXPERT.weight], rate * guess
+        live[LIVE.share] = 1.0 / fade(n, rate, pull, guess, live[LIVE.smallest], prior, cumulative, ahead, guesses, weights)
+    else:
+        share(me, expect(n, guess, ahead, cumulative, guesses), rate)
+
+
+@expert_loop
+def fade(
+    n: int,
+    rate: float,
+    pull: float,
+    guess: float,
+    smallest: float,
+    log_prior: Vector,
+    cumulative: Vector,
+    ahead: Vector,
+    guesses: Vector,
+    answer: Vector,
+) -> float:
+    """``expect`` and ``exponentials`` in one pass, where guesses move no exponent far: less the least loss so far will do.
+
+    That is known long before the guess is, and any number may be taken off as long as no exponent gets large. ``pull`` is
+    rate times guess.
+    """
+    total = 0.0
+    for i in range(n):
+        guesses[i] = guess * ahead[i]
+        answer[i] = fading((log_prior[i] - rate * (cumulative[i] - smallest)) - pull * ahead[i])
+        total += answer[i]
+    return total
 
 
 @expert_loop

@@ -17,6 +17,8 @@ from swordplay.theory.regret.ledger import Ledger
 
 Kept = Literal["losses", "decisions", "weights"]
 KEEPABLE = ("losses", "decisions", "weights")
+FEW = 100
+"""Rows that tell of nearly all streams how large features are."""
 SMALLEST_SMOOTHNESS = 1e-290
 """Of rows whose squared norms are still numbers: doubles end at 1e-308."""
 KEPT_NUMBERS = 1 << 24
@@ -137,10 +139,8 @@ def _compiled(
     part = stream if limit is None or limit >= len(stream) else stream[:limit]
     if "weights" in keep:
         _weights(learner)  # says so in words where a learner has none
-    squares = part.squared_norms()
-    longest, curvature = float(squares.max(initial=0.0)), part.family.curvature
-    smoothness = curvature * longest if math.isfinite(curvature) else curvature
-    if min(curvature, 1.0) * longest < SMALLEST_SMOOTHNESS and (part.features != 0).sum():
+    curvature = part.family.curvature
+    if _vanishes(part[:FEW]) and _vanishes(part) and (part.features != 0).sum():
         raise NotCompilable("the features are so small that their squares vanish, and the engine would take them for nothing.")
     compiled = twin(learner, stream.loss, threshold=stream.threshold, level=stream.level)
     played = compiled.play(
@@ -152,9 +152,10 @@ def _compiled(
         progress=progress,
     )
     if isinstance(learner, Watching) and len(part):
-        steepest = played.steepest
+        steepest, longest = played.steepest, played.longest
         if steepest is None:
-            steepest = part.steepest(played.losses, squares, played.predictions)
+            steepest = part.steepest(played.losses, part.squared_norms(), played.predictions)
+        smoothness = curvature * (_longest(part) if longest is None else longest) if math.isfinite(curvature) else curvature
         learner.watch(len(part), steepest, smoothness, float(played.losses.min()))
     return Ledger(
         rounds=len(part),
@@ -165,6 +166,16 @@ def _compiled(
         stream=stream,
         domain=_domain(learner),
     )
+
+
+def _vanishes(rows: LinearStream) -> bool:
+    """Whether the squares of all features are lost to rounding, or zero."""
+    return min(rows.family.curvature, 1.0) * _longest(rows) < SMALLEST_SMOOTHNESS
+
+
+def _longest(rows: LinearStream) -> float:
+    """Squared norm of the longest row."""
+    return float(rows.squared_norms().max(initial=0.0))
 
 
 def _readable(
