@@ -292,3 +292,11 @@ def test_one_row_is_a_short_story():
     tracker.track(batch.slice(0, 1), np.array([1]))
     story = tracker.story("t")
     assert (story.rows, story.errors, len(story.course.ends), story.worst) == (0, {}, 0, ())
+
+
+def test_the_command_counts_the_rows_that_decide_as_an_estimator_does():
+    """All directions are renewed after width / step rows, and the intercept is one of them."""
+    tracker, _ = tracked(numeric(3000)[2], Settings("y"), [3000])
+    back = max(1, round(4 / tracker.effective_step_size))
+    assert back < 3000
+    assert tracker.looks_back == f"the last {back} row{'s' * (back > 1)} or so decide"

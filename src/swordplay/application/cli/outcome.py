@@ -18,9 +18,9 @@ from swordplay.application.tracking.contestants import LEARNER
 from swordplay.application.tracking.figures import AnyStory, verdict_of
 from swordplay.application.tracking.keyed_story import KeyedStory
 from swordplay.application.tracking.story import Intervals
+from swordplay.application.tracking.tracker import Tracker
 from swordplay.application.tracking.twice_story import TwiceStory
 from swordplay.application.tracking.verdict import figure
-from swordplay.estimators.summary import looks_back
 
 MEANINGS = {
     LEARNER: "",
@@ -97,9 +97,8 @@ def _lines(outcome: Outcome, story: AnyStory) -> list[str]:
         lines.append(_interval_words(story.intervals))
     if not isinstance(story, Story):
         return [*lines, *story.remarks]
-    if story.rows:
-        size = tracker.effective_step_size
-        lines.append(f"At the end {looks_back(size, tracker.encoder.width, story.rows)} (effective step size {near(size)}).")
+    if isinstance(tracker, Tracker) and story.rows:
+        lines.append(f"At the end {tracker.looks_back} (effective step size {near(tracker.effective_step_size)}).")
     return [*lines, *(remark.text for remark in tracker.remarks())]
 
 

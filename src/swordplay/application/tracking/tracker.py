@@ -37,6 +37,7 @@ from swordplay.data.encoding.plans import EMPTY, how_read, plan
 from swordplay.data.encoding.sanity import require_encoder
 from swordplay.data.tables import Refusal
 from swordplay.estimators.head import Head
+from swordplay.estimators.summary import looks_back
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
 PARTS = ("encoder", "contestants", "predictions", "recorder", "tally", "order")
@@ -139,6 +140,11 @@ class Tracker:
     def effective_step_size(self) -> float:
         """Weighted geometric mean of the step sizes, over all models; NaN before the first row."""
         return sample(self._models()).effective if self.contestants.started else math.nan
+
+    @property
+    def looks_back(self) -> str:
+        """How many of the rows so far decide, in words, as the summary of an estimator has it."""
+        return looks_back(self.effective_step_size, self._models()[0].columns.width, self.rows)
 
     def track(self, batch: Any, numbers: NDArray[np.int64]) -> Tracked:
         """Predict and learn rows in their order.
