@@ -122,10 +122,10 @@ class Fleet:
             return
         self._coords = zeros((len(memories), *memories[0].coords.shape), memories[0].coords.dtype)
         self._numbers = zeros((len(memories), *memories[0].numbers.shape))
+        np.stack([memory.coords for memory in memories], out=self._coords)
+        np.stack([memory.numbers for memory in memories], out=self._numbers)
         self._vectors = np.stack([memory.vectors for memory in memories])
         self._live = np.stack([memory.live for memory in memories])
-        for k, memory in enumerate(memories):
-            self._coords[k], self._numbers[k] = memory.coords, memory.numbers
-            memory.coords, memory.numbers, memory.vectors = self._coords[k], self._numbers[k], self._vectors[k]
-            memory.live = self._live[k]
+        for memory, *own in zip(memories, self._coords, self._numbers, self._vectors, self._live, strict=True):
+            memory.coords, memory.numbers, memory.vectors, memory.live = own
         self._bound = [memory.numbers for memory in memories]
