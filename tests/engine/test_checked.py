@@ -49,3 +49,29 @@ def test_nobody_reaches_outside():
     """Every estimator, learner, tracker and Spark record, as they are and changed: an index outside would be an error."""
     done = checked(EVERYBODY, 3600)
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+GAMES = """
+import numpy as np
+from scipy.sparse import csr_array
+import swordplay as sp
+rng = np.random.default_rng(0)
+features, targets = rng.normal(size=(60, 9)), rng.normal(size=60)
+told = {"horizon": 60, "gradient_bound": 9.0, "smoothness": 9.0}
+ball = sp.Ball(9)
+for make in (lambda: sp.Sword(ball), lambda: sp.SwordBest(ball, **told), lambda: sp.SwordPlusPlus(ball, **told)):
+    for rows in (features, csr_array(features)):
+        sp.play(make(), sp.LinearStream(rows, targets), engine="compiled")
+    model = sp.engine.online(make())
+    model.predict(features[0])
+    model.learn(features[0], 1.0)
+sp.play(sp.Sword(sp.Simplex(9)), sp.LinearStream(features, targets), engine="compiled")
+print("nobody")
+"""
+
+
+@pytest.mark.deep
+def test_no_learner_of_the_game_reaches_outside():
+    done = checked(GAMES, 1200)
+    assert done.stdout.split() == ["nobody"], done.stderr[-3000:]
+    assert not done.stderr  # LLVM has nothing to remark

@@ -198,14 +198,16 @@ def test_what_is_no_news_would_have_changed_nothing():
     assert 100 < left_out < 192
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 127, 128, 129, 130, 300])
-def test_a_sweep_over_any_number_of_coordinates(dim):
-    """W += c a', and <a, W> of the new W; nothing is pending then."""
+@pytest.mark.parametrize(
+    ("dim", "columns"), [*((dim, 24) for dim in (1, 2, 3, 84, 85, 86, 87, 127, 300)), (128, 16), (129, 16), (17, 256), (9, 512)]
+)
+def test_a_sweep_over_any_number_of_coordinates(dim, columns):
+    """W += c a', and <a, W> of the new W; nothing is pending then. So many coordinates at a time: 85, 128, 8 and 8."""
     rng = np.random.default_rng(dim)
-    numbers, table = rng.normal(size=(len(EXPERT), 24)), np.full((2 * ball.TILE + dim, 24), np.nan)
-    line, vectors = np.full(2 * ball.TILE + dim, np.nan), rng.normal(size=(4, dim))
+    numbers, table = rng.normal(size=(len(EXPERT), columns)), np.full((300 + dim, columns), np.nan)
+    line, vectors = np.full(300 + dim, np.nan), rng.normal(size=(4, dim))
     coords, features = table[:dim], line[:dim]  # whatever lies behind them is no number
-    coords[:], features[:] = rng.normal(size=(dim, 24)), rng.normal(size=dim)
+    coords[:], features[:] = rng.normal(size=(dim, columns)), rng.normal(size=dim)
     wanted = coords + np.multiply.outer(vectors[layout.VECTOR.last], numbers[EXPERT.coefficient])
     ball.sweep(Arrays(coords, numbers, vectors, np.zeros(len(LIVE)), np.zeros(len(CONFIG))), features)
     np.testing.assert_allclose(coords, wanted, rtol=ROUNDING, atol=ROUNDING)

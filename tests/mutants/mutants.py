@@ -819,7 +819,9 @@ MUTANTS = [
         (f"{PASSES}::test_a_sweep_over_any_number_of_coordinates",),
         ("    if dim % 2 == 1:", "    if dim % 2 == 2:"),
         ("        products[k] += odd[k]", "        products[k] += 0.0"),
-        ("min(TILE, dim - j)", "TILE"),
+        ("min(tile, dim - j)", "tile"),
+        ("min(tile, dim)", "tile"),
+        ("max(TILE // columns, FEWEST)", "TILE // columns"),
         ("forget(onward(changes, i))", "forget(onward(odd, i))"),
     ),
     *_in(

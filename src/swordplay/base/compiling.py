@@ -120,7 +120,8 @@ def row_loop(function: F) -> F:
 
 def expert_loop(function: F) -> F:
     """A loop over experts that becomes vector instructions: its arrays do not overlap, and no number in them is NaN."""
-    return _piece(function, _LIBERTIES | {"nnan"}, BlockCompiler)
+    # Who looks at every index ends a loop early, and LLVM says of each that it makes no vectors of it.
+    return _piece(function, _LIBERTIES | {"nnan"}, ApartCompiler if CHECKED else BlockCompiler)
 
 
 def lane_loop(function: F) -> F:
@@ -240,8 +241,10 @@ else:
         return types.float64(types.int64), generate
 
 
-if DISABLED or CHECKED:
-    onward = part(_onward)
+if DISABLED:
+    onward = _onward
+elif CHECKED:
+    onward = numba.njit(inline="always", **_FLAGS)(_onward)  # in the caller's own lines: what is not counted is not returned
 else:
 
     @intrinsic

@@ -16,8 +16,9 @@ from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
 from swordplay.engine.weights import normalised, settle_weights, taken_share
 
-TILE = 128
-"""Coordinates that all blocks of experts go through before the next ones: they stay in the nearest cache meanwhile."""
+TILE, FEWEST = 2048, 8
+"""Numbers that all blocks of experts go through before the next ones, and coordinates at the least: where experts are many,
+the same column of many coordinates would drive itself out of the nearest cache."""
 
 
 @part
@@ -62,13 +63,14 @@ def sweep(me: Arrays, features: Vector) -> None:
         numbers[EXPERT.at_base],
         numbers[EXPERT.scratch],
     )
+    tile = max(TILE // columns, FEWEST)
     for i in range(0, columns, BLOCK):
         forget(onward(sums, i))
-        sweep_block(i, min(TILE, dim), coords, onward(changes, i), last, features, onward(sums, i), onward(odd, i))
-    for j in range(TILE, dim, TILE):
+        sweep_block(i, min(tile, dim), coords, onward(changes, i), last, features, onward(sums, i), onward(odd, i))
+    for j in range(tile, dim, tile):
         some, before, a = onward(coords, j), onward(last, j), onward(features, j)
         for i in range(0, columns, BLOCK):
-            sweep_block(i, min(TILE, dim - j), some, onward(changes, i), before, a, onward(sums, i), onward(odd, i))
+            sweep_block(i, min(tile, dim - j), some, onward(changes, i), before, a, onward(sums, i), onward(odd, i))
     for i in range(0, columns, BLOCK):
         forget(onward(changes, i))
 
