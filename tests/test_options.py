@@ -55,7 +55,7 @@ def test_an_option_that_there_is_not_is_refused_as_python_does():
 
 def test_every_option_is_in_the_signature_and_in_the_help():
     assert str(inspect.signature(make)).startswith("(name: str, *, size: int = 3) -> ")
-    assert "What it is called.\n    size\n        How large it is.\n\n    Returns" in make.__doc__
+    assert "    What it is called.\nsize\n    How large it is.\n\nReturns" in make.__doc__
 
 
 def test_those_of_track_are_all_described():

@@ -116,22 +116,34 @@ def test_what_is_written_down_is_not_played_again(tmp_path):
     assert sweep(LEARNERS, STREAMS, SEEDS, measure=counted) == many  # without the file: all again, the same
 
 
-def test_a_game_whose_code_has_changed_is_played_again(tmp_path):
+def test_games_of_another_version_are_played_again(tmp_path):
     book = tmp_path / "book.jsonl"
-
-    def small(step_size):
-        return {"OGD": lambda stream: sp.OGD(stream.domain, step_size)}
-
-    def other():
-        return {"OGD": lambda stream: sp.OGD(stream.domain, step_size=0.01)}
-
     streams = {"jumps": STREAMS["jumps"]}
-    tables = [sweep(learners, streams, file=book) for learners in (small(0.1), small(0.2), small(0.1), other())]
-    assert tables[0] == tables[2]
-    assert len({table[0]["total_loss"] for table in tables}) == 3
-    longer = {"jumps": functools.partial(sp.streams.drift.jumps, 400, 3)}
-    assert sweep(small(0.1), longer, file=book)[0]["rounds"] == 400
-    assert len(book.read_text().splitlines()) == 4
+
+    def table(step_size, **more):
+        return sweep({"OGD": lambda stream: sp.OGD(stream.domain, step_size)}, streams, file=book, **more)
+
+    first = table(0.1)
+    assert table(0.2) == first  # changed code is noticed by its version only
+    second = table(0.2, version=2)
+    assert second[0]["total_loss"] != first[0]["total_loss"]
+    assert table(0.2, version="2") == second
+    assert table(0.3, version=1) == first  # its lines are still there
+    lines = [json.loads(line) for line in book.read_text().splitlines()]
+    assert [line["game"] for line in lines] == [
+        {"learner": "OGD", "stream": "jumps", "seed": 0, "engine": "auto", "measure": None, "version": version}
+        for version in ("1", "2")
+    ]
+
+
+def test_games_of_another_measure_or_engine_are_played_again(tmp_path):
+    book = tmp_path / "book.jsonl"
+    streams = {"jumps": STREAMS["jumps"]}
+    [plain] = sweep(LEARNERS, streams, file=book)[:1]
+    [measured] = sweep(LEARNERS, streams, file=book, measure=extremes)[:1]
+    assert measured.items() > plain.items()
+    sweep(LEARNERS, streams, file=book, engine="python")
+    assert len(book.read_text().splitlines()) == 3 * len(LEARNERS)
 
 
 def test_a_line_cut_short_is_played_again_and_a_foreign_one_is_refused(tmp_path):
@@ -141,9 +153,10 @@ def test_a_line_cut_short_is_played_again_and_a_foreign_one_is_refused(tmp_path)
     assert sweep(LEARNERS, STREAMS, [0], measure=counted, file=book) == whole
     assert len(counted) == 5
     assert len([json.loads(line) for line in book.read_text().splitlines()]) == 4
-    book.write_text("name,total_loss\n")
-    with pytest.raises(ValueError, match="line 1 of"):
-        sweep(LEARNERS, STREAMS, [0], file=book)
+    for foreign in ("name,total_loss", "5", '{"game": {"learner": "OGD"}, "row": {}}', '{"key": "0d1f", "row": {}}'):
+        book.write_text(foreign + "\n")
+        with pytest.raises(ValueError, match="line 1 of"):
+            sweep(LEARNERS, STREAMS, [0], file=book)
 
 
 PROGRAM = """
@@ -193,6 +206,12 @@ REFUSED = [
 def test_what_makes_no_sweep_is_refused(given, error, words):
     with pytest.raises(error, match=words):
         sweep(*given)
+
+
+@pytest.mark.parametrize("version", [None, 1.5, True])
+def test_a_version_is_a_string_or_a_whole_number(version):
+    with pytest.raises(TypeError, match="version must be a string or a whole number, got"):
+        sweep(LEARNERS, STREAMS, SEEDS, version=version)
 
 
 def test_a_game_that_fails_is_named(tmp_path):

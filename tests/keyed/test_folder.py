@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -164,7 +165,7 @@ def test_what_is_no_folder_of_keys_or_damaged_is_refused(tmp_path):
             unpacked(keyed._shelf.group, [Row("a", 1, bad)], 0)
     with pytest.raises(CheckpointError, match=r"a state of key '.' that is damaged"):
         Keyed.load(tmp_path).predict(["a", "b"], np.ones((2, 1)))
-    with sqlite3.connect(tmp_path / FILE) as base:
+    with closing(sqlite3.connect(tmp_path / FILE)) as base, base:
         base.execute("PRAGMA user_version = 99")
     with pytest.raises(CheckpointError, match="have format 99, and this version of swordplay reads 1"):
         Keyed.load(tmp_path)
@@ -186,7 +187,7 @@ def test_what_keys_cannot_have_in_common_is_refused(tmp_path, name, value):
     keyed.save(tmp_path)
     about = Folder(tmp_path).open()
     for settings in (json.dumps(json.loads(about["settings"]) | {name: value}), json.dumps(value)):
-        with sqlite3.connect(tmp_path / FILE) as base:
+        with closing(sqlite3.connect(tmp_path / FILE)) as base, base:
             base.execute("UPDATE about SET value = ? WHERE name = 'settings'", (settings.encode(),))
         with pytest.raises(CheckpointError, match="cannot be taken up"):
             Keyed.load(tmp_path)

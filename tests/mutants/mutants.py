@@ -665,6 +665,17 @@ MUTANTS = [
         ("            os.fsync(book.fileno())\n", ""),
     ),
     *_in(
+        "theory/sweeps.py",
+        (
+            "tests/test_sweep.py::test_games_of_another_version_are_played_again",
+            "tests/test_sweep.py::test_games_of_another_measure_or_engine_are_played_again",
+        ),
+        ("named, str(version))", 'named, "1")'),
+        ("named, str(version))", "named, version)"),
+        ("*names, engine, named", "*names, engine, None"),
+        ("*names, engine, named", '*names, "auto", named'),
+    ),
+    *_in(
         "theory/regret/field_bounds.py",
         (FIELD_NUMBERS,),
         ("1.5 * math.sqrt(2 * A * (V + G**2 / 2))", "1.5 * math.sqrt(2 * A * V)"),

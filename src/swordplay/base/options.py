@@ -16,8 +16,8 @@ from typing import Any, ForwardRef, TypeVar, cast
 F = TypeVar("F", bound=Callable[..., Any])
 D = TypeVar("D", bound=Mapping[str, Any])
 
-PLACEHOLDER = re.compile(r"^    \*\*options\n(?:        .+\n)*", re.MULTILINE)
-"""What stands in a docstring for the options, and where to read about them in the source; they are put in its place."""
+PLACEHOLDER = re.compile(r"^\*\*options\n(?:    .+\n)*", re.MULTILINE)
+"""The entry ``**options`` of a docstring without its indentation, which Python 3.13 strips; the options replace it."""
 
 
 def completed(function: str, given: Mapping[str, Any], usual: D) -> D:
@@ -63,8 +63,7 @@ def spelled_out(declared: type, usual: Mapping[str, Any]) -> Callable[[F], F]:
         ]
         function.__signature__ = own.replace(parameters=[*named, *more])  # type: ignore[attr-defined]  # because of mypy
         about = inspect.cleandoc(declared.__doc__ or "").partition("\n\n")[2]
-        lines = "".join(f"    {line}\n" if line else "\n" for line in about.splitlines())
-        function.__doc__ = PLACEHOLDER.sub(lambda _: lines, function.__doc__ or "")
+        function.__doc__ = PLACEHOLDER.sub(lambda _: f"{about}\n", inspect.cleandoc(function.__doc__ or ""))
         return function
 
     return shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +12,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from swordplay.base import arguments, extras
-from swordplay.theory.fingerprints import fingerprint
 from swordplay.theory.game import play
 from swordplay.theory.regret import Ledger, path_length
 
@@ -26,12 +24,16 @@ Measure = Callable[[Ledger, Any, Any], Mapping[str, Any]]
 Row = dict[str, Any]
 
 
-class Cell(NamedTuple):
-    """One game of a sweep."""
+class Game(NamedTuple):
+    """What identifies a game of a sweep, in memory and in its file."""
 
     learner: str
     stream: str
     seed: int
+    engine: str
+    measure: str | None
+    """Name of the function."""
+    version: str
 
 
 def sweep(
@@ -43,6 +45,7 @@ def sweep(
     engine: Literal["auto", "python", "compiled"] = "auto",
     jobs: int | None = None,
     file: str | os.PathLike[str] | None = None,
+    version: str | int = 1,
     progress: bool = True,
 ) -> list[Row]:
     """Let every learner play every stream with every seed.
@@ -62,8 +65,11 @@ def sweep(
     jobs
         How many games at once; unless given, what ``joblib.parallel_config`` says (also of threads, processes, clusters), or 1.
     file
-        Where finished games are noted, a line of JSON each. A sweep that was killed goes on from there; games that changed
-        their name, their code or what they were made with are played again (see ``fingerprints``).
+        Where finished games are noted, a line of JSON each. A sweep that was killed goes on from there: a game whose line is in
+        the file is not played again. Its line names learner, stream, seed, engine, the function ``measure`` and ``version``.
+    version
+        Of your learners, streams and ``measure``. Changed code is not noticed: give another version with it, and all games are
+        played with the new code. Lines of other versions stay in the file and are not used.
     progress
         Whether to show a bar, where standard error is a terminal and rich is installed.
 
@@ -84,53 +90,62 @@ def sweep(
     >>> [(row["learner"], row["seed"], row["rounds"]) for row in table]
     [('Sword', 0, 200), ('Sword', 1, 200)]
     """
-    cells = _cells(learners, streams, seeds)
-    keys = _keys(cells, learners, streams, measure, engine) if file is not None else [str(cell) for cell in cells]
-    with _notebook(file) as (known, note), _bar(progress, len(cells)) as advance:
-        left = [k for k, key in enumerate(keys) if key not in known]
-        advance(len(cells) - len(left))
-        games = [(k, cells[k], learners[cells[k].learner], streams[cells[k].stream], measure, engine) for k in left]
-        for number, row in _played(games, jobs):
-            known[keys[number]] = note(keys[number], row)
+    games = _games(learners, streams, seeds, engine, measure, version)
+    with _notebook(file) as (known, note), _bar(progress, len(games)) as advance:
+        left = [game for game in games if game not in known]
+        advance(len(games) - len(left))
+        tasks = [(game, learners[game.learner], streams[game.stream], measure, engine) for game in left]
+        for game, row in _played(tasks, jobs):
+            known[game] = note(game, row)
             advance(1)
-    return [known[key] for key in keys]
+    return [known[game] for game in games]
 
 
-def _cells(learners: Mapping[str, MakeLearner], streams: Mapping[str, MakeStream], seeds: Iterable[int]) -> list[Cell]:
+def _games(
+    learners: Mapping[str, MakeLearner],
+    streams: Mapping[str, MakeStream],
+    seeds: Iterable[int],
+    engine: str,
+    measure: Measure | None,
+    version: str | int,
+) -> list[Game]:
     """All games, in the order of the table."""
     numbers = [arguments.whole("seeds", seed, least=0) for seed in seeds]
     _require_makers("learners", learners)
     _require_makers("streams", streams)
-    cells = [Cell(*names) for names in product(learners, streams, numbers)]
-    if len(set(cells)) < len(cells) or not cells:
+    if not isinstance(version, str | int) or isinstance(version, bool):
+        raise TypeError(f"version must be a string or a whole number, got {arguments.shown(version)}.")
+    named = None if measure is None else getattr(measure, "__qualname__", type(measure).__qualname__)
+    games = [Game(*names, engine, named, str(version)) for names in product(learners, streams, numbers)]
+    if len(set(games)) < len(games) or not games:
         raise ValueError(f"seeds must be one or more different numbers, got {arguments.shown(numbers)}.")
-    return cells
+    return games
 
 
-def _game(
-    number: int,
-    cell: Cell,
+def _play(
+    game: Game,
     learner: MakeLearner,
     stream: MakeStream,
     measure: Measure | None,
     engine: Literal["auto", "python", "compiled"],
-) -> tuple[int, Row]:
-    """Play one game; its number comes back with its row."""
+) -> tuple[Game, Row]:
+    """Play one game and return its row with it: rows arrive in any order."""
     try:
-        world = stream(seed=cell.seed)
+        world = stream(seed=game.seed)
         player = learner(world)
         ledger = play(player, world, engine, keep=() if measure is None else None)
-        row: Row = {**cell._asdict(), "rounds": ledger.rounds, "total_loss": ledger.total_loss}
+        row: Row = {"learner": game.learner, "stream": game.stream, "seed": game.seed}
+        row |= {"rounds": ledger.rounds, "total_loss": ledger.total_loss}
         if (comparators := getattr(world, "comparators", None)) is not None:
             row |= {"regret": ledger.regret(comparators), "path_length": path_length(comparators)}
-        return number, row if measure is None else row | dict(measure(ledger, player, world))
+        return game, row if measure is None else row | dict(measure(ledger, player, world))
     except Exception as error:
         raise RuntimeError(
-            f"the game of learner {cell.learner!r} on stream {cell.stream!r} with seed {cell.seed} failed: {error}"
+            f"the game of learner {game.learner!r} on stream {game.stream!r} with seed {game.seed} failed: {error}"
         ) from error
 
 
-def _played(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tuple[int, Row]]:
+def _played(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tuple[Game, Row]]:
     """Rows as they come in, in any order."""
     try:
         import joblib
@@ -139,7 +154,7 @@ def _played(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tupl
         raise ImportError(f"sweep needs joblib. Install it with: {extras.installation('sweep')}") from None
     backend, usual = get_active_backend()
     count = usual if jobs is None else jobs
-    tasks = [joblib.delayed(_game)(*game) for game in games]
+    tasks = [joblib.delayed(_play)(*game) for game in games]
     if backend.supports_return_generator:
         yield from joblib.Parallel(n_jobs=count, return_as="generator_unordered")(tasks)
         return
@@ -150,11 +165,11 @@ def _played(games: Sequence[tuple[Any, ...]], jobs: int | None) -> Iterator[tupl
 
 
 @contextmanager
-def _notebook(file: str | os.PathLike[str] | None) -> Iterator[tuple[dict[str, Row], Callable[[str, Row], Row]]]:
+def _notebook(file: str | os.PathLike[str] | None) -> Iterator[tuple[dict[Game, Row], Callable[[Game, Row], Row]]]:
     """What is known already, and a function that writes a row down and returns it as it would be read again."""
-    known: dict[str, Row] = {}
+    known: dict[Game, Row] = {}
     if file is None:
-        yield known, lambda key, row: _plain(key, row)[1]
+        yield known, lambda game, row: _plain(game, row)[1]
         return
     with open(file, "a+b") as book:
         book.seek(0)
@@ -165,14 +180,14 @@ def _notebook(file: str | os.PathLike[str] | None) -> Iterator[tuple[dict[str, R
         for place, line in enumerate(lines, start=1):
             try:
                 entry = json.loads(line)
-                known[entry["key"]] = entry["row"]
+                known[Game(**entry["game"])] = dict(entry["row"])
             except (ValueError, KeyError, TypeError):
                 raise ValueError(
                     f"line {place} of {os.fspath(file)!r} is not one that sweep wrote. Give another file, or delete the line."
                 ) from None
 
-        def note(key: str, row: Row) -> Row:
-            line, plain = _plain(key, row)
+        def note(game: Game, row: Row) -> Row:
+            line, plain = _plain(game, row)
             book.write(line)
             book.flush()
             os.fsync(book.fileno())
@@ -181,9 +196,9 @@ def _notebook(file: str | os.PathLike[str] | None) -> Iterator[tuple[dict[str, R
         yield known, note
 
 
-def _plain(key: str, row: Row) -> tuple[bytes, Row]:
+def _plain(game: Game, row: Row) -> tuple[bytes, Row]:
     """A line of the notebook, and the row as it will be read from it: a resumed table must not differ from a fresh one."""
-    line = json.dumps({"key": key, "row": row}, default=_number)
+    line = json.dumps({"game": game._asdict(), "row": row}, default=_number)
     return line.encode() + b"\n", json.loads(line)["row"]
 
 
@@ -215,14 +230,3 @@ def _require_makers(name: str, makers: Any) -> None:
     fine = isinstance(makers, Mapping) and makers
     if not fine or not all(isinstance(key, str) and callable(make) for key, make in makers.items()):
         raise TypeError(f"{name} must be a dictionary of functions by name, got {arguments.shown(makers)}.")
-
-
-def _keys(
-    cells: Sequence[Cell], learners: Mapping[str, Any], streams: Mapping[str, Any], measure: Any, engine: str
-) -> list[str]:
-    """A name for every game that stays the same as long as its code and all that it was made with do."""
-    players = {name: fingerprint(f"learner {name!r}", make) for name, make in learners.items()}
-    worlds = {name: fingerprint(f"stream {name!r}", make) for name, make in streams.items()}
-    rest = [fingerprint("measure", measure), engine]
-    texts = (json.dumps([*cell, players[cell.learner], worlds[cell.stream], *rest]) for cell in cells)
-    return [hashlib.sha256(text.encode()).hexdigest()[:32] for text in texts]
