@@ -1,6 +1,6 @@
 # Everything happens in .venv, which the first target that needs it creates with plain venv and pip.
 #   make demo ROUNDS=1000      a shorter (or longer) demo
-#   make test PYTHON=python3.12   another interpreter (after make clean)
+#   make test PYTHON=python3.12 VENV=.venv-3.12   another interpreter, in an environment of its own
 #   make test CONSTRAINTS=     the newest versions that pyproject.toml allows instead of the pinned ones
 
 PYTHON ?= python3
@@ -9,13 +9,14 @@ ROUNDS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 TESTED := cli,serve,sweep,spark,test
+QUICK := cli,serve,sweep,test
 # Three for two cores: many tests wait for a server, a disk or Java.
 WORKERS := 3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # two pips in one environment would get in each other's way
-.PHONY: help demo test test-deep test-lowest bench lint docs figure kernels clean
+.PHONY: help demo test test-quick test-deep test-lowest bench lint docs figure kernels clean
 
 help: ## say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -27,6 +28,10 @@ demo: $(VENV)/.with-cli ## track and compare a real stream, replay the paper; th
 test: $(VENV)/.with-$(TESTED) ## run the tests (minutes)
 	@$(VENV)/bin/swordplay warm --processes 2 # or every worker would compile the same kernels
 	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n $(WORKERS) --dist loadgroup -m "not deep" # each of many processes would compile our sources
+
+test-quick: $(VENV)/.with-$(QUICK) ## run the tests of tests/quick.txt, for another interpreter: PYTHON=python3.13 VENV=.venv-3.13
+	@$(VENV)/bin/swordplay warm --processes 2
+	PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n 2 --dist loadgroup -m "not deep" @tests/quick.txt
 
 test-deep: $(VENV)/.with-$(TESTED) ## run the long campaigns (much longer)
 	HYPOTHESIS_PROFILE=deep $(RUN) pytest -n 2 --dist loadgroup -m "deep or hypothesis" # the latter: with more examples than in "test"
@@ -55,8 +60,8 @@ figure: $(VENV)/.with-cli ## redraw the figure of the README
 kernels: $(VENV)/.with-$(TESTED) ## compile what comes with the package (after a change of a kernel; with PYTHON=... VENV=... for others)
 	$(VENV)/bin/python tests/make_kernels.py
 
-clean: ## remove the environment and everything that was made
-	rm -rf $(VENV) .venv-lowest out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks
+clean: ## remove the environments and everything that was made
+	rm -rf .venv .venv-* out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp says that the environment is whole: an interrupted venv would have a python and no pip.

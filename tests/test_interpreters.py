@@ -11,6 +11,8 @@ import pytest
 import interpreters
 
 THIS = sys.version_info[:2]
+ROOT = Path(__file__).parents[1]
+QUICK = (ROOT / "tests" / "quick.txt").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ def test_what_does_not_run_is_left_out(path):
 def test_versions_below_the_lowest_are_left_out(path):
     script(path / "python3.10", "echo 3 10")
     assert interpreters.others((3, 0)) == {}
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == ">={}.{}".format(*interpreters.LOWEST)
 
 
@@ -69,3 +71,15 @@ def test_the_program_prints_all_but_its_own_version(path):
         [sys.executable, interpreters.__file__], capture_output=True, text=True, timeout=60, check=True, env=os.environ
     )
     assert done.stdout == f"3.98 {path}/python3.98\n"
+
+
+def test_the_quick_tests_are_files_that_exist():
+    assert list(dict.fromkeys(QUICK)) == QUICK
+    assert [name for name in QUICK if not (ROOT / name).is_file()] == []
+
+
+def test_the_quick_tests_cover_every_package():
+    """Spark is left out: its package is larger than all the others together."""
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in QUICK)
+    packages = {file.parent.name for file in (ROOT / "src" / "swordplay").glob("*/__init__.py")} - {"spark"}
+    assert {package for package in packages if f"swordplay.{package}" not in text} == set()
