@@ -114,6 +114,7 @@ class Door:
             self._require_room(len(body), self._held)
             event = Event(action, model, self.target, body, _is_lines(head))
             wanted = read(event, self.limits)
+            self.scribe.keeper.models.require_size(event, wanted)
         except Refusal as refusal:
             answered(refusal)
         except Exception as error:
@@ -141,6 +142,7 @@ class Door:
                 wanted = read(event, self.limits)
             else:  # others are answered meanwhile, and while models compute, which they do without Python's lock
                 wanted = await asyncio.to_thread(read, event, self.limits)
+            self.scribe.keeper.models.require_size(event, wanted)
             return await self.scribe.submit(event, wanted)
         except TimeoutError:
             raise Refusal(408, f"the request was not there after {self.limits.seconds:g} seconds. Send it faster.") from None

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from swordplay.base.arguments import shown
+from swordplay.estimators.mixed_rows import MixedRows
 from swordplay.estimators.plain_rows import PlainRows
 from swordplay.late.blocks import Run
 from swordplay.serving import answered, learning, replies
@@ -62,6 +63,15 @@ class Series:
         self.rows: dict[str, Print] = {}
         """What the rows of pending tickets are recognised by, by the ids that clients gave; but those of batches have marks."""
         self.watch = Watch()
+
+    @property
+    def rows_by_name(self) -> MixedRows:
+        """What the columns of its rows hold."""
+        return learning.rows_by_name(self.late)
+
+    def kept_rows(self, ids: Iterable[str]) -> Iterator[Any]:
+        """Rows of pending tickets as they are kept; ids of others are left out."""
+        return (learning.kept_row(self.late, id) for id in ids if id in self.pending)
 
     # ------------------------------------------------------------------ checks: nothing changes
 
