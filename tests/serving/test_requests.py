@@ -199,9 +199,7 @@ def test_values_are_what_python_reads(value, spaces):
     assert repr(found) == repr(json.loads(body))
 
 
-@pytest.mark.parametrize(
-    "text", ["123456789012345678901234567890", "-0", "-0.0", "5e-324", "1E5", '"\\ud800"']
-)
+@pytest.mark.parametrize("text", ["123456789012345678901234567890", "-0", "-0.0", "5e-324", "1E5", '"\\ud800"'])
 def test_odd_values_are_what_python_reads(text):
     assert repr(parsed(text.encode(), False)) == repr(json.loads(text))
 

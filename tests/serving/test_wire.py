@@ -203,6 +203,7 @@ def test_bodies_that_stall_give_way_to_others(open_server):
         ("/drop", b'{"id": "1", "id": "2"}'),
         ("/models/m", b'{"target": "number", "target": "classes"}'),
     ],
+    ids=range(12),
 )
 def test_a_name_twice_in_an_object_is_refused(open_server, path, body):
     client, before = open_server.client(), events(open_server)
@@ -225,6 +226,7 @@ def test_a_name_twice_in_an_object_is_refused(open_server, path, body):
         b"[%b]" % b", ".join(b'{"x": {"a": 1, "b": %d}, "id": "10:30:%d \\":"}' % (k, k) for k in range(100)),
         b"[%b]" % b", ".join([b'{"x": {"c:": 1, ":d": 2}, "id": null, "key": ""}'] * 100),
     ],
+    ids=range(4),
 )
 def test_colons_in_texts_are_no_names(open_server, body):
     client = open_server.client()
@@ -235,7 +237,13 @@ def test_colons_in_texts_are_no_names(open_server, body):
 
 def test_beyond_loopback_hosts_are_named(launcher, tmp_path):
     server = launcher.start(
-        "--state", tmp_path / "state", "--host", "0.0.0.0", "--allow-host", "Models.example", environment={"SWORDPLAY_TOKEN": TOKEN}
+        "--state",
+        tmp_path / "state",
+        "--host",
+        "0.0.0.0",
+        "--allow-host",
+        "Models.example",
+        environment={"SWORDPLAY_TOKEN": TOKEN},
     )
     client = server.client(Authorization=f"Bearer {TOKEN}")
     row = {"x": {"a": 1.0}}

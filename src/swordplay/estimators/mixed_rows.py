@@ -75,15 +75,15 @@ class MixedRows:
         return self._counted
 
     def columns_with(self, rows: Sequence[Mapping[Hashable, Any]]) -> int:
-        """Columns after rows that were not read yet; a text with a new name counts as a date, which has the most."""
+        """Columns after rows that were not read yet: what a new name holds is decided by its first value."""
         if isinstance(rows, PlainRows):
             return self.columns + sum(name not in self.kinds for name in rows.names)
         fresh: dict[Hashable, int] = {}
         for row in rows:
             if not self.kinds.keys() >= row.keys():
                 for name, value in row.items():
-                    if value is not None and name not in self.kinds:
-                        fresh[name] = max(fresh.get(name, 1), COLUMNS["date"] if isinstance(value, str) else 1)
+                    if not (name in self.kinds or name in fresh or value is None or _is_nothing(value)):
+                        fresh[name] = COLUMNS.get(_kind(value), 1) if isinstance(value, str) else 1
         return self.columns + sum(fresh.values())
 
     def columns_learned(self, rows: Iterable[Row]) -> int:
@@ -211,7 +211,7 @@ def _plain(name: Hashable, value: Any) -> float | str | datetime | date | time |
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
-        return None if value.strip().lower() in NOTHING else value
+        return None if _is_nothing(value) else value
     if isinstance(value, numbers.Real | date) and value != value:  # NaN, and the NaT of pandas, which calls itself a date
         return None
     if value is None or isinstance(value, date | time):  # a datetime is a date
@@ -222,6 +222,11 @@ def _plain(name: Hashable, value: Any) -> float | str | datetime | date | time |
             "Make several columns of it, or leave it out."
         )
     return number(f"x[{name!r}]", value)
+
+
+def _is_nothing(value: Any) -> bool:
+    """Whether a value is a text that stands for a missing one."""
+    return isinstance(value, str) and value.strip().lower() in NOTHING
 
 
 def _kind(value: Any) -> str:

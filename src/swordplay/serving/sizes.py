@@ -79,7 +79,7 @@ def require_size(every: SeriesByName, bounds: Bounds, model: str, wanted: Wanted
 
 
 def _columns_after(series: Series | None, part: Ask | Tell, bounds: Bounds) -> int:
-    """Columns of a series once the rows of a part were learned; at the most, as a text may turn out to be a date."""
+    """Columns of a series once the rows of a part were learned."""
     if isinstance(part, Ask):
         return (MixedRows() if series is None else series.rows_by_name).columns_with(part.rows)
     if series is None:  # refused as unknown later
@@ -94,6 +94,6 @@ def _too_many_columns(part: Ask | Tell, before: int, after: int, bounds: Bounds)
     told = "Drop these tickets" if isinstance(part, Tell) else "Leave columns out, or use several models"
     key = f" with key {shown(part.key)}" if part.key else ""
     return (
-        f"a series has at most {bounds.columns:,} columns; the one{key} has {before:,}, and would have up to {after:,} (a text "
+        f"a series has at most {bounds.columns:,} columns; the one{key} has {before:,}, and would have {after:,} (a text "
         f"has one for each of its words, a date six). {told}, or start the server with a higher --max-series-columns."
     )
