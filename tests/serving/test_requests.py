@@ -208,7 +208,7 @@ def test_odd_values_are_what_python_reads(text):
 def test_a_name_twice_is_refused_wherever_it_is(value, spaces, name):
     body = json.dumps({"x": {name: value, "other": 1, "name": 2}}, indent=1 if spaces else None)
     assert parsed(body.encode(), False) == json.loads(body)
-    doubled = body.replace('"other"', json.dumps(name)).replace('"name"', json.dumps(name))
+    doubled = body.replace('"other"', json.dumps(name))
     with pytest.raises(Refusal, match="is there twice in one object"):
         parsed(doubled.encode(), False)
     long = doubled + " " * SHORT  # searched another way

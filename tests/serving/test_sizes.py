@@ -1,4 +1,4 @@
-"""Wide series and large requests: refused in words before they are in the log, and what the limits allow needs little memory."""
+"""Wide series and large requests: refused in words before they are in the log; what the limits allow needs little memory."""
 
 import json
 import re
