@@ -1064,7 +1064,8 @@ MUTANTS = [
         "serving/sizes.py",
         ("tests/serving/test_sizes.py::test_rows_times_columns",),
         ("few = wanted.rows * bounds.columns <= bounds.cells", "few = True"),
-        ("cells += len(part.ids) * after", "cells = len(part.ids) * after"),
+        ("        parts.append((series, part, after))\n", "        parts = [(series, part, after)]\n"),
+        ("series is None else series.new_rows(part))", "True else 0)"),
     ),
     *_in(
         "serving/sizes.py",

@@ -137,7 +137,10 @@ def test_rows_times_columns():
     with pytest.raises(Refusal, match="got 1,500"):
         served.send("tell", *[{"id": f"{k}", "y": 1.0} for k in range(150)])
     served.send("tell", *[{"id": f"{k}", "y": 1.0} for k in range(99)], {"id": "a", "y": 1.0})
-    served.send("drop", *[{"id": f"{k}"} for k in range(99, 200)])  # needs no table
+    # Rows that came before do not count.
+    served.send("tell", *[{"id": f"{k}", "y": 1.0} for k in range(150)])
+    served.send("ask", *[row(f"{k}", {}) for k in range(250)])
+    served.send("drop", *[{"id": f"{k}"} for k in range(150, 250)])
 
 
 def test_columns_of_all_series():

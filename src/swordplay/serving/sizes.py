@@ -7,14 +7,14 @@ events have added in between counts, and a log leads to the same refusals whenev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from swordplay.base.arguments import shown
 from swordplay.estimators.mixed_rows import MixedRows
 from swordplay.estimators.plain_rows import PlainRows
 from swordplay.serving.limits import Bounds
 from swordplay.serving.refusals import Refusal
-from swordplay.serving.requests import Ask, Part, Tell, Wanted
+from swordplay.serving.requests import Ask, Drop, Part, Tell, Wanted
 from swordplay.serving.series import Series
 
 SeriesByName = Mapping[tuple[str, str], Series]
@@ -24,10 +24,11 @@ SeriesByName = Mapping[tuple[str, str], Series]
 def adds_columns(series: Series, part: Part, bounds: Bounds) -> bool:
     """Whether rows may give a series more columns; True also where only a closer look could tell."""
     known = series.rows_by_name
-    if isinstance(part, Ask):
-        if isinstance(part.rows, PlainRows):
+    if type(part) is Ask:
+        if type(part.rows) is PlainRows:
             return not known.kinds.keys() >= set(part.rows.names)
-        return not all(known.kinds.keys() >= row.keys() for row in part.rows)
+        names = known.kinds.keys()
+        return any(not names >= row.keys() for row in part.rows)
     # Answers bring new words only, which matters only where all words together could pass the limit.
     return known.most_columns > bounds.columns
 
@@ -49,21 +50,29 @@ def require_size(every: SeriesByName, bounds: Bounds, model: str, wanted: Wanted
     Refusal
         429, with the limit and the option that raises it.
     """
-    # Nothing to count for the usual request: few rows without a new column.
+    # Nothing to count for the usual request: few rows without a new column. Dropping a row needs no table.
     few = wanted.rows * bounds.columns <= bounds.cells
-    cells = added = 0
     for part in wanted.parts:
-        if not isinstance(part, Ask | Tell):  # dropping a row needs no table
-            continue
         series = every.get((model, part.key))
-        if series is not None and few and not adds_columns(series, part, bounds):
-            continue
+        if type(part) is not Drop and (series is None or not few or adds_columns(series, part, bounds)):
+            _require_size(every, bounds, model, wanted.parts)
+            return
+
+
+def _require_size(every: SeriesByName, bounds: Bounds, model: str, wanted: Sequence[Ask | Tell]) -> None:
+    """The same with every column counted."""
+    added, parts = 0, []
+    for part in wanted:
+        series = every.get((model, part.key))
         before = 0 if series is None else series.rows_by_name.columns
         after = _columns_after(series, part, bounds)
         if after > bounds.columns and after > before:
             raise Refusal(429, _too_many_columns(part, before, after, bounds))
-        cells += len(part.ids) * after
         added += after - before
+        parts.append((series, part, after))
+    cells = sum(len(part.ids) * columns for _, part, columns in parts)
+    if cells > bounds.cells:  # rows that came before are answered as they were, and need no table
+        cells = sum((len(part.ids) if series is None else series.new_rows(part)) * columns for series, part, columns in parts)
     if cells > bounds.cells:
         raise Refusal(
             429,
