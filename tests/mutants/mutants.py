@@ -1072,6 +1072,75 @@ MUTANTS = [
         ("self.timeout_keep_alive - self.loop.time()", "self.timeout_keep_alive + 1.0 - self.loop.time()"),
     ),
     *_in(
+        "serving/sizes.py",
+        ("tests/serving/test_sizes.py::test_rows_times_columns",),
+        ("few = wanted.rows * bounds.columns <= bounds.cells", "few = True"),
+        ("        parts.append((series, part, after))\n", "        parts = [(series, part, after)]\n"),
+        ("series is None else series.new_rows(part))", "True else 0)"),
+    ),
+    *_in(
+        "serving/sizes.py",
+        ("tests/serving/test_sizes.py::test_words_that_are_too_many_are_refused_when_they_would_be_learned",),
+        ("    return known.most_columns > bounds.columns\n", "    return False\n"),
+    ),
+    *_in(
+        "serving/sizes.py",
+        ("tests/serving/test_sizes.py::test_columns_of_all_series",),
+        ("added += after - before", "added = after - before"),
+    ),
+    *_in(
+        "serving/groups.py",
+        ("tests/serving/test_sizes.py::test_events_of_one_group_do_not_pass_the_limit_together",),
+        (" or adds_columns(series, wanted.parts[0], models.bounds)", ""),
+    ),
+    *_in(
+        "estimators/mixed_rows.py",
+        ("tests/serving/test_sizes.py::test_columns_of_a_series_are_counted_as_the_model_has_them",),
+        ('"date": len(CIRCLES), "time": 2}', '"date": 2, "time": 2}'),
+        ("others + sum(max(1, len(self.words.get(name, ())))", "others + sum(len(self.words.get(name, ()))"),
+    ),
+    *_in(
+        "late/answers.py",
+        (
+            "tests/serving/test_sizes.py::test_parts_of_a_large_table_are_the_same_as_all_of_it",
+            "tests/serving/test_sizes.py::test_rows_that_wait_are_kept_as_they_are",
+        ),
+        ("rows[k : k + step], told)", "rows[:step], told)"),
+        (" and _is_dense(rows, numbers) else None", " else None"),
+        ("DENSE = 128, 4", "DENSE = 128, 2"),
+    ),
+    *_in(
+        "serving/door.py",
+        ("tests/serving/test_wire.py::test_trailers_are_refused_and_are_no_headers",),
+        ("if TRAILERS in scope:", "if False:"),
+    ),
+    *_in(
+        "serving/arriving.py",
+        ("tests/serving/test_wire.py::test_bodies_that_stall_give_way_to_others",),
+        ("SLOW = 2.0", "SLOW = 2000.0"),
+    ),
+    *_in(
+        "serving/bodies.py",
+        ("tests/serving/test_requests.py::test_a_name_twice_is_refused_wherever_it_is",),
+        ("if has_names(body) != _named(value if isinstance(value, list) else [value]):", "if False:"),
+        (
+            "            if type(x) is dict:\n                count += len(x)",
+            "            if x:\n                count += len(x) + 1",
+        ),
+    ),
+    *_in(
+        "serving/plain.py",
+        ("tests/serving/test_wire.py::test_a_name_twice_in_an_object_is_refused",),
+        ("if has_names(body) != len(rows) * (2 +", "if False and len(rows) * (2 +"),
+        ("if has_names(body) != len(rows) * (1 +", "if False and len(rows) * (1 +"),
+    ),
+    *_in(
+        "serving/tokens.py",
+        ("tests/serving/test_wire.py::test_beyond_loopback_hosts_are_named",),
+        ("if not (self._addresses and is_address(name)):", "if not self._addresses:"),
+        ("if not (self._addresses and is_address(name)):", "if True:"),
+    ),
+    *_in(
         "serving/plain.py",
         ("tests/serving/test_requests.py",),
         ("not SMALL < len(rows) <= limits.rows", "not SMALL < len(rows)"),

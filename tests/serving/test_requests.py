@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from swordplay.estimators.plain_rows import PlainRows
 from swordplay.serving import plain
-from swordplay.serving.bodies import parsed
+from swordplay.serving.bodies import SHORT, parsed
 from swordplay.serving.limits import Limits
 from swordplay.serving.log import Event
 from swordplay.serving.refusals import Refusal
@@ -199,11 +199,21 @@ def test_values_are_what_python_reads(value, spaces):
     assert repr(found) == repr(json.loads(body))
 
 
-@pytest.mark.parametrize(
-    "text", ["123456789012345678901234567890", "-0", "-0.0", "5e-324", "1E5", '{"a":1,"b":2,"a":3}', '"\\ud800"']
-)
+@pytest.mark.parametrize("text", ["123456789012345678901234567890", "-0", "-0.0", "5e-324", "1E5", '"\\ud800"'])
 def test_odd_values_are_what_python_reads(text):
     assert repr(parsed(text.encode(), False)) == repr(json.loads(text))
+
+
+@given(value=VALUES, spaces=st.booleans(), name=st.sampled_from(["a", ":", '":', " :", "x"]))
+def test_a_name_twice_is_refused_wherever_it_is(value, spaces, name):
+    body = json.dumps({"x": {name: value, "other": 1, "name": 2}}, indent=1 if spaces else None)
+    assert parsed(body.encode(), False) == json.loads(body)
+    doubled = body.replace('"other"', json.dumps(name))
+    with pytest.raises(Refusal, match="is there twice in one object"):
+        parsed(doubled.encode(), False)
+    long = doubled + " " * SHORT  # searched another way
+    with pytest.raises(Refusal, match="is there twice in one object"):
+        parsed(long.encode(), False)
 
 
 def test_a_batch_is_one_however_long_its_first_rows_are_and_whatever_its_ids_hold_behind_the_first_letter():

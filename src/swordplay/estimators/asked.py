@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from swordplay.estimators.named_coat import NamedCoat
 
 
+PIECE = 2**18
+"""Cells of a table that is made of dictionaries at a time: about 30 MB of these."""
+
+
 class Said(NamedTuple):
     """What is said of rows that are asked."""
 
@@ -118,6 +122,11 @@ class Askable(Protocol):
         """Take up what else there is; the estimator is there already."""
         ...
 
+    @property
+    def columns(self) -> int:
+        """Columns of a table of rows, those of names that were asked and not learned yet included; 1 at least."""
+        ...
+
     def joins(self, rows: Sequence[Any]) -> int:
         """Which of these rows, learned in this order, is the first but one with a name that is new; 0 for none."""
         ...
@@ -206,7 +215,16 @@ class AskedByName:
         """The same, and whether no name and no word is new."""
         if isinstance(rows, PlainRows):
             return self._estimator.placed(rows.names, rows.values)
-        return self._estimator.clean_table([self.rows.numbers(row) for row in rows])
+        if len(rows) == 1:
+            return self._estimator.clean_table([self.rows.numbers(rows[0])])
+        # A row with words becomes a dictionary with an entry for every word that is known: a few rows at a time.
+        step = max(1, PIECE // self.columns)
+        parts = [
+            self._estimator.clean_table([self.rows.numbers(row) for row in rows[k : k + step]])
+            for k in range(0, len(rows), step)
+        ]
+        table = parts[0][0] if len(parts) == 1 else np.concatenate([part for part, _ in parts])
+        return table, all(known for _, known in parts)
 
     def narrowed(self, rows: Sequence[Row], numbers: Matrix) -> Matrix:
         """Names that join do so behind the others."""
@@ -243,6 +261,11 @@ class AskedByName:
             run.append(named)
             self.rows.learn(row)
         self._estimator.learn_run(run, truths[first:])
+
+    @property
+    def columns(self) -> int:
+        """Columns of a table of rows, those of names that were asked and not learned yet included; 1 at least."""
+        return max(1, self.rows.columns)
 
     def state(self) -> State:
         """What its columns hold."""

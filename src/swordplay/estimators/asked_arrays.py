@@ -176,6 +176,11 @@ class AskedByPlace:
     def load_state(self, saved: Mapping[str, Any]) -> None:
         """Nothing but the estimator."""
 
+    @property
+    def columns(self) -> int:
+        """Columns of a row; 1 before the first one."""
+        return self._wide or 1
+
     def joins(self, rows: Sequence[Any]) -> int:
         """None: columns are where they are."""
         return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import numbers
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any, cast, final
 
@@ -36,6 +36,9 @@ OTHERS = None
 KINDS = {"number": "numbers", "word": "words", "date": "dates", "time": "times of the day"}
 """What a column may hold, and what many of them are called."""
 
+COLUMNS = {"number": 1, "date": len(CIRCLES), "time": 2}
+"""Columns of the model that a column of rows becomes; one of words has one for each word that was learned."""
+
 NUMBERS = frozenset({float})
 Row = dict[Hashable, float | str]
 """Values that are not missing: numbers, words, and dates and times as ISO 8601 writes them."""
@@ -50,6 +53,49 @@ class MixedRows:
         self._usual: tuple[dict[Hashable, str], list[Hashable]] = {}, []  # names of the last row of numbers alone
         self.words: dict[Hashable, list[str | None]] = {}
         """Of each column of words, those with a column of their own, in the order in which they were learned."""
+        self._counted = (0, 0), 0, 0  # names and words, and the columns that these lead to now and at the most
+
+    @property
+    def columns(self) -> int:
+        """Columns of a model that has learned a row with every name that is known; of words those that were learned."""
+        return self._count()[1]
+
+    @property
+    def most_columns(self) -> int:
+        """The same when every column of words has all words that it may have."""
+        return self._count()[2]
+
+    def _count(self) -> tuple[tuple[int, int], int, int]:
+        known = len(self.kinds), sum(map(len, self.words.values()))
+        if self._counted[0] != known:
+            texts = [name for name, kind in self.kinds.items() if kind == "word"]
+            others = sum(COLUMNS[kind] for kind in self.kinds.values() if kind != "word")
+            now = others + sum(max(1, len(self.words.get(name, ()))) for name in texts)
+            self._counted = known, now, others + (MOST_WORDS + 1) * len(texts)
+        return self._counted
+
+    def columns_with(self, rows: Sequence[Mapping[Hashable, Any]]) -> int:
+        """Columns after rows that were not read yet: what a new name holds is decided by its first value."""
+        if isinstance(rows, PlainRows):
+            return self.columns + sum(name not in self.kinds for name in rows.names)
+        fresh: dict[Hashable, int] = {}
+        for row in rows:
+            if not self.kinds.keys() >= row.keys():
+                for name, value in row.items():
+                    if not (name in self.kinds or name in fresh or value is None or _is_nothing(value)):
+                        fresh[name] = COLUMNS.get(_kind(value), 1) if isinstance(value, str) else 1
+        return self.columns + sum(fresh.values())
+
+    def columns_learned(self, rows: Iterable[Row]) -> int:
+        """Columns after rows that were read are learned: words that are new have a column of their own then."""
+        fresh: dict[Hashable, set[Any]] = {}
+        for row in rows:
+            for name, value in row.items():
+                if type(value) is str and self.kinds[name] == "word" and value not in self.words.get(name, ()):
+                    fresh.setdefault(name, set()).add(value)
+        known = {name: len(self.words.get(name, ())) for name in fresh}
+        more = (min(MOST_WORDS + 1, known[name] + len(words)) - max(1, known[name]) for name, words in fresh.items())
+        return self.columns + sum(more)
 
     def read(self, x: Any) -> Row:
         """A row made clean; its new columns are decided. Refused in words, and then nothing is decided.
@@ -165,7 +211,7 @@ def _plain(name: Hashable, value: Any) -> float | str | datetime | date | time |
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
-        return None if value.strip().lower() in NOTHING else value
+        return None if _is_nothing(value) else value
     if isinstance(value, numbers.Real | date) and value != value:  # NaN, and the NaT of pandas, which calls itself a date
         return None
     if value is None or isinstance(value, date | time):  # a datetime is a date
@@ -176,6 +222,11 @@ def _plain(name: Hashable, value: Any) -> float | str | datetime | date | time |
             "Make several columns of it, or leave it out."
         )
     return number(f"x[{name!r}]", value)
+
+
+def _is_nothing(value: Any) -> bool:
+    """Whether a value is a text that stands for a missing one."""
+    return isinstance(value, str) and value.strip().lower() in NOTHING
 
 
 def _kind(value: Any) -> str:

@@ -11,16 +11,46 @@ from swordplay.base.types import Array, Matrix, Vector
 from swordplay.estimators.asked import Askable
 from swordplay.estimators.bands import Bands
 from swordplay.estimators.heads import Heads
+from swordplay.estimators.plain_rows import PlainRows
 from swordplay.estimators.second_order import SecondOrder
 from swordplay.estimators.tempered import Tempered
 from swordplay.estimators.voices import Voices
 from swordplay.late.anchor import Anchor
-from swordplay.late.blocks import Block, Run, between, given_of, kept_of, lateness, table_of
+from swordplay.late.blocks import Block, Run, between, given_of, joined, kept_of, lateness, table_of
 from swordplay.late.pending import of_labels
 from swordplay.late.ticket import Ticket
 
+CELLS = 2**20
+"""Rows times columns of a table that is made at a time, 8 MB: of more rows one part is asked, or learned, after the other."""
+FEW_COLUMNS, DENSE = 128, 4
+"""A table is kept until the answers come if it has few columns, or at most so many cells for each value of its rows."""
+
+
+def at_a_time(asks: Askable) -> int:
+    """Rows that are asked or learned by one call at the most."""
+    return max(1, CELLS // asks.columns)
+
 
 def asked(
+    asks: Askable,
+    anchor: Anchor | None,
+    bands: Bands,
+    level: float | None,
+    ids: list[str],
+    rows: Sequence[Any],
+    told: int,
+) -> Block:
+    """Rows that are asked: as :func:`_asked`, a part at a time where all of them would be a large table."""
+    step = at_a_time(asks)
+    if len(rows) <= step:
+        return _asked(asks, anchor, bands, level, ids, rows, told)
+    return joined(
+        [_asked(asks, anchor, bands, level, ids[k : k + step], rows[k : k + step], told) for k in range(0, len(rows), step)],
+        rows,
+    )
+
+
+def _asked(
     asks: Askable,
     anchor: Anchor | None,
     bands: Bands,
@@ -53,8 +83,16 @@ def asked(
     else:
         tickets = _tickets(asks, ids, answers)
     lags = tuple(team.recent.copy() for team in asks.teams if len(team.recent))
-    seen = (numbers, asks.version) if known else None
+    seen = (numbers, asks.version) if known and _is_dense(rows, numbers) else None
     return Block(ids, tickets, rows, told, lags, said.voices, said.notes, sides, seen)
+
+
+def _is_dense(rows: Sequence[Any], table: Matrix) -> bool:
+    """Whether a table of rows takes about as much memory as the rows do; else it is made again when they are learned."""
+    if table.shape[1] <= FEW_COLUMNS:
+        return True
+    values = rows.values.size if isinstance(rows, PlainRows) else sum(map(len, rows))
+    return bool(table.size <= DENSE * values)
 
 
 def _tickets(asks: Askable, ids: Sequence[str], answers: Matrix) -> list[Ticket]:

@@ -120,6 +120,27 @@ class Block:
         return small
 
 
+def joined(blocks: Sequence[Block], rows: Sequence[Any]) -> Block:
+    """Blocks that were asked one after the other, with nothing learned in between, as one."""
+    first, said = blocks[0], list[Ticket]()
+    given = None if first.given is None else np.concatenate([block.given for block in blocks if block.given is not None])
+    if given is None:
+        said = [ticket for block in blocks for ticket in block.tickets]
+    sides = None if first.sides is None else np.concatenate([block.sides for block in blocks if block.sides is not None])
+    tables = [block.table for block in blocks if block.table is not None]
+    return Block(
+        [id for block in blocks for id in block.ids],
+        said if given is None else given,
+        rows,
+        first.told,
+        first.lags,
+        [np.concatenate(team) for team in zip(*(block.voices for block in blocks), strict=True)],
+        np.concatenate([block.notes for block in blocks]),
+        sides,
+        (np.concatenate([table for table, _ in tables]), tables[0][1]) if len(tables) == len(blocks) else None,
+    )
+
+
 class Kept(NamedTuple):
     """What is needed when the answer comes: the place of a row in the block that it was asked in."""
 

@@ -189,7 +189,8 @@ class LateModel(Guarded):
         losses: list[float | None] = []
         while len(losses) < len(ids):
             done = len(losses)
-            losses += self._learned(ids[done:], truths[done:])
+            last = done + answers.at_a_time(self._asks)
+            losses += self._learned(ids[done:last], truths[done:last])
         return losses
 
     def _learned(self, ids: list[str], truths: Sequence[Any]) -> list[float | None]:

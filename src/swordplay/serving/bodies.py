@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections import Counter
 from typing import Any, NoReturn
 
 import msgspec
+import numpy as np
 
+from swordplay.base.arguments import shown
 from swordplay.serving.refusals import Refusal
 
 
@@ -16,6 +20,11 @@ def _no_number(text: str) -> NoReturn:
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number)
 _quick = msgspec.json.Decoder().decode
+SHORT = 2**10
+"""Bytes of a body that numpy would not search faster."""
+COLON, QUOTE, BLANK = map(ord, ':" ')
+BEFORE_COLON = (b'":', b" :", b"\t:", b"\n:", b"\r:")
+"""A colon that follows a name, with what may stand before it."""
 HINT = "Send one JSON value, or several with the content type application/x-ndjson, one a line."
 
 
@@ -25,16 +34,60 @@ def parsed(body: bytes, lines: bool) -> Any:
     Raises
     ------
     Refusal
-        400, with the byte (and of NDJSON the line) at which it cannot be read.
+        400, with the byte (and of NDJSON the line) at which it cannot be read, or if an object has a name twice.
     """
     if not lines:
-        return _value(body, 0, {})
+        value = _value(body, 0, {})
+        if has_names(body) != _named(value if isinstance(value, list) else [value]):
+            _refuse_doubled(body)
+        return value
     values, first = [], 0
     for number, line in enumerate(body.split(b"\n"), start=1):
         if line.strip():
             values.append(_value(line, first, {"line": number}))
         first += len(line) + 1
+    if has_names(body) != _named(values):
+        for line in filter(bytes.strip, body.split(b"\n")):
+            _refuse_doubled(line)
     return values
+
+
+def has_names(body: bytes) -> int:
+    """How many names the objects of a body of JSON have: all that it should have if none is there twice, or more.
+
+    It counts colons behind a quote or a blank, as all of them are that follow a name. Texts may hold others, so that a count
+    that is too high tells nothing, and one that is right tells that no name is there twice.
+    """
+    if len(body) < SHORT:
+        count = body.count(b":")
+        return count if count == body.count(b'":') else sum(body.count(one) for one in BEFORE_COLON)
+    data = np.frombuffer(body, dtype=np.uint8)
+    before = data[np.flatnonzero(data[1:] == COLON)]
+    return int(np.count_nonzero((before == QUOTE) | (before <= BLANK)))
+
+
+def _named(rows: list[Any]) -> int:
+    """How many names rows of a request have, with those of their values."""
+    count = 0
+    for row in rows:
+        if type(row) is dict:
+            count += len(row)
+            x = row.get("x")
+            if type(x) is dict:
+                count += len(x)
+    return count
+
+
+def _refuse_doubled(body: bytes) -> None:
+    """Refuse a value if one of its objects has a name twice; values within values are looked at, too."""
+
+    def pairs(found: list[tuple[str, Any]]) -> None:
+        if len(names := Counter(name for name, _ in found)) < len(found):
+            name = names.most_common(1)[0][0]
+            raise Refusal(400, f"the name {shown(name)} is there twice in one object of JSON. Send each name once.")
+
+    with contextlib.suppress(ValueError, RecursionError):  # what cannot be read was refused before
+        json.loads(body, object_pairs_hook=pairs, parse_int=str, parse_float=str)
 
 
 def _value(body: bytes, first: int, where: dict[str, int]) -> Any:

@@ -8,11 +8,13 @@ from typing import Any, ClassVar, final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from swordplay.serving.door import CLOSE, SHORT, Door, lines
+from swordplay.serving.door import CLOSE, JSON, SHORT, TRAILERS, Door, lines
 from swordplay.serving.heads import Head, Heads, Meaning, Whole, head_of, whole
 
 LONGEST_HEAD = 64 * 2**10
 """Bytes of the head of a request."""
+LIVE = "/events"
+"""The answer that never ends: a client that sends no more has left it."""
 CHECKS = 2
 """Looks at a connection within the time that it has."""
 
@@ -43,24 +45,25 @@ class Gathered:
     def write(self, data: bytes) -> None:
         """Send it soon."""
         if not self._parts:
-            self._loop.call_soon(self._send)
+            self._loop.call_soon(self.send_now)
         self._parts.append(data)
 
     def write_now(self, data: bytes) -> None:
         """Send what is whole by itself."""
-        self._send()
+        self.send_now()
         self._transport.write(data)
 
     def close(self) -> None:
         """Send what is left, then close: the way out only, if the client is still sending, who would else lose his answer."""
-        self._send()
+        self.send_now()
         if self.over or not self._amid() or self.is_closing():
             self._transport.close()
         else:
             self.over = True
             self._transport.write_eof()
 
-    def _send(self) -> None:
+    def send_now(self) -> None:
+        """Send what was written in this turn."""
         if self._parts:
             parts, self._parts = self._parts, []
             self._transport.write(b"".join(parts))
@@ -117,6 +120,7 @@ class Patient(HttpToolsProtocol):
         self._begins, self._whole = True, None  # whether the next byte begins a request, and all of it if it is there
         self._before: Any = None
         self._rested = 0.0  # since when there is no request
+        self._ended = False  # whether the client sends no more, and waits for the answer to a whole request
         self._look = self.loop.call_later(self.seconds / CHECKS, self._again, 0)
 
     _whole: Whole | None
@@ -143,6 +147,29 @@ class Patient(HttpToolsProtocol):
         super().data_received(data)
         if self._phase == "head" and self._size > LONGEST_HEAD:
             self.transport.abort()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # True keeps the connection open for the answer
+        """The client sends no more: a whole request is answered before the connection is closed, half a one is not."""
+        self._gathered.send_now()
+        waits = self.cycle is not None and not self.cycle.response_complete and self._phase == ""
+        self._ended = waits and (isinstance(self.cycle, Short) or self.cycle.scope["path"] != LIVE)
+        return self._ended
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP, in words."""
+        body = b'{"error":"this is not a request of HTTP/1.1. Check its head and the length of its body."}'
+        headers = [JSON, (b"content-length", b"%d" % len(body)), CLOSE]
+        self.transport.write(
+            b"%b%b%b\r\n%b" % (STATUS_LINE[400], self.usual.lines(self.server_state.default_headers), lines(headers), body)
+        )
+        self.transport.close()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A line of the head. Lines behind a body (trailers) are none, whatever they are called."""
+        if self._phase == "body":
+            self.scope[TRAILERS] = True  # type: ignore[literal-required]  # a key of our own
+        else:
+            super().on_header(name, value)
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -181,6 +208,8 @@ class Patient(HttpToolsProtocol):
         """An answer is on its way."""
         self._rested = self.loop.time()
         super().on_response_complete()
+        if self._ended and self.cycle.response_complete:  # the newest of several
+            self.transport.close()
 
     def timeout_keep_alive_handler(self) -> None:
         """Nothing has come for long, unless short requests have, which leave this clock as it is."""
@@ -209,7 +238,7 @@ class Patient(HttpToolsProtocol):
             cycle.response_complete = True
             if last:
                 self.transport.close()
-            if self.pipeline or last or self.timeout_keep_alive_task is None:
+            if self.pipeline or last or self._ended or self.timeout_keep_alive_task is None:
                 self.on_response_complete()
             else:
                 self.server_state.total_requests += 1

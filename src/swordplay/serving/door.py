@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, final
 
 from swordplay.serving import replies
+from swordplay.serving.arriving import NO_ROOM, Arriving, Room
 from swordplay.serving.heads import Head, head_of
 from swordplay.serving.limits import Limits
 from swordplay.serving.log import Event
@@ -34,6 +35,8 @@ JSON = (b"content-type", b"application/json")
 CLOSE = (b"connection", b"close")
 DONE = b"%b: %b\r\ncontent-length: %%d\r\nswordplay-event: %%d\r\n" % JSON
 """The lines of the usual answer: its length, and the number of its event."""
+TRAILERS = "swordplay.trailers"
+"""Key of a scope whose request had headers behind its body."""
 LONG = 2**20
 """Bytes of a body that is read beside the loop."""
 Answer = Callable[[int, bytes, bytes, bool], None]
@@ -65,7 +68,7 @@ class Door:
     def __init__(self, scribe: Scribe, pages: App, gate: Gate, limits: Limits, target: str) -> None:
         self.scribe, self.pages, self.gate, self.limits, self.target = scribe, pages, gate, limits, target
         self.counts: Counts = scribe.counts
-        self._held = 0  # bytes of requests that are under way
+        self._room = Room(limits.waiting)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -74,12 +77,13 @@ class Door:
         begun, action, number = time.monotonic(), "", b""
         try:
             head = head_of(scope["headers"])
+            _require_single(head)
             self.gate.require_host(head.host)
             found = _route(scope["path"], scope["method"])
             if found is not None:
                 action, model = found
                 self.gate.require_token(head.authorization, head.origin, head.host)
-                done = await self._change(action, model_name(model), head, receive)
+                done = await self._change(action, model_name(model), head, scope, receive)
                 status, body, number = 200, done.body, b"%d" % done.number
         except Refusal as refusal:
             status, body = refusal.status, replies.body(refusal.body())
@@ -95,11 +99,10 @@ class Door:
 
     def take(self, path: bytes, head: Head, body: bytes, answer: Answer) -> None:
         """Answer a request to an address of ``SHORT`` that is there in one piece: a task would cost more than the rest."""
-        begun, (action, model) = time.monotonic(), SHORT[path]
-        self._held += len(body)
+        begun, (action, model), held = time.monotonic(), SHORT[path], 0
 
         def answered(done: Done | Refusal) -> None:
-            self._held -= len(body)
+            self._room.release(held)
             status = done.status if isinstance(done, Refusal) else 200
             self.counts.answered(action, status, time.monotonic() - begun)
             if isinstance(done, Refusal):
@@ -109,11 +112,15 @@ class Door:
                 answer(200, DONE % (len(done.body), done.number), done.body, False)
 
         try:
+            _require_single(head)
             self.gate.require_host(head.host)
             self.gate.require_token(head.authorization, head.origin, head.host)
-            self._require_room(len(body), self._held)
+            self._require_short(len(body))
+            self._room.take(len(body))
+            held = len(body)
             event = Event(action, model, self.target, body, _is_lines(head))
             wanted = read(event, self.limits)
+            self.scribe.keeper.models.require_size(event, wanted)
         except Refusal as refusal:
             answered(refusal)
         except Exception as error:
@@ -121,43 +128,59 @@ class Door:
         else:
             self.scribe.put(event, wanted, answered)
 
-    def _require_room(self, size: int, held: int) -> None:
-        """Refuse a body of so many bytes, with which so many are under way."""
+    def _require_short(self, size: int) -> None:
+        """Refuse a body of too many bytes."""
         if size > self.limits.body:
             raise Refusal(413, f"a request has at most {self.limits.body:,} bytes, got {size:,}. Send several.")
-        if held > self.limits.waiting:
-            raise Refusal(503, "too much is under way. Send it again in a moment.")
 
-    async def _change(self, action: str, model: str, head: Head, receive: Receive) -> Done:
-        # Without a length it may become as long as is allowed.
-        held = int(head.content_length) if head.content_length.isdigit() else self.limits.body
-        self._require_room(held, self._held + held)
-        self._held += held
+    async def _change(self, action: str, model: str, head: Head, scope: Scope, receive: Receive) -> Done:
+        if head.content_length.isdigit():
+            self._require_short(int(head.content_length))
+        held = 0
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                body = await self._body(receive)
+            body = await self._body(receive)
+            held = len(body)
+            if TRAILERS in scope:
+                raise Refusal(400, "there are headers behind the body (trailers), which are not read. Send them before it.")
             event = Event(action, model, self.target, body, _is_lines(head))
             if len(body) < LONG:
                 wanted = read(event, self.limits)
             else:  # others are answered meanwhile, and while models compute, which they do without Python's lock
                 wanted = await asyncio.to_thread(read, event, self.limits)
+            self.scribe.keeper.models.require_size(event, wanted)
             return await self.scribe.submit(event, wanted)
-        except TimeoutError:
-            raise Refusal(408, f"the request was not there after {self.limits.seconds:g} seconds. Send it faster.") from None
         finally:
-            self._held -= held
+            self._room.release(held)
 
     async def _body(self, receive: Receive) -> bytes:
-        """All of a body."""
+        """All of a body, whose bytes count as held."""
+        arriving = self._room.begin()
+        try:
+            async with asyncio.timeout(self.limits.seconds) as arriving.deadline:
+                body = await self._parts(receive, arriving)
+            if not arriving.gave_way:
+                return body
+        except TimeoutError:
+            self._room.release(arriving.size)
+            if not arriving.gave_way:
+                raise Refusal(
+                    408, f"the request was not there after {self.limits.seconds:g} seconds. Send it faster."
+                ) from None
+        except BaseException:
+            self._room.release(arriving.size)
+            raise
+        finally:
+            self._room.arrived(arriving)
+        raise Refusal(503, NO_ROOM)
+
+    async def _parts(self, receive: Receive, arriving: Arriving) -> bytes:
         message = await receive()
-        if message["type"] == "http.request" and not message.get("more_body"):
-            return bytes(message["body"])  # the usual case
-        parts, size = [], 0
+        parts = []
         while message["type"] == "http.request":
-            parts.append(message["body"])
-            size += len(message["body"])
-            if size > self.limits.body:
-                raise Refusal(413, f"a request has at most {self.limits.body:,} bytes. Send several.")
+            if message["body"]:
+                self._require_short(arriving.size + len(message["body"]))
+                arriving.add(len(message["body"]))
+                parts.append(message["body"])
             if not message.get("more_body"):
                 return b"".join(parts)
             message = await receive()
@@ -189,6 +212,12 @@ def _route(path: str, method: str) -> tuple[str, str] | None:
     if method != wanted:
         raise Refusal(405, f"/{action} is asked by {wanted}, not by {method}.")
     return action, model
+
+
+def _require_single(head: Head) -> None:
+    """Refuse a head in which a header that matters is there twice: which of them counts is not for us to guess."""
+    if head.doubled:
+        raise Refusal(400, f"the header {head.doubled.decode('latin-1')} is there twice. Send it once.")
 
 
 def _is_lines(head: Head) -> bool:

@@ -17,6 +17,7 @@ from swordplay.serving.plain import SMALL
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import Change, Wanted
 from swordplay.serving.series import Plan, Series
+from swordplay.serving.sizes import adds_columns
 
 Answer = bytes | Refusal
 """What an event is answered."""
@@ -128,4 +129,6 @@ def _series(models: Models, event: Event, wanted: Change) -> Series | None:
         return None
     if wanted.rows > SMALL:  # a call to itself costs no more
         return None
-    return models.series.get((event.model, wanted.parts[0].key))
+    series = models.series.get((event.model, wanted.parts[0].key))
+    # Whether an event fits within the limits on columns is known only when those before it are done.
+    return None if series is None or adds_columns(series, wanted.parts[0], models.bounds) else series

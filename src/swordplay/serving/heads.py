@@ -25,14 +25,20 @@ class Head(NamedTuple):
     authorization: bytes = b""
     content_type: bytes = b""
     content_length: bytes = b""
+    doubled: bytes = b""
+    """Name of a header among those above that is there more than once; nothing if there is none."""
 
 
-FIELDS = {name.replace("_", "-").encode(): name for name in Head._fields}
+FIELDS = {name.replace("_", "-").encode(): name for name in Head._fields if name != "doubled"}
 
 
 def head_of(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     """What is looked at of the lines of a head."""
-    return Head(**{FIELDS[name]: value for name, value in headers if name in FIELDS})
+    found: dict[str, bytes] = {}
+    for name, value in headers:
+        if (field := FIELDS.get(name)) is not None:
+            found["doubled" if field in found else field] = name if field in found else value
+    return Head(**found)
 
 
 class Meaning(NamedTuple):

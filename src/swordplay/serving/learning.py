@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from swordplay.base.arguments import LARGEST, shown
+from swordplay.estimators.asked import AskedByName
+from swordplay.estimators.mixed_rows import MixedRows
 from swordplay.late import LateModel, Ticket
 from swordplay.serving.refusals import Refusal
 
@@ -72,6 +74,18 @@ def errors(tickets: Sequence[Ticket], ys: Sequence[Any]) -> list[float | None]:
     if tickets[0][4] is None and set(map(type, said)) == {float} == set(map(type, ys)):
         return list(map(abs, map(operator.sub, said, ys)))
     return list(map(error, tickets, ys))
+
+
+def rows_by_name(late: LateModel) -> MixedRows:
+    """What the columns of the rows of a model hold."""
+    asks = late._asks
+    assert isinstance(asks, AskedByName)  # all models of a server take rows by name
+    return asks.rows
+
+
+def kept_row(late: LateModel, id: str) -> Any:
+    """The row of a pending ticket, as it is kept."""
+    return late._pending[id].row
 
 
 def step_size(late: LateModel) -> float | None:

@@ -19,6 +19,12 @@ class Limits(NamedTuple):
     """Rows of a request."""
     columns: int = 1_000
     """Names in a row."""
+    series_columns: int = 10_000
+    """Columns of a series: a number has one, a date six, a text one for each of its words (51 at the most)."""
+    all_columns: int = 500_000
+    """Columns of all series together; each takes about 1 to 4 kB of memory."""
+    cells: int = 3_000_000
+    """Rows of a request times the columns of their series: what is computed for them takes about 0.1 to 0.3 us each."""
     pending: int = 100_000
     """Tickets of a series that wait for their answer."""
     models: int = 100
@@ -54,8 +60,19 @@ class Bounds(NamedTuple):
     models: int = Limits().models
     series: int = Limits().series
     remembered: int = Limits().remembered
+    columns: int = Limits().series_columns
+    all_columns: int = Limits().all_columns
+    cells: int = Limits().cells
 
 
 def bounds(limits: Limits) -> Bounds:
     """Those among the limits of a server."""
-    return Bounds(limits.pending, limits.models, limits.series, limits.remembered)
+    return Bounds(
+        limits.pending,
+        limits.models,
+        limits.series,
+        limits.remembered,
+        limits.series_columns,
+        limits.all_columns,
+        limits.cells,
+    )

@@ -30,6 +30,7 @@ from swordplay.serving.replies import Reply
 from swordplay.serving.requests import KINDS, MODEL, Change, Declaration, Wanted, by_row
 from swordplay.serving.sanity import is_count, require
 from swordplay.serving.series import Plan, Series
+from swordplay.serving.sizes import require_size
 from swordplay.serving.watch import Watch
 
 logger = logging.getLogger("swordplay.serve")
@@ -102,6 +103,11 @@ class Models:
         except Exception as error:
             raise failed(error) from error
 
+    def require_size(self, event: Event, wanted: Change) -> None:
+        """Refuse an event that is too large for the series as they are now (see ``sizes``); nothing is changed."""
+        if isinstance(wanted, Wanted):
+            require_size(self.series, self.bounds, event.model, wanted)
+
     def of(self, name: str) -> list[tuple[str, Series]]:
         """Keys and series of a model.
 
@@ -126,6 +132,7 @@ class Models:
         return replies.body({"model": name, "target": kind})
 
     def _of_rows(self, number: int, event: Event, wanted: Wanted) -> bytes:
+        self.require_size(event, wanted)
         done = self._ask(number, event, wanted) if event.action == "ask" else self._answer(event, wanted)
         self.forget()
         if len(wanted.parts) == 1:

@@ -64,7 +64,7 @@ REFUSALS = {
     "409": "It contradicts what was sent before under the same id or name.",
     "413": "It is too large.",
     "421": "The server is not called that.",
-    "429": "Too many tickets, models or keys.",
+    "429": "Too many tickets, models, keys or columns, or too many rows for so many columns.",
     "503": "The server is stopping, or has too much to do.",
     "507": "The disk is full.",
 }

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from swordplay.estimators.plain_rows import PlainRows
+from swordplay.serving.bodies import has_names
 from swordplay.serving.limits import LONGEST_NAME, Limits
 
 SMALL = 64
@@ -58,6 +59,9 @@ def asked(body: bytes, lines: bool, limits: Limits) -> tuple[str, list[str | Non
     if rows is None or not SMALL < len(rows) <= limits.rows:
         return None
     ids, key = [row.id for row in rows], rows[0].key
+    # A name that is there twice is found, and refused, row by row.
+    if has_names(body) != len(rows) * (1 + len(names) + (key != "")) + len(rows) - ids.count(None):
+        return None
     if not _is_one(key, [row.key for row in rows]):
         return None
     if ids.count(None) != len(ids) and (not are_names(ids) or _has_ours(ids)):
@@ -107,6 +111,8 @@ def told(body: bytes, lines: bool, limits: Limits) -> tuple[str, list[str], list
     if rows is None or not 1 < len(rows) <= limits.rows:
         return None
     ids, values, key = [row.id for row in rows], [row.y for row in rows], rows[0].key
+    if has_names(body) != len(rows) * (2 + (key != "")):  # a name is there twice: refused row by row
+        return None
     texts = [value for value in values if type(value) is str]
     if not are_names(ids) or (texts and not are_names(texts)) or not _is_one(key, [row.key for row in rows]):
         return None

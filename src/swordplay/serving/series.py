@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -57,11 +57,23 @@ class Series:
     def __init__(self, kind: str, place: int, memory: Memory, late: LateModel | None = None) -> None:
         self.kind, self.place, self._memory, self._told = kind, place, memory, memory.names(place)
         self.late = learning.make(kind) if late is None else late
+        self.rows_by_name = learning.rows_by_name(self.late)
+        """What the columns of its rows hold."""
         self.pending = self.late.pending
         """Tickets that wait for their answers, by id: a view that stays."""
         self.rows: dict[str, Print] = {}
         """What the rows of pending tickets are recognised by, by the ids that clients gave; but those of batches have marks."""
         self.watch = Watch()
+
+    def kept_rows(self, ids: Iterable[str]) -> Iterator[Any]:
+        """Rows of pending tickets as they are kept; ids of others are left out."""
+        return (learning.kept_row(self.late, id) for id in ids if id in self.pending)
+
+    def new_rows(self, part: Ask | Tell | Drop) -> int:
+        """How many rows of a request have to be predicted or learned: the others were before."""
+        if isinstance(part, Ask):
+            return sum(name is None or not (name in self.pending or name in self._told) for name in part.ids)
+        return sum(name in self.pending for name in part.ids)
 
     # ------------------------------------------------------------------ checks: nothing changes
 

@@ -9,6 +9,7 @@ import ipaddress
 from collections.abc import Iterable
 from typing import final
 
+from swordplay.base.arguments import shown
 from swordplay.serving.refusals import Refusal
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -31,6 +32,19 @@ def is_local(host: str) -> bool:
         return host == "localhost"
 
 
+def is_address(host: str) -> bool:
+    """Whether a host is an IP address and no name.
+
+    >>> is_address("10.0.0.7"), is_address("::1"), is_address("example.com")
+    (True, True, False)
+    """
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 @final
 class Gate:
     """Decides from the head of a request whether it may come in.
@@ -40,17 +54,26 @@ class Gate:
     token
         What has to stand in ``Authorization: Bearer ...`` of everything that changes something; None for nothing.
     hosts
-        Names under which the server is addressed, so that no other web page borrows its address; None for any.
+        Names under which the server is addressed, so that no web page reaches it under a name of its own; None for any.
+    addresses
+        Whether it may also be addressed by any IP address: no web page can make one lead elsewhere.
     """
 
-    def __init__(self, token: str | None, hosts: Iterable[str] | None) -> None:
+    def __init__(self, token: str | None, hosts: Iterable[str] | None, addresses: bool = False) -> None:
         self._digest = None if token is None else _digest(token.encode("utf-8"))
-        self._hosts = None if hosts is None else frozenset(hosts)
+        self._hosts = None if hosts is None else frozenset(_name(host.encode("utf-8")) for host in hosts)
+        self._addresses = addresses
 
     def require_host(self, host: bytes) -> None:
-        """Refuse a request to a name that is not ours: a web page whose own name was turned to this machine."""
-        if self._hosts is not None and host and _name(host) not in self._hosts:
-            raise Refusal(421, "this server is not called that. Use its own address, or name it with --name.")
+        """Refuse a request to another name: a web page whose own name was turned to this machine (DNS rebinding)."""
+        if self._hosts is None or not host or (name := _name(host)) in self._hosts:
+            return
+        if not (self._addresses and is_address(name)):
+            raise Refusal(
+                421,
+                f"this server does not answer to the host {shown(name)}. Use its own address, or start it with --allow-host "
+                "and this name.",
+            )
 
     def require_token(self, authorization: bytes, origin: bytes, host: bytes) -> None:
         """Refuse a change without the token, or from another web page. It takes as long for any wrong token."""

@@ -35,7 +35,8 @@ Everything that was acknowledged is on the disk, in DIR: after a crash the serve
 Requests with an id can be sent again without harm.
 
 It listens on this machine only, unless --host says otherwise, and then wants a token for everything that changes
-something: in the environment variable SWORDPLAY_TOKEN, or in a file (--token-file). Ctrl-C or SIGTERM ends it.
+something: in the environment variable SWORDPLAY_TOKEN, or in a file (--token-file). Clients address it by an IP address or
+by a name that --allow-host gives. Ctrl-C or SIGTERM ends it.
 """
 EXAMPLES = """\b
 Examples:
@@ -47,6 +48,9 @@ LIMITS = {
     "body": ("--max-body", "BYTES", "Of a request."),
     "rows": ("--max-rows", "N", "Rows of a request."),
     "columns": ("--max-columns", "N", "Columns of a row."),
+    "series_columns": ("--max-series-columns", "N", "Columns of a series: a text has one for each of its words."),
+    "all_columns": ("--max-all-columns", "N", "Columns of all series together."),
+    "cells": ("--max-cells", "N", "Rows of a request times the columns of their series."),
     "pending": ("--max-pending", "N", "Tickets of a series that wait for their answer."),
     "models": ("--max-models", "N", "Models."),
     "series": ("--max-series", "N", "Models and the keys within them."),
@@ -71,7 +75,7 @@ def _limits(command: Any) -> Any:
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, help=f"0 for any that is free.  [default: {PORT}]")
 @click.option("--token-file", metavar="PATH", help="A file that holds the token.")
-@click.option("--name", "names", multiple=True, metavar="HOST", help="A further name under which clients address it.")
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name of it that clients use; may be repeated.")
 @click.option(
     "--target-kind", "target", type=click.Choice(KINDS), default=KINDS[0], help="Of models made by their first use; number."
 )
@@ -114,10 +118,10 @@ def _serve(typed: dict[str, Any]) -> None:
     except (run.AddressError, FolderError) as error:
         raise Refused(str(error)) from error
     learning.warm({typed["target"], *keeper.models.kinds.values()})
-    hosts = {*LOCAL, typed["host"], *typed["names"]} if local else None
+    gate = Gate(token, {*LOCAL, typed["host"], *typed["names"]}, addresses=not local)
     said = _Said(token is not None, typed["target"])
     with asyncio.Runner(loop_factory=run.quick_loop()) as runner:
-        runner.run(run.serve(keeper, at, Gate(token, hosts), typed["target"], files, said))
+        runner.run(run.serve(keeper, at, gate, typed["target"], files, said))
     if not typed["quiet"]:
         echo("stopped; everything is saved.", err=True)
 
