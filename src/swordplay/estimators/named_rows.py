@@ -172,9 +172,25 @@ def numeric_column(name: str, raw: Any) -> Vector:
 def targets(y: Any, count: int) -> Any:
     """Targets or labels as an array, one for each of ``count`` rows."""
     values = y.to_numpy() if hasattr(y, "to_numpy") else unmasked("y", y)
+    if values.ndim == 1 and values.dtype.kind in "US" and isinstance(y, list | tuple):
+        # numpy cuts off NUL characters at the end of strings, and makes strings of the numbers beside a string.
+        values = np.array(y, dtype=object)
     if values.shape != (count,):
         raise ValueError(f"y must have one entry for each of the {count} rows of X, got shape {values.shape}.")
     return values
+
+
+def frame_of(X: Any) -> nw.DataFrame[Any]:
+    """A native data frame as narwhals has it."""
+    import narwhals.stable.v2 as nw
+
+    try:
+        return nw.from_native(X, eager_only=True)  # type: ignore[no-any-return]  # of any make
+    except TypeError as error:
+        raise TypeError(
+            f"X must be a data frame (pandas, polars or another that narwhals knows), got {shown(X)} ({type(X).__name__}). "
+            "Give learn_one and predict_one single rows."
+        ) from error
 
 
 def series_like(values: Any, like: nw.DataFrame[Any]) -> Any:
