@@ -192,12 +192,17 @@ def sklearn_doors():
     for name, kind, options, targets, learn in kinds:
         encode = bool(options)
         for method in ("fit", "partial_fit", learn, "predict"):
+
             def call(X, y, kind=kind, options=options, targets=targets, method=method, encode=encode):
                 model = kind(**options)
                 if method != "fit":
                     model.fit(WORDS if encode else X_like(X), targets)
                 before = None if method == "fit" else state_of(model)
-                return model, before, (lambda: getattr(model, method)(X) if method == "predict" else getattr(model, method)(X, y))
+                return (
+                    model,
+                    before,
+                    (lambda: getattr(model, method)(X) if method == "predict" else getattr(model, method)(X, y)),
+                )
 
             if not encode:
                 yield f"{name}.{method}(X list)", lambda v, c=call, t=targets: c(odd_rows(v), t)
@@ -211,9 +216,13 @@ def sklearn_doors():
             if method != "predict":
                 good = WORDS if encode else X
                 yield f"{name}.{method}(y list)", lambda v, c=call, t=targets, g=good: c(g, spoiled(t.tolist(), v))
-                yield f"{name}.{method}(y objects)", lambda v, c=call, t=targets, g=good: c(g, odd_array(spoiled(t.tolist(), v)))
-                yield f"{name}.{method}(y series)", lambda v, c=call, t=targets, g=good: c(
-                    g, pd.Series(odd_array(spoiled(t.tolist(), v)), dtype=object)
+                yield (
+                    f"{name}.{method}(y objects)",
+                    lambda v, c=call, t=targets, g=good: c(g, odd_array(spoiled(t.tolist(), v))),
+                )
+                yield (
+                    f"{name}.{method}(y series)",
+                    lambda v, c=call, t=targets, g=good: c(g, pd.Series(odd_array(spoiled(t.tolist(), v)), dtype=object)),
                 )
                 yield f"{name}.{method}(y all)", lambda v, c=call, t=targets, g=good: c(g, [v] * 30)
                 yield f"{name}.{method}(y)", lambda v, c=call, t=targets, g=good: c(g, v)
@@ -233,6 +242,7 @@ def sklearn_doors():
             for option in kind().get_params():
                 yield f"{name}({option}=)", lambda v, o=option, w=with_option: w(v, o)
         if not encode:
+
             def weights(value, kind=kind, targets=targets):
                 model = kind().fit(X, targets)
                 return model, state_of(model), lambda: model.partial_fit(X, targets, sample_weight=value)
@@ -249,6 +259,7 @@ def sklearn_doors():
 
                 yield f"{name}.{how}(level=)", level
             if "Classifier" in name:
+
                 def classes(value, kind=kind):
                     model = kind()
                     return model, None, lambda: model.partial_fit(X, L, classes=value)
@@ -287,6 +298,7 @@ def river_doors():
         ("river.SwordRegressor", sp.river.SwordRegressor, Y),
         ("river.SwordClassifier", sp.river.SwordClassifier, L),
     ):
+
         def grown(kind=kind, targets=targets):
             model = kind()
             for x, y in zip(rows, targets.tolist(), strict=True):
@@ -307,8 +319,9 @@ def river_doors():
         yield f"{name}.learn_many(X frame)", lambda v, c=call, t=targets: c("learn_many", odd_frame(v), pd.Series(t))
         yield f"{name}.learn_many(X column)", lambda v, c=call, t=targets: c("learn_many", all_odd_frame(v), pd.Series(t))
         yield f"{name}.learn_many(X)", lambda v, c=call, t=targets: c("learn_many", v, pd.Series(t))
-        yield f"{name}.learn_many(y series)", lambda v, c=call, t=targets: c(
-            "learn_many", FRAME, pd.Series(odd_array(spoiled(t.tolist(), v)), dtype=object)
+        yield (
+            f"{name}.learn_many(y series)",
+            lambda v, c=call, t=targets: c("learn_many", FRAME, pd.Series(odd_array(spoiled(t.tolist(), v)), dtype=object)),
         )
         yield f"{name}.learn_many(y list)", lambda v, c=call, t=targets: c("learn_many", FRAME, spoiled(t.tolist(), v))
         yield f"{name}.learn_many(y)", lambda v, c=call: c("learn_many", FRAME, v)
@@ -333,6 +346,7 @@ def river_doors():
 def late_doors():
     rows = FRAME.to_dict("records")
     for task, targets in (("regression", Y), ("classification", L)):
+
         def grown(task=task, targets=targets):
             model = LateModel(task)
             model.tell_many(model.ask_many(rows), targets.tolist())
@@ -365,6 +379,7 @@ def late_doors():
         else:
             yield f"LateModel({option}=)", lambda v, o=option: (None, None, lambda: LateModel("regression", **{o: v}))
     for kind in (sp.sklearn.SwordRegressor, sp.sklearn.SwordClassifier):
+
         def grown(kind=kind):
             model = LateModel(kind())
             model.tell_many(model.ask_many(list(X)), L.tolist())
@@ -386,6 +401,7 @@ def late_doors():
 def keyed_doors():
     keys = ["north", "south", "west"] * 10
     for task, targets in (("regression", Y), ("classification", L)):
+
         def grown(task=task, targets=targets):
             model = Keyed(task)
             model.predict_then_learn(keys, X, targets)
@@ -409,8 +425,9 @@ def keyed_doors():
             yield f"{what}(y)", lambda v, c=call, f=fresh: c(keys, X, v, fresh=f)
             yield f"{what}(y list)", lambda v, c=call, t=targets, f=fresh: c(keys, X, spoiled(t.tolist(), v), fresh=f)
             yield f"{what}(y all)", lambda v, c=call, t=targets, f=fresh: c(keys, X, [v] * 30, fresh=f)
-            yield f"{what}(y objects)", lambda v, c=call, t=targets, f=fresh: c(
-                keys, X, odd_array(spoiled(t.tolist(), v)), fresh=f
+            yield (
+                f"{what}(y objects)",
+                lambda v, c=call, t=targets, f=fresh: c(keys, X, odd_array(spoiled(t.tolist(), v)), fresh=f),
             )
     for option in ("task", "loss", "lags", "start", "threads"):
         yield f"Keyed({option}=)", lambda v, o=option: (None, None, lambda: Keyed(**{o: v}))
@@ -448,11 +465,15 @@ def track_doors():
     yield "track(column)", lambda v: call(all_odd_frame(v, table))
     yield "track(cell)", lambda v: call(odd_frame(v, table))
     for name, frame in (("numbers", table), ("classes", classes)):
-        yield f"track(target cell, {name})", lambda v, f=frame: call(
-            f.assign(y=pd.Series(odd_array(spoiled(f["y"], v)), dtype=object))
+        yield (
+            f"track(target cell, {name})",
+            lambda v, f=frame: call(f.assign(y=pd.Series(odd_array(spoiled(f["y"], v)), dtype=object))),
         )
-        yield f"track(target, all, {name})", lambda v, f=frame: call(
-            f.assign(y=pd.Series(odd_array([v] * 30), dtype=object)), task="multi-class" if name == "classes" else None
+        yield (
+            f"track(target, all, {name})",
+            lambda v, f=frame: call(
+                f.assign(y=pd.Series(odd_array([v] * 30), dtype=object)), task="multi-class" if name == "classes" else None
+            ),
         )
     yield "track(target=)", lambda v: call(table, v)
     for option in (
@@ -486,6 +507,7 @@ def learner_doors():
             yield f"{name}({option}=)", make
     for name in ("Ball", "Box", "Simplex"):
         for option in inspect.signature(getattr(sp, name)).parameters:
+
             def make(value, name=name, option=option):
                 given = {"Ball": {"dim": 3}, "Box": {"lower": [0.0, 0.0], "upper": [1.0, 1.0]}, "Simplex": {"dim": 3}}[name]
                 return None, None, lambda: getattr(sp, name)(**(given | {option: value}))
@@ -493,6 +515,7 @@ def learner_doors():
             yield f"{name}({option}=)", make
     for name in ("SquaredLoss", "LogisticLoss", "HuberLoss", "PinballLoss", "QuadraticLoss", "WeightedLoss", "FunctionLoss"):
         for option in inspect.signature(getattr(sp, name)).parameters:
+
             def make(value, name=name, option=option):
                 given = {"features": [1.0, 2.0], "target": 1.0, "label": 1.0, "quantile": 0.5}
                 kind = getattr(sp, name)
@@ -506,6 +529,7 @@ def learner_doors():
             yield f"{name}({option}=)", make
     for name in ("LinearStream", "PlantedStream"):
         for option in inspect.signature(getattr(sp, name)).parameters:
+
             def make(value, name=name, option=option):
                 kind = getattr(sp, name)
                 given = {"features": X, "targets": Y, "dim": 3, "rounds": 20, "horizon": 20}
@@ -520,6 +544,7 @@ def learner_doors():
     yield "LinearStream(X list)", lambda v: (None, None, lambda: sp.LinearStream(odd_rows(v), Y))
     yield "LinearStream(y list)", lambda v: (None, None, lambda: sp.LinearStream(X, spoiled(Y, v)))
     for name in ("Sword", "SwordBest", "OGD"):
+
         def observe(value, name=name):
             kind = getattr(sp, name)
             learner = kind(sp.Ball(dim=3))

@@ -128,6 +128,8 @@ def unmasked(name: str, value: Any) -> Any:
         raise TypeError(f"{name} must not be masked: the mask would be lost. Fill it or drop the masked entries.")
     try:
         return np.asarray(value)
+    except MemoryError:
+        raise
     except Exception as error:  # numpy's own words do not say which argument it was
         raise ValueError(
             f"{name} must be an array, got {shown(value)}, of which numpy makes none. Give rows of one length and plain values."
@@ -153,6 +155,8 @@ def as_doubles(name: str, objects: Any) -> Any:
     """An array of objects as doubles; None becomes NaN."""
     try:
         return np.ascontiguousarray(objects, dtype=np.float64)
+    except MemoryError:
+        raise
     except Exception:  # the message of numpy or of an object does not say where it stands
         for place, value in np.ndenumerate(objects):
             try:

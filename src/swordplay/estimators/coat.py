@@ -128,6 +128,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         if frames.is_frame(X):
             return X
         frames.require_names(self, reset=reset)
+        frames.require_table(X)
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
 
     def _remedy(self) -> str:
@@ -232,6 +233,8 @@ def refuse_words(name: str, values: Any) -> None:
             f"{name} must hold numbers, got {'strings' if what == 'words' else what} such as {arguments.shown(example, 40)} "
             f"({type(values).__name__}). Encode or convert them first."
         )
+    if raw.dtype.kind == "c" and not isinstance(values, np.ndarray):  # scikit-learn looks only at arrays
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers, got {arguments.shown(raw)}.")
     if raw.dtype.kind == "O":
         arguments.as_doubles(name, raw)
 

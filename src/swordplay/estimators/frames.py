@@ -68,6 +68,12 @@ def require_names(estimator: Any, *, reset: bool) -> None:
         raise ValueError(f"X must be a table with the columns of the first one ({known}), got an array. Give their names.")
 
 
+def require_table(X: Any) -> None:
+    """Refuse what is no array of several values; how many dimensions it needs is left to scikit-learn."""
+    if not hasattr(X, "tocsr") and arguments.unmasked("X", X).ndim == 0:
+        raise ValueError(f"X must be a table (Expected 2D array), got {shown(X)}. Give a data frame or rows of values.")
+
+
 def encoder_of(X: Any, known: Any = None) -> Any:
     """An encoder for frames like this one, or a copy of the one that is known.
 

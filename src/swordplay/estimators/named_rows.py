@@ -197,6 +197,8 @@ def series_like(values: Any, like: nw.DataFrame[Any]) -> Any:
     """A native series of the same make and with the same index."""
     import narwhals.stable.v2 as nw
 
+    if isinstance(values, list) and not like.implementation.is_pandas_like():
+        _require_one_kind(values)
     native: Any = nw.new_series("y", values, backend=like.implementation).to_native()
     index = nw.maybe_get_index(like)
     return native if index is None else native.set_axis(index)
@@ -206,11 +208,23 @@ def frame_like(table: Matrix, names: list[Any], like: nw.DataFrame[Any]) -> Any:
     """A native frame of the same make and with the same index; only pandas has names that are not strings."""
     import narwhals.stable.v2 as nw
 
+    if not like.implementation.is_pandas_like():
+        _require_one_kind(names)
     kept = names if like.implementation.is_pandas_like() else list(map(str, names))
     columns = {name: table[:, k] for k, name in enumerate(kept)}
     native: Any = nw.from_dict(columns, backend=like.implementation).to_native()
     index = nw.maybe_get_index(like)
     return native if index is None else native.set_axis(index, axis=0)
+
+
+def _require_one_kind(labels: Any) -> None:
+    """Refuse labels of which only a frame of pandas could be made."""
+    found = {isinstance(label, str): label for label in labels if label is not None}
+    if len(found) > 1:
+        raise TypeError(
+            f"a frame of this make cannot hold the labels {shown(found[False])} and {shown(found[True])} together. Learn labels "
+            "of one kind, give frames of pandas, or single rows (learn_one, predict_one)."
+        )
 
 
 def dump_names(names: Iterable[Hashable]) -> str:

@@ -71,6 +71,8 @@ def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
     """Different keys, the place of each row's among them, and what they are."""
     try:
         column = keys if isinstance(keys, pa.Array) else pa.array(keys)
+    except MemoryError:
+        raise
     except Exception as error:  # pyarrow passes on whatever an odd object raises
         why = shown(str(error), 120)[1:-1]
         raise TypeError(f"keys must be all text or all whole numbers, got {shown(keys)} ({why}).") from error
@@ -133,6 +135,8 @@ def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
     try:
         known = np.unique(values) if classes is None else classes
         places = np.searchsorted(known, values)
+    except MemoryError:
+        raise
     except Exception as error:  # such as a comparison of numbers with words
         raise TypeError(f"y must hold labels of one kind, none of them missing, got {shown(y)}.") from error
     require_classes(known)

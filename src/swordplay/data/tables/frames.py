@@ -122,16 +122,23 @@ def _words(name: str, values: Sequence[Any]) -> list[str | None]:
     """Values of several kinds as words, None where missing."""
     known = {k: value for k, value in enumerate(values) if not is_missing(value)}
     texts: list[str | None] = [None] * len(values)
+    first: dict[str, Any] = {}
     for k, value in known.items():
         plain = isinstance(value, str | bytes | Decimal | datetime.date | datetime.time | datetime.timedelta | np.generic)
         try:
             if not (plain or is_real(value) or type(value).__name__ in ("Period", "Interval")):
                 raise TypeError
-            texts[k] = str(value)
-            texts[k].encode()
+            texts[k] = text = str(value)
+            text.encode()
         except (TypeError, ValueError) as error:  # Python writes no whole number of more than 4,300 digits
             raise TableError(
                 f"column {name!r} holds {type(value).__name__} objects such as {shown(value, 40)}, and not numbers, truths, "
                 "words or dates. Convert it or drop it."
             ) from error
+        other = first.setdefault(text, value)
+        if isinstance(other, str) != isinstance(value, str):
+            raise TableError(
+                f"column {name!r} holds {shown(other, 40)} ({type(other).__name__}) and {shown(value, 40)} "
+                f"({type(value).__name__}), which are the same as text. Convert one of them."
+            )
     return texts
