@@ -1,15 +1,14 @@
 """Odd values and the arguments that they are given to, for test_odd_objects.py.
 
-A door is a function that gives one value to one argument of a public function, and the state that must not change when the value
-is refused. An error is *in words* if a ``raise`` of swordplay, or of a validation of scikit-learn, has made its message.
+A door is a function that gives one value to one argument of a public function, and the state that must not change when the
+value is refused. An error is *in words* if a ``raise`` of swordplay, or of a validation of scikit-learn, has made its message.
 """
 
-import copy
 import datetime
 import decimal
 import fractions
+import inspect
 import io
-import json
 import linecache
 import pathlib
 import pickle
@@ -336,12 +335,6 @@ def river_doors():
             yield f"{name}.predict_set_one(level=)", lambda v, c=call: c("predict_set_one", rows[0], level=v)
             yield f"{name}.predict_set_many(level=)", lambda v, c=call: c("predict_set_many", FRAME, level=v)
 
-        def named(value, grown=grown):
-            model = grown()
-            return model, state_of(model), lambda: model.learn_one({value: 1.0}, good)
-
-        # a name of a feature may be anything that can be hashed, but has to be saved
-
 
 def late_doors():
     rows = FRAME.to_dict("records")
@@ -471,31 +464,66 @@ def track_doors():
         )
         yield (
             f"track(target, all, {name})",
-            lambda v, f=frame: call(
-                f.assign(y=pd.Series(odd_array([v] * 30), dtype=object)), task="multi-class" if name == "classes" else None
+            lambda v, f=frame, t="multi-class" if name == "classes" else None: call(
+                f.assign(y=pd.Series(odd_array([v] * 30), dtype=object)), task=t
             ),
         )
     yield "track(target=)", lambda v: call(table, v)
-    for option in (
-        "task lags curves features drop loss level key sort id types missing on_bad output state rows format encoding header"
-    ).split():
+    for option in [
+        "task",
+        "lags",
+        "curves",
+        "features",
+        "drop",
+        "loss",
+        "level",
+        "key",
+        "sort",
+        "id",
+        "types",
+        "missing",
+        "on_bad",
+        "output",
+        "state",
+        "rows",
+        "format",
+        "encoding",
+        "header",
+    ]:
         yield f"track({option}=)", lambda v, o=option: call(table, **{o: v})
-    for option in "features drop key id missing".split():
+    for option in ["features", "drop", "key", "id", "missing"]:
         yield f"track({option} list)", lambda v, o=option: call(table, **{o: [v]})
 
 
 def learner_doors():
     options = {"horizon": 100, "smoothness": 1.0, "gradient_bound": 10.0}
-    for name in (
-        "OGD OptimisticOGD OMGD OEGD Ader AderTrueLosses Sword SwordAgeless SwordBest SwordSmall SwordVar SwordPlusPlus SAOL CBCE "
-        "Arrows Aligator Curved MetaGrad MildOGD OneProjection PBGD SACS RestartedOGD"
-    ).split():
-        import inspect
-
+    for name in [
+        "OGD",
+        "OptimisticOGD",
+        "OMGD",
+        "OEGD",
+        "Ader",
+        "AderTrueLosses",
+        "Sword",
+        "SwordAgeless",
+        "SwordBest",
+        "SwordSmall",
+        "SwordVar",
+        "SwordPlusPlus",
+        "SAOL",
+        "CBCE",
+        "Arrows",
+        "Aligator",
+        "Curved",
+        "MetaGrad",
+        "MildOGD",
+        "OneProjection",
+        "PBGD",
+        "SACS",
+        "RestartedOGD",
+    ]:
         kind = getattr(sp, name)
-        for option, parameter in inspect.signature(kind).parameters.items():
-            if option in ("self",):
-                continue
+        for option in inspect.signature(kind).parameters:
 
             def make(value, kind=kind, option=option):
                 given = {"domain": sp.Ball(dim=3)}

@@ -1,7 +1,7 @@
 """Odd objects at every public argument: taken, or refused in words with nothing changed.
 
-A raw error of numpy, pandas, pyarrow or Python names neither the argument nor the value. ``odd_objects.py`` holds the values and the
-calls; the calls of one public name are one test.
+A raw error of numpy, pandas, pyarrow or Python names neither the argument nor the value. ``odd_objects.py`` holds the values
+and the calls; the calls of one public name are one test.
 """
 
 from collections import defaultdict
@@ -17,7 +17,8 @@ for _name, _door in doors():
 
 @pytest.mark.parametrize("public", BY_NAME)
 @pytest.mark.filterwarnings("ignore")  # of numpy and scikit-learn, on the way to a refusal
-def test_odd_objects_are_taken_or_refused_in_words(public):
+def test_odd_objects_are_taken_or_refused_in_words(public, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some values are paths of files that are written
     raw = []
     for name, door in BY_NAME[public]:
         for what, value in ODD.items():

@@ -222,8 +222,8 @@ def _require_one_kind(labels: Any) -> None:
     found = {isinstance(label, str): label for label in labels if label is not None}
     if len(found) > 1:
         raise TypeError(
-            f"a frame of this make cannot hold the labels {shown(found[False])} and {shown(found[True])} together. Learn labels "
-            "of one kind, give frames of pandas, or single rows (learn_one, predict_one)."
+            f"a frame of this make cannot hold the labels {shown(found[False])} and {shown(found[True])} together. Learn "
+            "labels of one kind, give frames of pandas, or single rows (learn_one, predict_one)."
         )
 
 

@@ -82,7 +82,9 @@ def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
         raise ValueError(f"keys must not be missing, got {column.null_count} that are, the first in row {_first_null(column)}.")
     kind = next((name for name, tests in KINDS.items() if any(test(column.type) for test in tests)), "")
     if not kind and len(column):
-        raise TypeError(f"keys must be text or whole numbers, got {shown(str(column.type), 40)[1:-1]} such as {shown(column[0].as_py())}.")
+        raise TypeError(
+            f"keys must be text or whole numbers, got {shown(str(column.type), 40)[1:-1]} such as {shown(column[0].as_py())}."
+        )
     encoded = column.dictionary_encode()
     found = encoded.dictionary.to_pylist()
     if pa.types.is_uint64(column.type) and max(found, default=0) > LARGEST_KEY:

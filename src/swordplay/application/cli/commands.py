@@ -19,9 +19,9 @@ INTERRUPTED = 130
 """What a shell expects of a process that ended by Ctrl-C: 128 + SIGINT."""
 
 OUT_OF_MEMORY = (
-    "there is not enough memory for this. Allow the process more of it (see ulimit -v and the limits of the container), or give "
-    "it less at once: fewer columns (--drop), and no --sort or --reverse, which hold the whole table. States are as they were "
-    "last saved."
+    "there is not enough memory for this. Allow the process more of it (see ulimit -v and the limits of the container), or "
+    "give it less at once: fewer columns (--drop), and no --sort or --reverse, which hold the whole table. States are as they "
+    "were last saved."
 )
 
 
