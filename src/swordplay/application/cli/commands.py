@@ -94,6 +94,10 @@ def run(arguments: Sequence[str] | None) -> int:
         return INTERRUPTED
     except MemoryError:
         return _out_of_memory()
+    except ImportError as error:
+        if "failed to map segment" not in str(error):  # as the loader says when a library does not fit
+            raise
+        return _out_of_memory()
     except OSError as error:
         return _out_of_memory() if error.errno == errno.ENOMEM else _unwritten(error)
     except RuntimeError as error:
