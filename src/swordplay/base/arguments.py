@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,15 +31,32 @@ def shown(value: object, limit: int = 80) -> str:
     >>> shown([1, 2]), shown(np.arange(100.0))
     ('[1, 2]', 'ndarray of shape (100,) that begins with 0.0')
     """
-    text = repr(value)
-    if len(text) > limit or "\n" in text:
-        shape = getattr(value, "shape", None)
-        if isinstance(shape, tuple) and shape:
-            entries = np.asarray(value).reshape(-1)[:1].tolist()
-            begins = f" that begins with {shown(entries[0], limit // 2)}" if entries and entries[0] is not value else ""
-            return f"{type(value).__name__} of shape {shape}{begins}"
+    try:
+        text = repr(value)
+        if len(text) > limit or "\n" in text:
+            shape = getattr(value, "shape", None)
+            if isinstance(shape, tuple) and shape:
+                entries = np.asarray(value).reshape(-1)[:1].tolist()
+                begins = f" that begins with {shown(entries[0], limit // 2)}" if entries and entries[0] is not value else ""
+                return f"{type(value).__name__} of shape {shape}{begins}"
+    except Exception:  # a repr may fail; Python itself prints no whole number of more than 4,300 digits
+        return f"a whole number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
     text = text.replace("\n", " ")
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def is_real(value: object) -> bool:
+    """Whether a value is a real number; numpy registers lengths of time as whole numbers, and they are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, np.timedelta64)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for nothing: None, NaN of any kind, and what pandas (which need not be there) has for it."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return value.is_nan() if isinstance(value, Decimal) else isinstance(value, float | np.floating) and math.isnan(value)
 
 
 def real(name: str, value: Any) -> float:
@@ -47,14 +65,15 @@ def real(name: str, value: Any) -> float:
         unmasked(name, value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+    if isinstance(value, bool | np.bool_) or not is_real(value):
         raise TypeError(f"{name} must be a real number, got {shown(value)} ({type(value).__name__}).")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {number}. Give a number such as 1.0.")
+        got = shown(value) if isinstance(value, int) else number
+        raise ValueError(f"{name} must be finite, got {got}. Give a number such as 1.0.")
     return number
 
 
@@ -92,14 +111,14 @@ def share(name: str, value: Any) -> float:
 
 def whole(name: str, value: Any, least: int = 1) -> int:
     """A whole number of at least ``least``."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, numbers.Integral):
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # 1e5 is how people write a horizon
         else:
             raise TypeError(f"{name} must be a whole number, got {shown(value)} ({type(value).__name__}).")
     number = int(value)
     if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}.")
+        raise ValueError(f"{name} must be at least {least}, got {shown(number)}.")
     return number
 
 
@@ -107,19 +126,49 @@ def unmasked(name: str, value: Any) -> Any:
     """An array without a mask; one that has a mask would lose it, and what is hidden behind it would count."""
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name} must not be masked: the mask would be lost. Fill it or drop the masked entries.")
-    return np.asarray(value)
+    try:
+        return np.asarray(value)
+    except MemoryError:
+        raise
+    except Exception as error:  # numpy's own words do not say which argument it was
+        raise ValueError(
+            f"{name} must be an array, got {shown(value)}, of which numpy makes none. Give rows of one length and plain values."
+        ) from error
 
 
 def array(name: str, value: Any, ndim: int | None = None) -> Array:
     """A finite array of doubles, copied only when it has to be."""
     raw = unmasked(name, value)
     if raw.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, got dtype {raw.dtype} in {shown(value)}. Convert it to float first.")
+        entries = raw.flat if raw.dtype.kind == "O" else ()
+        odd = [entry for entry in entries if not is_real(entry) or not -LARGEST <= entry <= LARGEST]
+        got = f"{shown(odd[0], 40)} ({type(odd[0]).__name__})" if odd else f"dtype {raw.dtype}"
+        raise TypeError(f"{name} must hold real numbers, got {got} in {shown(value)}. Convert it to float first.")
     clean = np.asarray(raw, dtype=np.float64)
     if ndim is not None and clean.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s), got shape {clean.shape}. Reshape it to {ndim}-d.")
     require_finite(name, clean)
     return clean
+
+
+def as_doubles(name: str, objects: Any) -> Any:
+    """An array of objects as doubles; None becomes NaN."""
+    try:
+        return np.ascontiguousarray(objects, dtype=np.float64)
+    except MemoryError:
+        raise
+    except Exception:  # the message of numpy or of an object does not say where it stands
+        for place, value in np.ndenumerate(objects):
+            try:
+                np.float64(0.0 if value is None else float(value))
+            except Exception as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                where = place[0] if len(place) == 1 else f"row {place[0]}, column {place[1]}" if len(place) == 2 else place
+                raise kind(
+                    f"{name} must hold numbers, got {shown(value, 40)} ({type(value).__name__}) at {where}: "
+                    f"{shown(str(error), 120)[1:-1]}. Convert or repair it first."
+                ) from None
+        raise ValueError(f"{name} must hold numbers, got {shown(objects)}. Convert or repair it first.") from None
 
 
 def require_finite(name: str, clean: Array) -> None:
@@ -146,7 +195,7 @@ def vector(name: str, value: Any, dim: int | None = None) -> Vector:
 
 def positives(name: str, value: Any) -> Vector:
     """One or more positive finite numbers, such as a pool or a prior."""
-    clean = vector(name, np.atleast_1d(np.asarray(value)))
+    clean = vector(name, np.atleast_1d(unmasked(name, value)))
     if (clean <= 0).any():
         bad = float(clean[clean <= 0][0])
         raise ValueError(f"{name} must be greater than 0, got {bad}. Every entry has to be positive.")
@@ -155,7 +204,7 @@ def positives(name: str, value: Any) -> Vector:
 
 def points(name: str, value: Any, dim: int) -> Array:
     """Points with any leading axes and ``dim`` coordinates each."""
-    clean = np.asarray(value, dtype=np.float64) if not isinstance(value, np.ndarray) else value
+    clean = value if isinstance(value, np.ndarray) else unmasked(name, value)
     if clean.dtype != np.float64:
         clean = array(name, clean)
     if clean.ndim == 0 or clean.shape[-1] != dim:

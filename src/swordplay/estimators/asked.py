@@ -110,6 +110,10 @@ class Askable(Protocol):
         """An answer made clean: a finite number, or a label."""
         ...
 
+    def agree(self, truths: Sequence[Any]) -> None:
+        """Refuse clean answers that the estimator cannot learn together, or beside the labels that it knows."""
+        ...
+
     def learn(self, rows: Sequence[Any], truths: Sequence[Any], table: Matrix | None = None) -> None:
         """Learn rows in this order, in place of which their table may be given; one that is refused changes nothing."""
         ...
@@ -241,6 +245,9 @@ class AskedByName:
     def truth(self, y: Any) -> Any:
         """A number, or a label."""
         return Labels().check(y) if self.of_classes else number("y", y)
+
+    def agree(self, truths: Sequence[Any]) -> None:
+        """Labels of all kinds may be learned together."""
 
     def learn(self, rows: Sequence[Row], truths: Sequence[Any], table: Matrix | None = None) -> None:
         """Learn rows in this order: those between which no name joins, by one call."""

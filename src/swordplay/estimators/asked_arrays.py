@@ -11,6 +11,7 @@ import numpy as np
 from swordplay.base import arguments
 from swordplay.base.arguments import shown
 from swordplay.base.types import Matrix, State, Vector
+from swordplay.estimators import label_arrays
 from swordplay.estimators.asked import Said, silent
 from swordplay.estimators.coat import Coat, refuse_huge, refuse_words
 from swordplay.estimators.heads import Heads
@@ -146,15 +147,29 @@ class AskedByPlace:
         """A number, or a label."""
         return Labels().check(y) if self.of_classes else number("y", y)
 
+    def agree(self, truths: Sequence[Any]) -> None:
+        """Refuse labels that one array cannot hold beside the known ones: words beside numbers, fractions, huge numbers."""
+        if not self.of_classes:
+            return
+        for truth in truths:
+            if isinstance(truth, float) and not truth.is_integer():
+                raise ValueError(f"y must be a whole number, a truth value or a string, got {shown(truth)}. Convert it.")
+            if not isinstance(truth, str) and not -(2**63) <= truth < 2**63:
+                raise ValueError(f"y must be a number of at most 63 bits, got {shown(truth)}. Give larger ones as text.")
+        label_arrays.require_entries("y", np.array([*self.labels, *truths], dtype=object))
+
     def learn(self, rows: Sequence[Any], truths: Sequence[Any], table: Matrix | None = None) -> None:
         """Learn rows in this order; a label that is new joins with its own row."""
         first, seen = 0, set(self.labels)
         for k, truth in enumerate(truths if self.of_classes else ()):
             if truth not in seen and k > first:
-                self.estimator.predict_then_learn(self._given(rows[first:k]), np.array(truths[first:k]))
+                self.estimator.predict_then_learn(self._given(rows[first:k]), self._targets(truths[first:k]))
                 first = k
             seen.add(truth)
-        self.estimator.predict_then_learn(self._given(rows[first:]), np.array(truths[first:]))
+        self.estimator.predict_then_learn(self._given(rows[first:]), self._targets(truths[first:]))
+
+    def _targets(self, truths: Sequence[Any]) -> Any:
+        return label_arrays.as_labels("y", list(truths)) if self.of_classes else np.array(truths)
 
     def _given(self, rows: Sequence[Any]) -> Any:
         """Rows as the estimator takes them."""

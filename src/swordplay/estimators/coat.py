@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from swordplay.base import arguments
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.estimators import frames
+from swordplay.estimators import frames, label_arrays
 from swordplay.estimators.block import Block
 from swordplay.estimators.chunks import in_order, play
 from swordplay.estimators.saved import Saved, parameters, same
@@ -100,8 +100,10 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         """The same, and targets as scikit-learn takes them: finite and one for each row."""
         if self.encode:
             return self._encoded(X, y, reset=reset)
-        if not reset and type(y) is np.ndarray and y.shape == np.shape(X)[:1] and y.dtype.kind in "fiub" and self._is_clean(X):
+        plain = not reset and type(X) is np.ndarray and type(y) is np.ndarray and y.dtype.kind in "fiub"
+        if plain and y.shape == X.shape[:1] and self._is_clean(X):
             return X, y if is_moderate(y) else column_or_1d(check_array(y, ensure_2d=False, input_name="y"))
+        y = label_arrays.require_entries("y", y)
         frames.refuse_columns(X, self._remedy())
         refuse_words("X", X)
         rows, targets = validate_data(self, X, y, accept_sparse="csr", **AS_DOUBLES, reset=reset)
@@ -111,7 +113,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         """Rows of a data frame as numbers, NaN where something is missing, and its targets."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        X = self._framed(X, reset=reset)
+        X, y = self._framed(X, reset=reset), label_arrays.require_entries("y", y)
         targets = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         encoder = frames.encoder_of(X, None if reset else self.encoder_)
         rows = encoder.learn(X)
@@ -126,6 +128,7 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         if frames.is_frame(X):
             return X
         frames.require_names(self, reset=reset)
+        frames.require_table(X)
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
 
     def _remedy(self) -> str:
@@ -218,7 +221,7 @@ def refuse_words(name: str, values: Any) -> None:
         return
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         return
-    raw = np.asarray(values) if not isinstance(values, list) or _is_table(values) else np.array([], dtype=float)
+    raw = arguments.unmasked(name, values)
     for value in raw.flat if raw.dtype.kind == "O" else ():
         if isinstance(value, np.ma.MaskedArray):  # such as np.ma.masked, which float() takes for 0
             arguments.unmasked(name, value)
@@ -230,15 +233,10 @@ def refuse_words(name: str, values: Any) -> None:
             f"{name} must hold numbers, got {'strings' if what == 'words' else what} such as {arguments.shown(example, 40)} "
             f"({type(values).__name__}). Encode or convert them first."
         )
-
-
-def _is_table(values: list[Any]) -> bool:
-    """Whether numpy can make an array of it; scikit-learn says in its own words why not."""
-    try:
-        np.asarray(values)
-    except ValueError:
-        return False
-    return True
+    if raw.dtype.kind == "c" and not isinstance(values, np.ndarray):  # scikit-learn looks only at arrays
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers, got {arguments.shown(raw)}.")
+    if raw.dtype.kind == "O":
+        arguments.as_doubles(name, raw)
 
 
 def is_moderate(numbers: Any) -> bool:
@@ -259,7 +257,7 @@ def refuse_huge(name: str, values: Any) -> Any:
 
 def real_targets(y: Any) -> Vector:
     """Targets of a regression."""
-    return np.asarray(refuse_huge("y", np.ascontiguousarray(y, dtype=np.float64)))
+    return np.asarray(refuse_huge("y", arguments.as_doubles("y", y)))
 
 
 def loss_weights(sample_weight: Any, count: int) -> Vector | None:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base import extras
+from swordplay.base import arguments, extras
 from swordplay.base.arguments import shown
 from swordplay.base.types import Matrix
 
 ARROW = ("__arrow_c_stream__", "__arrow_c_array__")
 KINDS = {"U": "words", "S": "words", "M": "dates", "m": "lengths of time"}
+"""Of arrays that hold no numbers."""
 
 
 def is_frame(X: Any) -> bool:
@@ -38,6 +39,10 @@ def refuse_columns(X: Any, remedy: str) -> None:
             continue
         values = np.asarray(X.iloc[:, k] if hasattr(X, "iloc") else X[name])
         what, example = held(values)
+        if values.dtype.kind == "O" and not what:
+            arguments.as_doubles(f"X: column {str(name)!r}", values)
+        if values.dtype.kind == "c":
+            what, example = "complex numbers", values[0]
         if what:
             raise ValueError(f"X: column {str(name)!r} holds {what} such as {shown(example, 40)}, and not numbers. {remedy}")
 
@@ -51,7 +56,7 @@ def held(values: Any) -> tuple[str, Any]:
     for value in values.flat:
         if isinstance(value, str | bytes):
             return "words", value
-        if hasattr(value, "isoformat"):  # dates and times of Python and pandas
+        if hasattr(value, "isoformat") or type(value).__name__ == "Period":  # dates and times of Python and pandas
             return "dates", str(value)
     return "", None
 
@@ -61,6 +66,12 @@ def require_names(estimator: Any, *, reset: bool) -> None:
     if not reset and hasattr(estimator, "feature_names_in_"):
         known = shown(", ".join(estimator.feature_names_in_), 80)[1:-1]
         raise ValueError(f"X must be a table with the columns of the first one ({known}), got an array. Give their names.")
+
+
+def require_table(X: Any) -> None:
+    """Refuse what is no array of several values; how many dimensions it needs is left to scikit-learn."""
+    if not hasattr(X, "tocsr") and arguments.unmasked("X", X).ndim == 0:
+        raise ValueError(f"X must be a table (Expected 2D array), got {shown(X)}. Give a data frame or rows of values.")
 
 
 def encoder_of(X: Any, known: Any = None) -> Any:

@@ -4,19 +4,69 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from swordplay.base import arguments
 from swordplay.base.arguments import shown
 
 
 def declared(classes: Any) -> Any:
     """Classes that somebody names before their labels come; a fraction is none, as scikit-learn takes it for a measurement."""
-    found = np.asarray(classes)
+    found = as_labels("classes", classes)
+    if found.ndim != 1:
+        raise ValueError(f"classes must be a list of labels, got {shown(classes)}. Give all labels that may come.")
     if not _are_labels(found):
         raise ValueError(f"classes must be whole numbers, truth values or strings, got {shown(found.tolist())}. Convert them.")
     return found
+
+
+def as_labels(name: str, values: Any) -> Any:
+    """Labels as an array that keeps different labels different.
+
+    numpy cuts off NUL characters at the end of strings, and makes strings of the numbers beside a string: a list of strings of
+    which one ends so becomes an array of objects, and a list of both kinds is refused.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If entries are missing, of both kinds, or neither numbers nor strings; says which one.
+    """
+    plain = require_entries(name, values)
+    return arguments.unmasked(name, plain)
+
+
+def require_entries(name: str, values: Any) -> Any:
+    """Targets or labels as they are, or as an array of objects where numpy would change strings of a list.
+
+    None is left to the caller, and so is whatever has not one dimension.
+    """
+    if values is None or getattr(getattr(values, "dtype", None), "kind", "O") != "O":
+        return values
+    array = arguments.unmasked(name, values)
+    if array.ndim != 1 or array.dtype.kind not in "OUS":
+        return values
+    entries = list(values) if array.dtype.kind != "O" else array.tolist()
+    words = [isinstance(entry, str) for entry in entries]
+    for k, entry in enumerate(entries):
+        if arguments.is_missing(entry):
+            raise ValueError(f"{name} must not be missing, got {shown(entry)} at index {k}. Leave out such rows.")
+        if not (words[k] or isinstance(entry, bytes | np.bool_ | Decimal) or arguments.is_real(entry)):
+            raise TypeError(
+                f"{name} must hold numbers or strings, got {shown(entry, 40)} ({type(entry).__name__}) at index {k}. "
+                "Convert it, or leave out such rows."
+            )
+    if any(words) and not all(words):
+        odd, word = entries[words.index(False)], entries[words.index(True)]
+        raise TypeError(
+            f"{name} must hold either numbers or strings, got {shown(odd, 40)} ({type(odd).__name__}) beside {shown(word, 40)} "
+            f"(str). Convert it, such as with [str(label) for label in {name}]."
+        )
+    if array.dtype.kind == "U" and any(entry.endswith("\0") for entry in entries):
+        return np.array(entries, dtype=object)
+    return values
 
 
 def joined(known: Any, more: Any) -> Any:

@@ -172,15 +172,33 @@ def numeric_column(name: str, raw: Any) -> Vector:
 def targets(y: Any, count: int) -> Any:
     """Targets or labels as an array, one for each of ``count`` rows."""
     values = y.to_numpy() if hasattr(y, "to_numpy") else unmasked("y", y)
+    if values.ndim == 1 and values.dtype.kind in "US" and isinstance(y, list | tuple):
+        # numpy cuts off NUL characters at the end of strings, and makes strings of the numbers beside a string.
+        values = np.array(y, dtype=object)
     if values.shape != (count,):
         raise ValueError(f"y must have one entry for each of the {count} rows of X, got shape {values.shape}.")
     return values
+
+
+def frame_of(X: Any) -> nw.DataFrame[Any]:
+    """A native data frame as narwhals has it."""
+    import narwhals.stable.v2 as nw
+
+    try:
+        return nw.from_native(X, eager_only=True)  # type: ignore[no-any-return]  # of any make
+    except TypeError as error:
+        raise TypeError(
+            f"X must be a data frame (pandas, polars or another that narwhals knows), got {shown(X)} ({type(X).__name__}). "
+            "Give learn_one and predict_one single rows."
+        ) from error
 
 
 def series_like(values: Any, like: nw.DataFrame[Any]) -> Any:
     """A native series of the same make and with the same index."""
     import narwhals.stable.v2 as nw
 
+    if isinstance(values, list) and not like.implementation.is_pandas_like():
+        _require_one_kind(values)
     native: Any = nw.new_series("y", values, backend=like.implementation).to_native()
     index = nw.maybe_get_index(like)
     return native if index is None else native.set_axis(index)
@@ -190,11 +208,23 @@ def frame_like(table: Matrix, names: list[Any], like: nw.DataFrame[Any]) -> Any:
     """A native frame of the same make and with the same index; only pandas has names that are not strings."""
     import narwhals.stable.v2 as nw
 
+    if not like.implementation.is_pandas_like():
+        _require_one_kind(names)
     kept = names if like.implementation.is_pandas_like() else list(map(str, names))
     columns = {name: table[:, k] for k, name in enumerate(kept)}
     native: Any = nw.from_dict(columns, backend=like.implementation).to_native()
     index = nw.maybe_get_index(like)
     return native if index is None else native.set_axis(index, axis=0)
+
+
+def _require_one_kind(labels: Any) -> None:
+    """Refuse labels of which only a frame of pandas could be made."""
+    found = {isinstance(label, str): label for label in labels if label is not None}
+    if len(found) > 1:
+        raise TypeError(
+            f"a frame of this make cannot hold the labels {shown(found[False])} and {shown(found[True])} together. Learn "
+            "labels of one kind, give frames of pandas, or single rows (learn_one, predict_one)."
+        )
 
 
 def dump_names(names: Iterable[Hashable]) -> str:

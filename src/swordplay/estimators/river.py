@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from river import base, conf
 
@@ -16,7 +15,7 @@ from swordplay.base.arguments import real
 from swordplay.base.guard import takes_the_lock
 from swordplay.estimators.named_coat import Features
 from swordplay.estimators.named_regression import NamedRegression
-from swordplay.estimators.named_rows import numeric_column, series_like, targets
+from swordplay.estimators.named_rows import frame_of, numeric_column, series_like, targets
 from swordplay.estimators.river_classifier import SwordClassifier
 from swordplay.estimators.river_coat import RiverCoat
 
@@ -105,7 +104,7 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
         y
             A series of targets.
         """
-        frame = nw.from_native(X, eager_only=True)
+        frame = frame_of(X)
         rows = self._table(frame, self._rows.with_news(frame.columns))
         wanted = numeric_column("y", targets(y, len(rows)))
         if len(rows):
@@ -115,7 +114,7 @@ class SwordRegressor(NamedRegression, RiverCoat, base.MiniBatchRegressor):
 
     def predict_many(self, X: Any) -> Any:
         """Predictions for the rows of a frame, each as :meth:`predict_one` gives it; a series of the same make."""
-        frame = nw.from_native(X, eager_only=True)
+        frame = frame_of(X)
         rows = self._table(frame, self._rows.places)
         # Each as if it were the next one, as river's own checks want it.
         return series_like(np.zeros(len(rows)) if self._model is None else self._model.predict(rows, len(rows)), frame)

@@ -10,7 +10,7 @@ from river import base
 
 from swordplay.base.types import Matrix
 from swordplay.estimators.named_classes import NamedClassification
-from swordplay.estimators.named_rows import frame_like, series_like, targets
+from swordplay.estimators.named_rows import frame_like, frame_of, series_like, targets
 from swordplay.estimators.river_coat import RiverCoat
 
 
@@ -63,7 +63,7 @@ class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
         y
             A series of labels.
         """
-        frame = nw.from_native(X, eager_only=True)
+        frame = frame_of(X)
         rows = self._table(frame, self._rows.with_news(frame.columns))
         labels = [self._labels.check(label) for label in targets(y, len(rows)).tolist()]
         if not labels:
@@ -72,7 +72,7 @@ class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities for the rows of a frame, by what is known now; a frame of the same make with a column per class."""
-        frame = nw.from_native(X, eager_only=True)
+        frame = frame_of(X)
         return frame_like(self._probabilities(frame), self.classes_ or [False, True], frame)
 
     def predict_set_many(self, X: Any, level: float = 0.9) -> Any:
@@ -80,12 +80,12 @@ class SwordClassifier(NamedClassification, RiverCoat, base.MiniBatchClassifier):
 
         Each row gets the set that it would have as the next one (see :meth:`predict_set_one`).
         """
-        frame = nw.from_native(X, eager_only=True)
+        frame = frame_of(X)
         return frame_like(self._sets(self._probabilities(frame), level), self.classes_ or [False, True], frame)
 
     def predict_many(self, X: Any) -> Any:
         """The most probable label of each row of a frame; a series of the same make."""
-        frame = nw.from_native(X, eager_only=True)
+        frame = frame_of(X)
         best = self._probabilities(frame).argmax(axis=1).tolist()
         labels = self.classes_
         return series_like([labels[k] for k in best] if labels else [None] * len(best), frame)

@@ -108,7 +108,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return np.array(self.encoder_.names(), dtype=object)
 
     def _learn(self, X: Any, *, fresh: bool) -> None:
-        if self.missing not in MISSING:
+        if not (isinstance(self.missing, str) and self.missing in MISSING):
             raise ValueError(f"missing must be 'mean' or 'nan', got {arguments.shown(self.missing)}.")
         X = self._clean(X, fresh=fresh)
         encoder = frames.encoder_of(X, None if fresh else self.encoder_)
@@ -127,6 +127,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if frames.is_frame(X):
             return X
         frames.require_names(self, reset=fresh)
+        frames.require_table(X)
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=fresh)
 
     def _means(self) -> Any:

@@ -30,6 +30,8 @@ LARGEST_SETTING = 1e30
 """Radius and clip are told in spreads; far beyond this the losses of ordinary rows are no numbers."""
 CURVATURES = {"squared": 1.0, "huber": 1.0, "logistic": 0.25}
 
+MOST_LAGS = 10_000
+"""Each lag is a column; far more are a mistake, and would not fit into memory."""
 
 AUTO, RICH = "auto", "rich"
 """Of lags: experts with and without compete. Of curves: second-order experts stand beside the first-order ones."""
@@ -54,7 +56,9 @@ def checked_lags(lags: Any) -> int | str:
         if lags != AUTO:
             raise ValueError(f"lags must be a whole number or 'auto', got {arguments.shown(lags)}.")
         return AUTO
-    return arguments.whole("lags", lags, least=0)
+    if (clean := arguments.whole("lags", lags, least=0)) > MOST_LAGS:
+        raise ValueError(f"lags must be at most {MOST_LAGS:,}, got {arguments.shown(clean)}. A few dozen are many.")
+    return clean
 
 
 def checked_curves(curves: Any) -> str | None:
@@ -73,6 +77,6 @@ def _bounded(name: str, value: Any) -> float:
 
 def regression_loss(loss: Any) -> LossName:
     """A loss for targets that are numbers."""
-    if loss not in ("squared", "huber"):
+    if not (isinstance(loss, str) and loss in ("squared", "huber")):
         raise ValueError(f"loss must be 'squared' or 'huber', got {arguments.shown(loss)}.")
     return loss  # type: ignore[no-any-return]  # one of two words, as was just seen

@@ -29,9 +29,12 @@ def numbers(name: str, values: Any) -> Vector:
 
 def row(features: Any, known: int | None) -> Matrix:
     """The columns of one row, shape ``(1, d)``; see :func:`rows`."""
-    if features is not None and np.ndim(features) != 1:
-        raise ValueError(f"features must have shape (d,), got {np.shape(features)}. Give the columns of one row.")
-    return rows(None if features is None else [features], 1, known)
+    if features is None:
+        return rows(None, 1, known)
+    one = arguments.unmasked("features", features)
+    if one.ndim != 1:
+        raise ValueError(f"features must have shape (d,), got {one.shape}. Give the columns of one row.")
+    return rows(one[None], 1, known)
 
 
 def rows(features: Any, count: int, known: int | None) -> Matrix:

@@ -19,7 +19,7 @@ def level_or_levels(level: Any) -> float | tuple[float, ...]:
     ValueError
         If one is not between 0 and 1, or stands twice.
     """
-    if isinstance(level, numbers.Real) or np.ndim(level) == 0:
+    if isinstance(level, numbers.Real) or arguments.unmasked("level", level).ndim == 0:
         return _level(level)
     several = tuple(_level(each) for each in level)
     if not several:

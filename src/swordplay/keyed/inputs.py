@@ -10,6 +10,7 @@ import pyarrow as pa
 from swordplay.base import arguments
 from swordplay.base.arguments import shown
 from swordplay.base.types import Matrix, Vector
+from swordplay.estimators import label_arrays
 from swordplay.estimators.model import LARGEST
 from swordplay.keyed.folder import Key
 
@@ -70,15 +71,20 @@ def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
     """Different keys, the place of each row's among them, and what they are."""
     try:
         column = keys if isinstance(keys, pa.Array) else pa.array(keys)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeError) as error:
-        raise TypeError(f"keys must be all text or all whole numbers, got {shown(keys)} ({error}).") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # pyarrow passes on whatever an odd object raises
+        why = shown(str(error), 120)[1:-1]
+        raise TypeError(f"keys must be all text or all whole numbers, got {shown(keys)} ({why}).") from error
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:
         raise ValueError(f"keys must not be missing, got {column.null_count} that are, the first in row {_first_null(column)}.")
     kind = next((name for name, tests in KINDS.items() if any(test(column.type) for test in tests)), "")
     if not kind and len(column):
-        raise TypeError(f"keys must be text or whole numbers, got {column.type} such as {shown(column[0].as_py())}.")
+        raise TypeError(
+            f"keys must be text or whole numbers, got {shown(str(column.type), 40)[1:-1]} such as {shown(column[0].as_py())}."
+        )
     encoded = column.dictionary_encode()
     found = encoded.dictionary.to_pylist()
     if pa.types.is_uint64(column.type) and max(found, default=0) > LARGEST_KEY:
@@ -123,7 +129,7 @@ def targets(y: Any, count: int) -> Vector:
 
 def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
     """All classes, those of these rows if None are given, and the place of each label among them."""
-    values = arguments.unmasked("y", y)
+    values = label_arrays.as_labels("y", y)
     _require_length(values, count)
     if classes is not None and {values.dtype.kind, classes.dtype.kind} == {"u", "i"}:
         # numpy would compare them as doubles, which cannot tell large ones apart
@@ -131,8 +137,10 @@ def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
     try:
         known = np.unique(values) if classes is None else classes
         places = np.searchsorted(known, values)
-    except TypeError as error:
-        raise TypeError(f"y must hold labels of one kind, none of them missing, got {shown(y)} ({error}).") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # such as a comparison of numbers with words
+        raise TypeError(f"y must hold labels of one kind, none of them missing, got {shown(y)}.") from error
     require_classes(known)
     places = np.minimum(places, len(known) - 1)
     strange = known[places] != values

@@ -76,14 +76,14 @@ class Keyed:
         start: Any = None,
         threads: int | None = None,
     ) -> None:
-        if task not in ("regression", "classification"):
+        if not (isinstance(task, str) and task in ("regression", "classification")):
             raise ValueError(f"task must be 'regression' or 'classification', got {shown(task)}.")
         self.task, self.lags = task, arguments.whole("lags", lags, least=0)
         self.loss: LossName = regression_loss(loss) if task == "regression" else "logistic"
         if task == "regression" and classes is not None:
             raise ValueError(f"classes are for a classification, got {shown(classes)}. Say task='classification'.")
         # Labels in the order of the columns of predict_proba; None before they are known.
-        self.classes: Any = None if classes is None else np.unique(np.asarray(classes))
+        self.classes: Any = None if classes is None else np.unique(label_arrays.as_labels("classes", classes))
         if self.classes is not None:
             inputs.require_classes(self.classes)
         self.threads = len(os.sched_getaffinity(0)) if threads is None else arguments.whole("threads", threads)

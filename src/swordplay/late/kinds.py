@@ -50,8 +50,10 @@ def declare(asks: Askable, columns: Mapping[str, str]) -> None:
     """Say what columns hold before their first values come."""
     if not isinstance(asks, AskedByName):
         raise ValueError("columns are for rows by name: leave columns out, or use an estimator that takes these.")
+    if not isinstance(columns, Mapping):
+        raise TypeError(f"columns must say what columns hold, such as {{'day': 'date'}}, got {arguments.shown(columns)}.")
     for name, kind in columns.items():
-        if type(name) is not str or kind not in KINDS:
+        if type(name) is not str or not isinstance(kind, str) or kind not in KINDS:
             raise ValueError(f"columns must say one of {', '.join(KINDS)} of a name, got {arguments.shown({name: kind})}.")
     asks.rows.kinds.update(columns)
 
@@ -61,7 +63,9 @@ def truths(asks: Askable, ys: list[Any]) -> list[Any]:
     plain = not asks.of_classes and len(ys) > 1 and set(map(type, ys)) == {float}
     if plain and math.isfinite(sum(ys)) and min(ys) >= -arguments.LARGEST and max(ys) <= arguments.LARGEST:
         return ys
-    return list(map(asks.truth, ys))
+    found = list(map(asks.truth, ys))
+    asks.agree(found)
+    return found
 
 
 def lags(model: Any) -> int:

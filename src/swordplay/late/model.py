@@ -21,7 +21,7 @@ from swordplay.late.anchor import Anchors
 from swordplay.late.blocks import Block, between, is_seen, kept_of, lateness
 from swordplay.late.pending import Pending, Waiting
 from swordplay.late.score import Score
-from swordplay.late.ticket import Ticket, TooManyPending, UnknownTicket, checked_id, checked_ids
+from swordplay.late.ticket import Ticket, TooManyPending, UnknownTicket, checked_id, checked_ids, listed
 
 KIND = "LateModel"
 """Of a checkpoint."""
@@ -126,7 +126,7 @@ class LateModel(Guarded):
         """
         if hasattr(rows, "tocsr"):  # scipy would sort it by rows, and write wherever its indices point
             raise TypeError(f"rows must be a list of rows, got a sparse one ({type(rows).__name__}). Give rows.toarray().")
-        xs = rows if isinstance(rows, PlainRows) else list(rows)
+        xs = rows if isinstance(rows, PlainRows) else listed("rows", rows)
         names = self._pending.names(len(xs), ids, self._serial)
         if not names:
             return []
@@ -178,7 +178,7 @@ class LateModel(Guarded):
         tickets, ys
             As in :meth:`tell`; as many of each.
         """
-        ids, given = self._pending.follow(tickets) or checked_ids(tickets), list(ys)
+        ids, given = self._pending.follow(tickets) or checked_ids(tickets), listed("ys", ys)
         if len(ids) != len(given):
             raise ValueError(f"ys must have one entry for each of the {len(ids)} tickets, got {len(given)}.")
         if unknown := self._pending.unknown(ids):

@@ -18,7 +18,15 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a number of JSON; leave out what is missing, or write null")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number)
+def _whole_number(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"{text[:20]}... is a whole number of {len(text)} digits, and {MOST_DIGITS} are the most")
+    return int(text)
+
+
+MOST_DIGITS = 4300
+"""Of a whole number: more are not read by Python, whose own words name an internal limit."""
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_int=_whole_number)
 _quick = msgspec.json.Decoder().decode
 SHORT = 2**10
 """Bytes of a body that numpy would not search faster."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -16,6 +17,12 @@ from swordplay.application.cli.words import echo
 
 INTERRUPTED = 130
 """What a shell expects of a process that ended by Ctrl-C: 128 + SIGINT."""
+
+OUT_OF_MEMORY = (
+    "there is not enough memory for this. Allow the process more of it (see ulimit -v and the limits of the container), or "
+    "give it less at once: fewer columns (--drop), and no --sort or --reverse, which hold the whole table. States are as they "
+    "were last saved."
+)
 
 
 class Entry(NamedTuple):
@@ -85,9 +92,25 @@ def run(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("swordplay: interrupted.", err=True)
         return INTERRUPTED
+    except MemoryError:
+        return _out_of_memory()
+    except ImportError as error:
+        if "failed to map segment" not in str(error):  # as the loader says when a library does not fit
+            raise
+        return _out_of_memory()
     except OSError as error:
-        return _unwritten(error)
+        return _out_of_memory() if error.errno == errno.ENOMEM else _unwritten(error)
+    except RuntimeError as error:
+        if "can't start new thread" not in str(error):  # as Python says when there is no memory for its stack
+            raise
+        return _out_of_memory()
     return code if isinstance(code, int) else 0
+
+
+def _out_of_memory() -> int:
+    """Say that the memory does not suffice."""
+    echo(f"swordplay: {OUT_OF_MEMORY}", err=True)
+    return 1
 
 
 def _unwritten(error: OSError) -> int:

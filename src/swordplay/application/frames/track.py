@@ -164,7 +164,7 @@ def track(table: Any, target: str, report: Path_ | None = None, **options: Unpac
     """
     asked = completed("track", options, USUAL)
     with in_python():
-        settings = _settings(str(target), asked)  # pandas names columns by numbers, too
+        settings = _settings(_name("target", target), asked)
         job = _job(_source(table), settings, asked)
         skip = _one_of("on_bad", asked["on_bad"], ("stop", "skip")) == "skip"
         page = None if report is None else _report_path(report)
@@ -175,8 +175,11 @@ def track(table: Any, target: str, report: Path_ | None = None, **options: Unpac
 
 def _settings(target: str, asked: TrackOptions) -> Settings:
     """What was said about the table, checked."""
-    features, key, names = asked["features"], asked["key"], asked["id"]
+    features, names, types = asked["features"], asked["id"], asked["types"]
+    key = _one_or_more("key", asked["key"])
     lags, curves = checked_lags(asked["lags"]), None if key else checked_curves(asked["curves"])
+    if types is not None and not (isinstance(types, Mapping) and all(isinstance(kind, str) for kind in types.values())):
+        raise TrackingError(f"types must say what columns are, such as {{'price': 'number'}}, got {arguments.shown(types)}.")
     return Settings(
         target,
         _one_of("task", asked["task"], (None, *TASKS)),
@@ -184,11 +187,11 @@ def _settings(target: str, asked: TrackOptions) -> Settings:
         None if features is None else _names("features", features),
         _names("drop", asked["drop"]),
         _one_of("loss", asked["loss"], ("squared", "huber")),
-        _names("key", [key] if isinstance(key, str) else key),
-        asked["types"],
+        key,
+        None if types is None else {_name("types", name): kind for name, kind in types.items()},
         _names("missing", asked["missing"]),
         asked["header"],
-        None if names is None else _names("id", [names] if isinstance(names, str) else names),
+        None if names is None else _one_or_more("id", names),
         _level(asked["level"]),
         bool(asked["twice"]),
         curves,
@@ -208,20 +211,23 @@ def _level(level: Any) -> float | None:
 
 def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:
     """What is to be done, but for where predictions go; options that do not go together are refused."""
-    rows, state = asked["rows"], asked["state"]
+    rows, state, sort = asked["rows"], asked["state"], asked["sort"]
+    for argument, kind in (("format", asked["format"]), ("encoding", asked["encoding"])):
+        if not (kind is None or isinstance(kind, str)):
+            raise TrackingError(f"{argument} must be a text, got {arguments.shown(kind)}.")
     job = Job(
         source,
         settings,
-        state=None if state is None else os.fspath(state),
+        state=None if state is None else _path("state", state),
         format=asked["format"],
         encoding=asked["encoding"],
         rows=None if rows is None else arguments.whole("rows", rows, least=1),
         force=asked["force"],
-        order=Order(asked["reverse"], asked["sort"]),
+        order=Order(asked["reverse"], None if sort is None else _name("sort", sort)),
     )
     if rows is not None and state is not None:
         raise TrackingError("rows is for a first look and does not go together with state. Leave out one of them.")
-    if asked["reverse"] and asked["sort"] is not None:
+    if asked["reverse"] and sort is not None:
         raise TrackingError("sort and reverse do not go together. Leave out one of them.")
     return job
 
@@ -250,14 +256,14 @@ def _source(table: Any) -> str | Frame:
     """A path, or a table in memory."""
     if not isinstance(table, str | os.PathLike):
         return frame(table, NAME)
-    path = os.fspath(table)
+    path = _path("table", table)
     if path == "-":
         raise TrackingError("standard input is for the command. Give a table or the path of a file.")
     return path
 
 
 def _one_of(argument: str, value: Any, known: Sequence[Any]) -> Any:
-    if value not in known:
+    if not any(value is one or (isinstance(value, str) and value == one) for one in known):
         listed = ", ".join(repr(one) for one in known if one is not None)
         raise TrackingError(f"{argument} must be one of {listed}, got {arguments.shown(value)}.")
     return value
@@ -266,16 +272,49 @@ def _one_of(argument: str, value: Any, known: Sequence[Any]) -> Any:
 def _names(argument: str, names: Any) -> tuple[str, ...]:
     if isinstance(names, str):
         raise TrackingError(f"{argument} must be a list of names, got the string {names!r}. Write [{names!r}].")
-    return tuple(map(str, names))
+    try:
+        listed = list(names)
+    except Exception as error:  # whatever the iteration of an odd object raises
+        raise TrackingError(f"{argument} must be a list of names, got {arguments.shown(names)}.") from error
+    return tuple(_name(argument, name) for name in listed)
+
+
+def _one_or_more(argument: str, names: Any) -> tuple[str, ...]:
+    """The name of one column, or those of several."""
+    return _names(argument, [names] if isinstance(names, str) else names)
+
+
+def _name(argument: str, name: Any) -> str:
+    """The name of a column as text: pandas also names columns by numbers, dates and tuples."""
+    try:
+        text = str(name)
+        text.encode()
+    except Exception as error:  # whatever an odd object raises; names go into files in UTF-8
+        raise TrackingError(f"{argument} must be a name that can be written, got {arguments.shown(name)}.") from error
+    return text
+
+
+def _path(argument: str, path: Any) -> str:
+    """A path as text that the operating system takes."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise TrackingError(f"{argument} must be a path, got {arguments.shown(path)} ({type(path).__name__}).")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        text = "\0"
+    if "\0" in text:
+        raise TrackingError(f"{argument} must be a path that the system can write, got {arguments.shown(path)}.")
+    return text
 
 
 @contextmanager
 def _predictions_path(output: Path_ | None, state: Path_ | None) -> Iterator[str]:
     """Where the predictions are written: as asked, beside the state, or in a folder that is removed at the end."""
     if output is not None:
-        yield os.fspath(output)
+        yield _path("output", output)
     elif state is not None:
-        yield f"{os.fspath(state)}.predictions.parquet"
+        yield f"{_path('state', state)}.predictions.parquet"
     else:
         with tempfile.TemporaryDirectory(prefix="swordplay-") as folder:
             yield os.path.join(folder, "predictions.parquet")
@@ -283,7 +322,7 @@ def _predictions_path(output: Path_ | None, state: Path_ | None) -> Iterator[str
 
 def _report_path(path: Path_) -> str:
     """A place for a page, looked at before a long run."""
-    page = Path(path)
+    page = Path(_path("report", path))
     if page.suffix.lower() not in (".html", ".htm"):
         raise TrackingError(f"report must end in .html, got {os.fspath(path)!r}.")
     if not page.resolve().parent.is_dir():

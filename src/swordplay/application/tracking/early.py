@@ -67,6 +67,8 @@ class Early(NamedTuple):
                 kinds = {field.name: str(field.type) for field in early.rows.schema}
                 for column in early.rows.columns:
                     _require_dates(column)
+        except MemoryError:
+            raise
         except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
             raise ValueError(f"the first rows cannot be read ({error}). {DAMAGED}") from error
         if len(kinds) < early.rows.num_columns or not set(kinds.values()) <= TYPES.keys():

@@ -92,6 +92,8 @@ def require_schema(saved: Any, tracker: AnyTracker, *, stream: bool) -> Any:
     try:
         found = pa.ipc.read_schema(pa.py_buffer(saved.tobytes()))
         fields = {field.name: str(field.type) for field in found}
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise refuse(f"the schema cannot be read ({error})") from error
     if not stream and not found.equals(tracker.schema, check_metadata=True):

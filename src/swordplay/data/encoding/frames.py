@@ -276,5 +276,7 @@ def _fitting(name: str, values: pa.Array, reading: Reading, remedy: str) -> pa.A
 
 def _differs(name: str, before: str, values: pa.Array) -> TableError:
     known = values.drop_null()
-    example = shown(str(known[0].as_py()), 40)[1:-1] if len(known) else f"values of type {values.type}"
+    value = known[0].as_py() if len(known) else None
+    example = shown(value, 40) if isinstance(value, list | dict) else shown(str(value), 40)[1:-1]
+    example = example if len(known) else f"values of type {values.type}"
     return TableError(f"X: column {name!r} held {before} at first, and now holds {example}. Convert it, or fit anew.")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from swordplay.base.arguments import shown
+from swordplay.base.arguments import is_missing, is_real, shown
 from swordplay.data.tables.errors import TableError
 
 INDEX = "index"
@@ -101,7 +103,9 @@ def _column(name: str, values: Any) -> pa.Array:
         values = np.asarray(values)
     try:
         return _whole(pa.array(values, from_pandas=True))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # pyarrow also passes on what an odd object raises
         if values.dtype != object:
             raise TableError(
                 f"column {name!r} holds values of type {values.dtype}, and not numbers, truths, words or dates. "
@@ -116,15 +120,25 @@ def _whole(values: Any) -> pa.Array:
 
 def _words(name: str, values: Sequence[Any]) -> list[str | None]:
     """Values of several kinds as words, None where missing."""
-    nested = next((value for value in values if isinstance(value, dict | list | set | tuple | np.ndarray)), None)
-    if nested is not None:
-        raise TableError(
-            f"column {name!r} holds {type(nested).__name__} objects such as {shown(nested, 40)}, and not numbers, truths, "
-            "words or dates. Convert it or drop it."
-        )
-    return [None if _is_missing(value) else str(value) for value in values]
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether it stands for nothing; those of pandas are known by their names, as it need not be there."""
-    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
+    known = {k: value for k, value in enumerate(values) if not is_missing(value)}
+    texts: list[str | None] = [None] * len(values)
+    first: dict[str, Any] = {}
+    for k, value in known.items():
+        plain = isinstance(value, str | bytes | Decimal | datetime.date | datetime.time | datetime.timedelta | np.generic)
+        try:
+            if not (plain or is_real(value) or type(value).__name__ in ("Period", "Interval")):
+                raise TypeError
+            texts[k] = text = str(value)
+            text.encode()
+        except (TypeError, ValueError) as error:  # Python writes no whole number of more than 4,300 digits
+            raise TableError(
+                f"column {name!r} holds {type(value).__name__} objects such as {shown(value, 40)}, and not numbers, truths, "
+                "words or dates. Convert it or drop it."
+            ) from error
+        other = first.setdefault(text, value)
+        if isinstance(other, str) != isinstance(value, str):
+            raise TableError(
+                f"column {name!r} holds {shown(other, 40)} ({type(other).__name__}) and {shown(value, 40)} "
+                f"({type(value).__name__}), which are the same as text. Convert one of them."
+            )
+    return texts

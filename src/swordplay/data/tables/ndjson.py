@@ -253,7 +253,9 @@ def _decided(head: Head, name: str, values: list[Any], choice: Choice) -> tuple[
         return deciding.of_others_stored(name, pa.array(known, TRUTH), TRUTH, choice), TRUTH
     if any(type(value) is int and abs(value) >= columns.LARGEST_EXACT for value in known):
         head.remarks.append(columns.rounded(name))
-    return deciding.of_numbers_stored(name, pa.array(list(map(float, known)), NUMBER), choice), NUMBER
+    # A whole number may be larger than a double; its row is refused when it is read.
+    numbers = [one if type(one) is float else max(-LARGEST_DOUBLE, min(one, LARGEST_DOUBLE)) for one in known]
+    return deciding.of_numbers_stored(name, pa.array(numbers, NUMBER), choice), NUMBER
 
 
 def _of_texts(name: str, texts: pa.Array, choice: Choice) -> Decision:

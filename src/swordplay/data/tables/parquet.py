@@ -96,6 +96,8 @@ class ParquetTable(TypedTable):
         """The first rows of some columns."""
         try:
             return next(self._file.iter_batches(HEAD_ROWS, columns=list(names), use_threads=False))
+        except MemoryError:
+            raise
         except (OSError, pa.ArrowException) as error:
             raise self._damaged(error, 1) from error
 
@@ -138,6 +140,8 @@ class ParquetTable(TypedTable):
         while True:
             try:
                 rows = next(stored, None)
+            except MemoryError:
+                raise
             except (OSError, pa.ArrowException) as error:
                 raise self._damaged(error, self._position.row + 1) from error
             if rows is None:
