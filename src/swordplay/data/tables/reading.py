@@ -165,7 +165,9 @@ def _choice(asked: ReadOptions, position: Position | None) -> Choice:
             raise TableError(
                 f"types gives {name!r} the kind {shown(kind)}.{nearest(kind, KINDS)} There are: {', '.join(KINDS)}."
             )
-    said = (asked["target"], asked["drop"], asked["keep"], types, tuple(asked["missing"]), asked["header"])
+    # Dictionaries look names up in constant time and keep their order.
+    drop, keep = dict.fromkeys(asked["drop"]), None if asked["keep"] is None else dict.fromkeys(asked["keep"])
+    said = (asked["target"], drop, keep, types, tuple(asked["missing"]), asked["header"])
     return Choice(*said, asked["before"], asked["others"])
 
 
