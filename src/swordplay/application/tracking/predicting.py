@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from swordplay.application.tracking.errors import TrackingError, nothing_to_predict
 from swordplay.application.tracking.job import Job
-from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.keyed import KeyedTracker
+from swordplay.application.tracking.outputs import Outputs
 from swordplay.application.tracking.taught import Taught, require_columns, unknown, without_target
 from swordplay.application.tracking.threads import GLANCE, Ahead
 from swordplay.application.tracking.tracker import Tracker
