@@ -112,3 +112,20 @@ def test_a_long_first_line_is_described_as_it_is(text: str, said: str, tmp_path:
     path.write_text(text)
     with pytest.raises(TableError, match=said):
         open_table(path, target=None)
+
+
+def test_too_many_columns_are_refused_with_the_limit_and_the_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    header = ",".join(f"x{i}" for i in range(columns.MOST_COLUMNS + 1))
+    path.write_text(f"{header}\n" + ",".join("1" * (columns.MOST_COLUMNS + 1)) + "\n")
+    with pytest.raises(TableError, match=r"t\.csv has 100,001 columns to read, and at most 100,000 are read\. Choose some"):
+        open_table(path, target="x0")
+
+
+def test_a_row_that_never_ends_is_no_open_quote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swordplay.data.tables.text.LONGEST_RECORD", 1 << 20)
+    monkeypatch.setattr("swordplay.data.tables.reading.LONGEST_RECORD", 1 << 20)
+    path = tmp_path / "t.csv"
+    path.write_text("x" * (9 << 20))
+    with pytest.raises(TableError, match="line 1: this row is longer than 1 MiB, the limit"):
+        open_table(path, target=None)

@@ -25,10 +25,11 @@ is learned, and the state stays as it is. The first row is taken to follow the l
 before the others are not known, and they are predicted without.
 
 The predictions have the columns row, the columns of --id (or the date of the row), prediction, for a number the
-interval from lower to upper, and for classes the probability of the prediction. Only the first row has an interval (with
---key the first row of each series): intervals are calibrated for the row right after the last learned one, and would be
-too narrow for later rows. The predictions go to standard output, in the format of FILE, unless --output says where. With a state of many series (--key) a row is predicted by its own series,
-and one of a series that is new has no prediction.
+interval from lower to upper, and for classes the probability of the prediction. Only the first row has an interval
+(with --key the first row of each series): intervals are calibrated for the row right after the last learned one, and
+would be too narrow for later rows. The predictions go to standard output, in the format of FILE, unless --output says
+where. With a state of many series (--key) a row is predicted by its own series, and one of a series that is new has
+no prediction.
 """
 EXAMPLES = """\b
 Examples:
@@ -169,8 +170,8 @@ def _remarks(found: Predicted) -> list[str]:
         )
     if found.rows > 1 and found.lag_weight > 0.5:
         lines.append(
-            f"{100 * found.lag_weight:.0f} % of the weight is on experts that use the last targets. Those before the later rows "
-            "are not known: their forecasts are made without them, and are less accurate than that of the first row."
+            f"{100 * found.lag_weight:.0f} % of the weight is on experts that use the last targets. Those before the later "
+            "rows are not known: their forecasts are made without them, and are less accurate than that of the first row."
         )
     return lines
 

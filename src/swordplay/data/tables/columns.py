@@ -25,6 +25,8 @@ LARGEST_EXACT = 2**53
 """Whole numbers beyond it are rounded to doubles;"""
 SHORTEST_INEXACT = 16
 """they have so many digits at the least."""
+MOST_COLUMNS = 100_000
+"""Columns that are read: deciding on the type of each takes about half a millisecond and 40 kB."""
 ASKED = 128
 """Values that vote on the type of a column, spread evenly over the head."""
 
@@ -171,12 +173,23 @@ def require(where: str, names: Sequence[str], choice: Choice) -> None:
         if name in places:
             raise TableError(f"{where}: columns {places[name]} and {place} are both called {name!r}. Rename one.")
         places[name] = place
+    used = sum(not choice.leaves_out(name) for name in places)
+    if used > MOST_COLUMNS:
+        raise too_many(where, used)
     asked = [*choice.drop, *(choice.keep or ()), *choice.types, *([] if choice.target is None else [choice.target])]
     absent = [name for name in dict.fromkeys(asked) if name not in places]
     if absent:
         known = shown(", ".join(names), 160)[1:-1]
         several = "".join(f" Nor a column {name!r}.{nearest(name, names)}" for name in absent[1:4])
         raise TableError(f"{where} has no column {shown(absent[0])}.{nearest(absent[0], names)}{several} There are: {known}.")
+
+
+def too_many(where: str, count: int) -> TableError:
+    """The error for a table with more columns than are read."""
+    return TableError(
+        f"{where} has {count:,} columns to read, and at most {MOST_COLUMNS:,} are read. Choose some with --features, leave "
+        "some out with --drop, or put series that stand side by side below each other and tell them apart with --key."
+    )
 
 
 def rounded(name: str) -> str:
