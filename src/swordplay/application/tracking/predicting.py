@@ -164,7 +164,8 @@ def _without_intervals(answers: pa.RecordBatch, which: NDArray[np.bool_]) -> pa.
 def weight_of_last_targets(tracker: AnyTracker) -> float:
     """Weight of the experts that use the last targets, "no change" included, from 0 to 1; the mean over all keys."""
     every = list(tracker.trackers.values()) if isinstance(tracker, KeyedTracker) else [tracker]
-    layers = [one.contestants.model.second for one in every if isinstance(one, Tracker) and one.started]
+    models: list[Any] = [one.contestants for one in every if isinstance(one, Tracker) and one.started]
+    layers = [one.model.second for one in models]
     # Without competing experts there are none of this kind: either none uses the last targets, or all do (--lags K).
     weights = [{} if layer is None else layer.weights() for layer in layers]
     shares = [one.get("second order with lags", 0.0) + one.get("no change", 0.0) for one in weights]
