@@ -25,9 +25,11 @@ is learned, and the state stays as it is. The first row is taken to follow the l
 before the others are not known, and they are predicted without.
 
 The predictions have the columns row, the columns of --id (or the date of the row), prediction, for a number the
-interval from lower to upper, and for classes the probability of the prediction. They go to standard output, in the
-format of FILE, unless --output says where. With a state of many series (--key) a row is predicted by its own series,
-and one of a series that is new has no prediction.
+interval from lower to upper, and for classes the probability of the prediction. Only the first row has an interval
+(with --key the first row of each series): intervals are calibrated for the row right after the last learned one, and
+would be too narrow for later rows. The predictions go to standard output, in the format of FILE, unless --output says
+where. With a state of many series (--key) a row is predicted by its own series, and one of a series that is new has
+no prediction.
 """
 EXAMPLES = """\b
 Examples:
@@ -143,6 +145,7 @@ def _job(asked: Asked, model: Taught) -> Any:
 
 def _lines(asked: Asked, found: Predicted, learned: int) -> list[str]:
     lines = [f"{counted(found.rows, 'row')} predicted by a model that has seen {counted(learned, 'row')}."]
+    lines += _remarks(found)
     if found.unknown:
         lines.append(f"Not looked at, as the model does not know them: {listed(found.unknown)}.")
     if found.silent:
@@ -156,6 +159,23 @@ def _lines(asked: Asked, found: Predicted, learned: int) -> list[str]:
     return lines
 
 
+def _remarks(found: Predicted) -> list[str]:
+    """Why later rows have no interval, and what their forecasts are made without."""
+    lines = []
+    if found.without_interval:
+        rows = f"{counted(found.without_interval, 'row')} {'has' if found.without_interval == 1 else 'have'} no interval"
+        lines.append(
+            f"{rows}: intervals are calibrated for the row right after the last learned one, and would be too narrow for "
+            "later rows."
+        )
+    if found.rows > 1 and found.lag_weight > 0.5:
+        lines.append(
+            f"{100 * found.lag_weight:.0f} % of the weight is on experts that use the last targets. Those before the later "
+            "rows are not known: their forecasts are made without them, and are less accurate than that of the first row."
+        )
+    return lines
+
+
 def _why(found: Predicted) -> str:
     bad = found.refusals[0]
     return f"{'' if bad.column is None else f'column {bad.column!r}, '}'{bad.value}' {bad.reason}"
@@ -165,6 +185,8 @@ def _figures(asked: Asked, found: Predicted, learned: int) -> dict[str, Any]:
     return {
         "rows": found.rows,
         "without_prediction": found.silent,
+        "without_interval": found.without_interval,
+        "weight_of_last_targets": found.lag_weight,
         "refused": found.refused,
         "unknown_columns": list(found.unknown),
         "model_rows": learned,

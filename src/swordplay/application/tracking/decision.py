@@ -25,12 +25,12 @@ def begin(settings: Settings, head: Any, schema: Any) -> AnyTracker:
         What was known of the table before they were read. Columns that have no value in these rows are taken as they were
         then: what they hold was found out from later rows, and it must not matter where batches end.
     """
-    fields, columns = [], []
+    fields, columns, names = [], [], set(schema.names)
     for field, values in zip(head.schema, head.columns, strict=True):
         if values.null_count < len(head):
             fields.append(field)
             columns.append(values)
-        elif field.name in schema.names:
+        elif field.name in names:
             fields.append(schema.field(field.name))
             columns.append(pa.nulls(len(head), fields[-1].type))
     return trackers.begin(settings, pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, head.schema.metadata)))

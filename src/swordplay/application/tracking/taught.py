@@ -88,9 +88,10 @@ def require_columns(table: Table, tracker: AnyTracker, state: str, *, joined: bo
     """
     plans = (one for one in tracker.encoder.plans if one.kind != "left out")
     used = [one.name for one in plans if joined or not one.late]
+    names = dict.fromkeys(table.schema.names)
     for name in dict.fromkeys([*used, *tracker.settings.key, *job_sanity.watched(tracker)]):
-        if name not in table.schema.names:
-            has = nearest(name, table.schema.names)
+        if name not in names:
+            has = nearest(name, names)
             raise TrackingError(f"{table.name} has no column {name!r}, which the model in {state} learned from.{has} {PADDED}")
 
 
@@ -104,9 +105,9 @@ def unknown(table: Table, earlier: Iterable[str]) -> list[str]:
 def without_target(rows: Any, model: Taught) -> Any:
     """Rows in the columns of the model's table, null where they have none, and in its target."""
     fields = list(Layout.read(model.position.layout)[0].schema)
-    columns = []
+    columns, names = [], {*rows.schema.names} - {model.settings.target}
     for field in fields:
-        found = rows.column(field.name) if field.name in rows.schema.names and field.name != model.settings.target else None
+        found = rows.column(field.name) if field.name in names else None
         columns.append(pa.nulls(len(rows), field.type) if found is None or found.null_count == len(rows) else found)
     kept = [pa.field(field.name, values.type, metadata=field.metadata) for field, values in zip(fields, columns, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(kept))

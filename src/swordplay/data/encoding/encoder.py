@@ -118,15 +118,17 @@ class Encoder:
                 known = np.flatnonzero(batch.column(name).is_valid().to_numpy(zero_copy_only=False) & learned)
                 if len(known):
                     found[name] = int(known[0])
+        joining = []
         for name in sorted(found, key=lambda name: found[name]):
             values = batch.column(name)
             kind = LATE.get(str(values.type)) or ("time" if pa.types.is_time(values.type) else "date and time")
-            plan = Plan(name, kind, how=how_read(batch.schema, name), late=True)
-            self.plans = (*(one for one in self.plans if one.name != name), plan)
+            joining.append(Plan(name, kind, how=how_read(batch.schema, name), late=True))
             self.missing.pop(name, None)
             self.missing[name] = self.seen
             if kind == "category":
                 self.categories[name] = Categories()
+        if joining:
+            self.plans = (*(one for one in self.plans if one.name not in found), *joining)
         return found
 
     def _fill(self, one: Plan, values: Any, rows: Matrix) -> None:
@@ -231,7 +233,8 @@ class Encoder:
 
 def _column(batch: Any, name: str, kind: str) -> Any:
     """A column of a batch; where it is not there yet, everything is missing."""
-    values = batch.column(name) if name in batch.schema.names else pa.nulls(len(batch))
+    # ``name in batch.schema.names`` would make a list of all names for every column.
+    values = batch.column(name) if batch.schema.get_field_index(name) >= 0 else pa.nulls(len(batch))
     return values.cast(NOTHING[kind]) if pa.types.is_null(values.type) else values
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, final
 
@@ -147,11 +148,12 @@ class FrameEncoder:
         """A frame as a record batch in the types of the first one; its columns may come in any order."""
         names = rows.column_names
         _require_different(names)
+        here, at_first = set(names), set(self.columns)
         for name in self.columns:
-            if name not in names:
+            if name not in here:
                 raise TableError(f"X has no column {name!r}, which it had at first.{nearest(name, names)} Give it again.")
         for name in names:
-            if name not in self.columns:
+            if name not in at_first:
                 raise TableError(f"X has a column {name!r} that it did not have at first. Leave it out, or fit anew.")
         return _read(rows, self.layout)
 
@@ -191,8 +193,8 @@ def _planned(name: str, values: Any) -> Plan:
 
 
 def _require_different(names: list[str]) -> None:
-    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
-    if twice is not None:
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
         raise TableError(f"X has two columns called {twice!r}. Rename one.")
 
 

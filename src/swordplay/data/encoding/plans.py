@@ -62,22 +62,23 @@ def plan(
         Columns that name the rows: not used, unless they hold dates or ``features`` names them.
     """
     names = [name for name in head.schema.names if name != target]
+    known, dropped, wanted = set(names), set(drop), None if features is None else set(features)
     for option, asked in (("--features", features or ()), ("--drop", drop)):
         if target in asked:
             raise TableError(f"{option} names the target {target!r}. Name other columns; its last values join by --lags.")
     for name in features or ():
-        if name not in names and name not in drop:
+        if name not in known and name not in dropped:
             raise TableError(f"--features names the column {name!r}, which is not there.{nearest(name, names)}")
     plans = []
-    for name in [*names, *(name for name in drop if name not in names)]:  # those to be dropped may not have been read at all
-        if name in drop or (features is not None and name not in features):
+    for name in [*names, *(name for name in drop if name not in known)]:  # those to be dropped may not have been read at all
+        if name in dropped or (wanted is not None and name not in wanted):
             plans.append(Plan(name, "left out", "as asked"))
         elif name in ids and features is None and not pa.types.is_timestamp(head.column(name).type):
             plans.append(Plan(name, "left out", "it names the rows (--id)"))
         else:
             made = planned(name, head.column(name), insisted=features is not None)
             plans.append(made._replace(how=how_read(head.schema, name)))
-    useless = {name: why for name, why in left_out(head.schema).items() if name not in drop}
+    useless = {name: why for name, why in left_out(head.schema).items() if name not in dropped}
     return (*plans, *(Plan(name, "left out", why) for name, why in useless.items()))
 
 

@@ -81,7 +81,10 @@ def read_header(head: Head, choice: Choice) -> Header:
         What the user says: a target that is among the names settles that they are names.
     """
     text = without_mark(head.data)
-    lines, readings = _beginning(head, text)
+    lines, every = _beginning(head, text)
+    readings = {delimiter: records for delimiter, records in every.items() if records}
+    if not readings:
+        raise endless(head.name, 0) if b'"' in lines[0] else longest_field(head.name)
     place = _place(readings, choice)
     record, below = place.records[place.at], place.records[place.at + 1 :]
     names, named = record.fields, choice.header
@@ -131,14 +134,17 @@ def _place(readings: dict[str, list[Record]], choice: Choice) -> Place:
     is_plain = len(first.fields) == usual > 1 and not first.is_comment and 2 * first.filled >= usual
     if is_plain or (choice.header is False and not first.is_comment and len(first.fields) == usual):
         return Place(plain, records, 0)
-    places = [place for delimiter in DELIMITERS if (place := _after_preamble(delimiter, readings[delimiter], choice))]
+    places = [place for one, records in readings.items() if (place := _after_preamble(one, records, choice))]
     if not places:
         return Place(plain, records, 0)
     return max(places, key=lambda place: _usual_width(place.records[place.at :]))
 
 
 def _records(head: Head, lines: list[bytes], delimiter: str) -> list[Record]:
-    """The first records that are not empty; one that is never closed, or of which more may come, only if it is the first."""
+    """The first records that are not empty; one that is never closed, or of which more may come, only if it is the first.
+
+    There are none if the first line is one field of more than 128 KiB: this delimiter does not separate its columns.
+    """
     reader = csv.reader((line.decode(errors="replace") for line in chain(lines, [b""])), delimiter=delimiter)
     found: list[Record] = []
     first, closed = 0, head.ended or not lines or lines[-1].endswith((b"\n", b"\r"))
@@ -153,8 +159,8 @@ def _records(head: Head, lines: list[bytes], delimiter: str) -> list[Record]:
             if len(found) == LOOKED_AT:
                 break
             first = reader.line_num
-    except csv.Error:  # the csv module gives up on fields of 128 KiB
-        if not found:
+    except csv.Error:  # a field of more than 128 KiB, the limit of the csv module
+        if not found and reader.line_num > first + 1:  # only a quoted field goes on in the next line
             raise endless(head.name, first) from None
     return found
 
@@ -251,6 +257,14 @@ def _nameless(record: Record) -> str:
     return (
         f"The first line ({first}) holds data and no names: columns are called 'column 1' to 'column {len(record.fields)}'. "
         "If it holds names, say --header yes."
+    )
+
+
+def longest_field(name: str) -> TableError:
+    """The error for a first line that no delimiter separates into fields."""
+    return TableError(
+        f"{name}, line 1: the first {csv.field_size_limit():,} characters hold none of the delimiters "
+        f"{', '.join(DELIMITERS.values())}. Give a CSV file with one of them, or another --format."
     )
 
 

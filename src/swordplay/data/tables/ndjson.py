@@ -152,10 +152,11 @@ class Lines:
 
     def joined(self, records: list[bytes]) -> Lines | None:
         """The format with the keys that have their first value in these lines, which must be good; None if there are none."""
-        done = {name for name, kind in zip(self.layout.names, self.layout.types, strict=True) if kind != EMPTY}
+        known = dict(zip(self.layout.names, self.layout.types, strict=True))
+        done = {name for name, kind in known.items() if kind != EMPTY}
         rows = [row for row in map(_object, records) if isinstance(row, dict)]
         news = [{name: value for name, value in row.items() if name not in done} for row in rows]
-        kinds: dict[str, pa.DataType | None] = {name: EMPTY for row in news for name in row if name not in self.layout.names}
+        kinds: dict[str, pa.DataType | None] = {name: EMPTY for row in news for name in row if name not in known}
         kinds |= joining.joined(({n: v for n, v in row.items() if v is not None} for row in news), _kind_of, _fits)
         return Lines(self.layout.joined(kinds), self.grows) if kinds else None
 

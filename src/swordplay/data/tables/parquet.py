@@ -65,8 +65,8 @@ class ParquetTable(TypedTable):
             rows = self._file.metadata.num_rows
             layout = decided(self.name, self._file.schema_arrow, rows, self._head, choice, self.remarks)
             position = Position("parquet", layout.text(), 0, 0, 0, 0, self._fingerprint())
-            kept = zip(layout.schema.names, layout.schema.types, strict=True)
-            self.remarks += [columns.rounded(name) for name, kind in kept if kind == NUMBER and self._is_beyond_exact(name)]
+            numbers = {field.name for field in layout.schema if field.type == NUMBER}
+            self.remarks += map(columns.rounded, self._beyond_exact(numbers))
         elif position.fingerprint != self._fingerprint() or position.row > self._file.metadata.num_rows:
             raise changed(self.name)
         self._layout = Layout.read(position.layout)[0]
@@ -101,12 +101,14 @@ class ParquetTable(TypedTable):
         except (OSError, pa.ArrowException) as error:
             raise self._damaged(error, 1) from error
 
-    def _is_beyond_exact(self, name: str) -> bool:
-        """Whether the statistics of the first row group tell of whole numbers that a double rounds."""
+    def _beyond_exact(self, names: set[str]) -> Iterator[str]:
+        """Those of some columns with whole numbers that a double rounds, by the statistics of the first row group."""
         group = self._file.metadata.row_group(0)
-        known = [chunk.statistics for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema == name]
-        ends = [end for found in known if found and found.has_min_max for end in (found.min, found.max)]
-        return any(isinstance(end, int) and abs(end) >= columns.LARGEST_EXACT for end in ends)
+        for chunk in map(group.column, range(group.num_columns)):
+            known = chunk.statistics if chunk.path_in_schema in names else None
+            ends = (known.min, known.max) if known and known.has_min_max else ()
+            if any(isinstance(end, int) and abs(end) >= columns.LARGEST_EXACT for end in ends):
+                yield chunk.path_in_schema
 
     def _fingerprint(self) -> str:
         """Of columns and the beginning of the values."""

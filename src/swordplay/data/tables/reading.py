@@ -20,7 +20,7 @@ from swordplay.data.tables.parquet import ParquetTable, changed
 from swordplay.data.tables.readings import KINDS
 from swordplay.data.tables.source import Source
 from swordplay.data.tables.table import Position, Table
-from swordplay.data.tables.text import BEGINNING, HEAD_BYTES, LONGEST_RECORD, TextTable, endless
+from swordplay.data.tables.text import BEGINNING, HEAD_BYTES, LONGEST_RECORD, TextTable, endless, too_long
 from swordplay.data.tables.text_format import MARK, Format, Head
 from swordplay.data.tables.typed import BATCH_ROWS
 
@@ -165,7 +165,9 @@ def _choice(asked: ReadOptions, position: Position | None) -> Choice:
             raise TableError(
                 f"types gives {name!r} the kind {shown(kind)}.{nearest(kind, KINDS)} There are: {', '.join(KINDS)}."
             )
-    said = (asked["target"], asked["drop"], asked["keep"], types, tuple(asked["missing"]), asked["header"])
+    # Dictionaries look names up in constant time and keep their order.
+    drop, keep = dict.fromkeys(asked["drop"]), None if asked["keep"] is None else dict.fromkeys(asked["keep"])
+    said = (asked["target"], drop, keep, types, tuple(asked["missing"]), asked["header"])
     return Choice(*said, asked["before"], asked["others"])
 
 
@@ -240,7 +242,8 @@ def _head(source: Source, complete: Callable[[bytes], bool]) -> Head:
         if (source.live or len(data) >= HEAD_BYTES) and complete(data):
             break
         if len(data) > LONGEST_RECORD:
-            raise endless(source.name, 0)
+            is_quoted = b'"' in data and b"\n" in data and not data.lstrip().startswith(b"{")
+            raise (endless if is_quoted else too_long)(source.name, 0)
     head = Head(source.name, data, ended=not more)
     if not data.strip(MARK + b" \t\r\n"):
         raise TableError(f"{source.name} is empty. Give a file with a header and rows.")

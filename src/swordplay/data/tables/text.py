@@ -22,7 +22,7 @@ from swordplay.data.tables.text_format import Fault, Format, ended
 HEAD_BYTES = 1 << 22
 """Beginning of a file that decides on the types, whatever the block size. Of a pipe it is what there is."""
 LONGEST_RECORD = 1 << 26
-"""A record of more bytes is taken for a quote that was never closed, before it fills the memory."""
+"""Bytes of the longest record that is read."""
 BEGINNING = 1 << 16
 """Bytes of the fingerprint."""
 MARK_FOR_NOTHING = re.compile(r"(?!-?inf)(?:[^\d'\"]{1,16}|#[^'\"]{1,16})", re.IGNORECASE)
@@ -94,7 +94,8 @@ class TextTable(Table):
             if end:
                 yield from self._batch(block[:end], end)
             if len(carry) > LONGEST_RECORD:
-                raise endless(self.name, self._position.line)
+                fault = endless if self._format.unclosed(carry) else too_long
+                raise fault(self.name, self._position.line)
         if self._source.raw.closed:  # from outside: what is left is not the end
             return
         if self._format.unclosed(carry):
@@ -214,3 +215,11 @@ def bad_row(name: str, bad: Refusal) -> TableError:
 def endless(name: str, lines: int) -> TableError:
     """The error for a record without end, after so many lines."""
     return TableError(f"{name}, line {lines + 1}: a quote is opened in this row and never closed. Close it, or remove it.")
+
+
+def too_long(name: str, lines: int) -> TableError:
+    """The error for a record of more bytes than are read, after so many lines."""
+    return TableError(
+        f"{name}, line {lines + 1}: this row is longer than {LONGEST_RECORD >> 20} MiB, the limit. Check how its lines "
+        "end, or leave columns out."
+    )
