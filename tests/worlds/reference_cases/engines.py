@@ -19,7 +19,7 @@ def played(make: Make, world: Any, _folder: Path) -> Mapping[str, Any]:
     """A game in compiled calls, in two parts, so that a window has a certificate."""
     stream = world()
     learner, half = make(stream), len(stream) // 2
-    keep = ("losses", "decisions")
+    keep = ("decisions",)
     first = sp.play(learner, stream[:half], engine="compiled", keep=keep)
     moment = learner.moment
     second = sp.play(learner, stream[half:], engine="compiled", keep=keep)
@@ -32,7 +32,7 @@ def all_weights(make: Make, world: Any, _folder: Path) -> Mapping[str, Any]:
     """A game in one compiled call that keeps the weights of every round."""
     stream = world()
     learner = make(stream)
-    ledger = sp.play(learner, stream, engine="compiled", keep=("losses", "decisions", "weights"))
+    ledger = sp.play(learner, stream, engine="compiled", keep=("decisions", "weights"))
     return results(learner, ledger)
 
 
@@ -57,8 +57,7 @@ class _Total:
     """The losses of rows that were learned one by one, as a ledger has them."""
 
     def __init__(self, said: list[tuple[float, float]]) -> None:
-        self.losses = np.array(said)[:, 1]
-        self.total_loss = float(self.losses.sum())
+        self.total_loss = float(np.array(said)[:, 1].sum())
         self.decisions = self.weights = None
 
 
@@ -75,7 +74,8 @@ def sparse(make: Make, width: int, _folder: Path) -> Mapping[str, Any]:
     targets = np.asarray(rows.multiply(truth).sum(axis=1)).ravel() + 0.1 * rng.normal(size=rounds)
     stream = _InBall(sp.LinearStream(rows, targets), sp.Ball(width, 2.0))
     learner = make(stream)
-    return results(learner, sp.play(learner, stream.stream, engine="compiled"))
+    ledger = sp.play(learner, stream.stream, engine="compiled")
+    return {"losses": ledger.losses, **results(learner, ledger)}
 
 
 class _InBall:

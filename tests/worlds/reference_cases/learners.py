@@ -20,9 +20,7 @@ SHOWN = ("weights", "points", "step_sizes", "effective_step_size", "trust", "adv
 
 def results(learner: Any, ledger: Any, moment: Any = None, *, path_length: float = 1.0) -> dict[str, Any]:
     """All that a learner and the record of its game say."""
-    found = {"total loss": ledger.total_loss, "rounds": learner.rounds, "decision": learner.decision}
-    if ledger.losses is not None:
-        found["losses"] = ledger.losses
+    found = {"total loss": ledger.total_loss, "decision": learner.decision}
     if ledger.decisions is not None:
         found["decisions"] = ledger.decisions
     if ledger.weights is not None:
@@ -48,7 +46,7 @@ def has_certificate(learner: Any) -> bool:
     return True
 
 
-def played(make: Make, world: Any, _folder: Path, *, keep: tuple[str, ...] = ("losses", "decisions")) -> Mapping[str, Any]:
+def played(make: Make, world: Any, _folder: Path, *, keep: tuple[str, ...] = ("decisions",)) -> Mapping[str, Any]:
     """A game in the readable loop, in two parts, so that a window has a certificate."""
     stream = world()
     learner = make(stream)
@@ -63,7 +61,7 @@ def played(make: Make, world: Any, _folder: Path, *, keep: tuple[str, ...] = ("l
 
 def weighed(make: Make, world: Any, folder: Path) -> Mapping[str, Any]:
     """A game with the weights of every round."""
-    return played(make, world, folder, keep=("losses", "decisions", "weights"))
+    return played(make, world, folder, keep=("decisions", "weights"))
 
 
 def of_losses(make: Any, domain: Any, losses: Any, _folder: Path) -> Mapping[str, Any]:

@@ -111,8 +111,7 @@ def bounds_of_sequences(_folder: Path) -> Mapping[str, Any]:
     ]
     hedge = [
         sp.bounds.optimistic_hedge(experts=8, learning_rates=rates, mismatches=mismatches, tuning=tuning)
-        for rates in (falling, np.full(40, 0.1))
-        for tuning in ("safe", "paper")
+        for rates, tuning in ((falling, "safe"), (0.1, "safe"), (0.1, "paper"))
     ]
     return {"newton": newton, "hedge": hedge}
 
@@ -140,10 +139,6 @@ def rates(_folder: Path) -> Mapping[str, Any]:
     }
 
 
-def _of(quantity: Any) -> dict[str, Any]:
-    return {"value": float(quantity), "exact": bool(quantity.exact)}
-
-
 def quantities(domain: Any, stream: Callable[[], Any], _folder: Path) -> Mapping[str, Any]:
     """P_T, S_T, F_T, V_T, the constants and the empirical variation of a stream in a domain."""
     losses = stream()
@@ -157,12 +152,13 @@ def quantities(domain: Any, stream: Callable[[], Any], _folder: Path) -> Mapping
         "empirical variation": sp.empirical_gradient_variation(losses, path),
         "squared gradients": sp.squared_gradients(losses, path),
     }
-    for name in ("gradient_variation", "function_variation", "gradient_bound"):
+    for name in ("gradient_variation", "function_variation", "gradient_bound", "smoothness"):
         try:
-            found[name] = _of(getattr(sp, name)(losses, domain))
+            number = sp.smoothness(losses) if name == "smoothness" else getattr(sp, name)(losses, domain)
+            found[name] = float(number) if name == "smoothness" else {"value": float(number), "exact": number.exact}
         except (TypeError, ValueError) as error:
             found[name] = type(error).__name__
-    return {**found, "smoothness": float(sp.smoothness(losses))}
+    return found
 
 
 def domain_of(domain: Any, _folder: Path) -> Mapping[str, Any]:

@@ -69,7 +69,7 @@ def _encode_array(value: Any) -> Any:
     if array.dtype.kind not in "bifu":
         raise TypeError(f"a value must hold numbers or texts, got {array.dtype}: {value!r}")
     if array.size <= STORED_WHOLE:
-        return {"shape": list(array.shape), "values": [float(x).hex() for x in array.ravel()]}
+        return {"shape": list(array.shape), "values": _texts(array.ravel())}
     numbers = np.ascontiguousarray(array, dtype=np.float64).ravel()
     finite = np.where(np.isfinite(numbers), numbers, 0.0)
     rng = np.random.default_rng([SEED, numbers.size])
@@ -83,11 +83,18 @@ def _encode_array(value: Any) -> Any:
         "sha256": hashlib.sha256(numbers.tobytes()).hexdigest()[:16],
         "special": hashlib.sha256(np.where(np.isfinite(numbers), 0.0, numbers).tobytes()).hexdigest()[:8],
         "mean": (math.fsum(np.abs(finite)) / numbers.size).hex(),
-        "sum": math.fsum(finite).hex(),
         "squares": squares.hex(),
-        "blocks": [math.fsum(part).hex() for part in np.array_split(weights * finite, BLOCKS)],
-        "values": [float(numbers[place]).hex() for place in positions],
+        "sums": _texts([math.fsum(part) for part in (finite, *np.array_split(weights * finite, BLOCKS))]),
+        "values": _texts(numbers[positions]),
     }
+
+
+def _texts(numbers: Any) -> str:
+    return " ".join(float(x).hex() for x in numbers)
+
+
+def _numbers(texts: str) -> list[float]:
+    return [float.fromhex(text) for text in texts.split()]
 
 
 def difference(before: Any, after: Any) -> Difference | None:
@@ -123,21 +130,20 @@ def _of_entries(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differen
 
 
 def _of_arrays(before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference:
-    a, b = ([float.fromhex(x) for x in one["values"]] for one in (before, after))
+    a, b = (_numbers(one["values"]) for one in (before, after))
     if "sha256" not in before:
         finite = [abs(x) for x in a + b if math.isfinite(x)]
         return _measured(a, b, math.fsum(finite) / len(finite) if finite else 0.0, "one of the values")
-    if len(a) != len(b) or before.keys() != after.keys() or len(before["blocks"]) != len(after["blocks"]):
-        return Difference(math.inf, "stored by different versions of this script")
     if before["special"] != after["special"]:
         return Difference(math.inf, "other places are NaN or infinite")
     mean = max(float.fromhex(before["mean"]), float.fromhex(after["mean"]))
-    found = [_measured(a, b, mean, "one of 16 values")]
-    for name, size in (("sum", mean), ("squares", 0.0)):
-        found.append(_measured([float.fromhex(before[name])], [float.fromhex(after[name])], size, name, sized=name == "sum"))
-    sums = [[float.fromhex(x) for x in one["blocks"]] for one in (before, after)]
-    for number, (x, y) in enumerate(zip(*sums, strict=True)):
-        found.append(_measured([x], [y], mean, f"the sum of block {number + 1} of {BLOCKS}", sized=True))
+    found = [
+        _measured(a, b, mean, f"one of {POSITIONS} values"),
+        _measured([float.fromhex(before["squares"])], [float.fromhex(after["squares"])], 0.0, "the sum of squares"),
+    ]
+    for number, (x, y) in enumerate(zip(_numbers(before["sums"]), _numbers(after["sums"]), strict=True)):
+        text = f"the sum of block {number} of {BLOCKS}" if number else "the sum"
+        found.append(_measured([x], [y], mean, text, sized=True))
     return max(found)
 
 
