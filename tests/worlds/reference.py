@@ -54,7 +54,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `worlds` is a fo
 
 from worlds.reference_cases.values import TOLERANCE, difference, encode
 
-KINDS = ("learners", "engines", "theory", "hindsight", "estimators", "river_models", "answers", "keys")
+KINDS = ("learners", "engines", "theory", "hindsight", "estimators", "river_models", "answers", "keys", "servers", "tracks")
 """Modules of ``reference_cases``; a case is called ``kind/name``."""
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",  # sums of matrix products must not depend on how many cores are free

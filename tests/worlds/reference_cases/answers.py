@@ -133,7 +133,8 @@ def intervals(level: Any, ties: bool, features: bool, folder: Path) -> Mapping[s
     model = SwordIntervals(level)
     first = model.interval_then_learn(forecasts[:900], truths[:900], **{name: x[:900] for name, x in rows.items()})
     model.save(folder / "intervals.ckpt")
-    model = SwordIntervals.load(folder / "intervals.ckpt")
+    model = SwordIntervals(level)
+    model.load(folder / "intervals.ckpt")
     said = []
     for t in range(900, 1100):
         row = {name: x[t] for name, x in rows.items()}

@@ -48,9 +48,8 @@ def in_batches(make: Any, rows: Any, _folder: Path) -> Mapping[str, Any]:
         last = min(first + int(rng.choice([1, 3, 50])), len(y))
         many = model.predict_proba_many if hasattr(model, "predict_proba_many") else model.predict_many
         answers = many(frame[first:last])
-        if hasattr(answers, "columns"):
-            answers = answers[sorted(answers.columns, key=str)]
-        said.append(np.asarray(answers, dtype=float).ravel())
+        order = np.argsort([str(name) for name in getattr(answers, "columns", [])]).astype(int)
+        said.append(np.asarray(answers, dtype=float)[:, order].ravel() if len(order) else np.asarray(answers, dtype=float))
         model.learn_many(frame[first:last], y[first:last])
         first = last
     return {"said": np.concatenate(said), **_shown(model)}
