@@ -2,7 +2,7 @@
 
 ::
 
-    python tests/worlds/reference.py write out/reference.json [--only learners,tracks/csv] [--jobs 2]
+    python tests/worlds/reference.py write out/reference.json [--only learners --only tracks/csv] [--jobs 2]
     python tests/worlds/reference.py compare out/before.json out/after.json
     python tests/worlds/reference.py list
 
@@ -22,12 +22,11 @@ package there, with the same environment and the same script: the package is tak
     git worktree remove --force ../before
 
 Both run with machine code that was compiled on this machine, not with that of a wheel, whose last bits may differ; the first
-run of a source tree therefore compiles for about a minute. ``--only`` takes beginnings of names of cases, for a quick look.
+run of a source tree therefore compiles for some minutes. ``--only`` takes beginnings of names of cases, for a quick look.
 
 Speed is compared by other commands, on a quiet machine and each in both trees: ``make bench`` (engine, readable learners and
-other packages; writes ``benchmarks/results.md``), ``python -m benchmarks.coats`` (estimators), ``python -m benchmarks.tracking``,
-``python -m benchmarks.keyed``, ``python -m benchmarks.serving``, ``python -m benchmarks.hindsight``. Accuracy of the estimators
-is compared by ``python -m benchmarks.untuned``.
+other packages; writes ``benchmarks/results.md``), and ``python -m benchmarks.NAME`` with ``coats`` (estimators), ``tracking``,
+``keyed``, ``serving`` and ``hindsight``. Accuracy of the estimators is compared by ``python -m benchmarks.untuned``.
 
 What is left out, as the redesign deletes or changes it: ``track --twice``, the compiled OneProjection, layouts and single
 precision of Spark, certificates of windows in runs of ``track``, ``compare --learners all``, explicit lags of three or more
@@ -160,17 +159,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     comparing.add_argument("after", type=Path)
     listing = commands.add_parser("list", help="print the names of the cases")
     for command in (writing, listing):
-        command.add_argument("--only", default="", help="beginnings of names of cases, separated by commas")
+        command.add_argument(
+            "--only", action="append", default=[], metavar="TEXT", help="cases whose names begin with this; more than once"
+        )
     given = parser.parse_args(arguments)
     if given.command == "compare":
         lines, same = compare(*(json.loads(path.read_text()) for path in (given.before, given.after)))
         print("\n".join(lines))
         return int(not same)
-    only = [text for text in given.only.split(",") if text]
     if given.command == "list":
-        print("\n".join(names(only)))
+        print("\n".join(names(given.only)))
         return 0
-    return write(given.path, only, given.jobs)
+    return write(given.path, given.only, given.jobs)
 
 
 if __name__ == "__main__":

@@ -168,7 +168,9 @@ CASES["late, regression, after a long history"] = partial(late, _new("regression
 CASES["late, regression, no level"] = partial(
     late, _new("regression", level=None, columns={"day": "word"}), partial(described, 400, "regression"), 5
 )
-CASES["late, sklearn regressor"] = partial(late, _around("sklearn", "SwordRegressor"), partial(_by_place, 700, "regression"), 15)
+CASES["late, sklearn regressor"] = partial(
+    late, _around("sklearn", "SwordRegressor"), partial(_by_place, 700, "regression"), 15
+)
 CASES["late, sklearn regressor, lags"] = partial(
     late, _around("sklearn", "SwordRegressor", lags=2), partial(_by_place, 700, "regression"), 15
 )

@@ -107,7 +107,11 @@ def many(make: Make, threads: int, _folder: Path) -> Mapping[str, Any]:
     learners = [make(worlds[0]) for _ in worlds]
     rows, targets = (np.stack([getattr(world, name) for world in worlds]) for name in ("features", "targets"))
     losses = sp.engine.play_many(learners, rows, targets, threads=threads)
-    return {"losses": losses, "decisions": np.stack([one.decision for one in learners]), "certificate": learners[2].certificate(1.0)}
+    return {
+        "losses": losses,
+        "decisions": np.stack([one.decision for one in learners]),
+        "certificate": learners[2].certificate(1.0),
+    }
 
 
 def handed_over(make: Make, _folder: Path) -> Mapping[str, Any]:

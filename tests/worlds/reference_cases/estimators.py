@@ -156,7 +156,13 @@ def aggregated(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     model.save(folder / "mixture.ckpt")
     model = type(model).load(folder / "mixture.ckpt")
     second, intervals = model.predict_interval_then_learn(forecasts[500:], truth[500:], level=0.9)
-    return {"first": first, "second": second, "intervals": intervals, "weights": model.weights_, "step": model.effective_step_size_}
+    return {
+        "first": first,
+        "second": second,
+        "intervals": intervals,
+        "weights": model.weights_,
+        "step": model.effective_step_size_,
+    }
 
 
 def shipped(name: str, make: Any, count: int, _folder: Path) -> Mapping[str, Any]:
@@ -195,7 +201,13 @@ def prequential(_folder: Path) -> Mapping[str, Any]:
     """Prequential predictions, scores and splits, also of a pipeline's last step."""
     from sklearn.model_selection import cross_val_score
 
-    from swordplay.sklearn import PrequentialSplit, SwordRegressor, make_prequential_scorer, prequential_predict, prequential_score
+    from swordplay.sklearn import (
+        PrequentialSplit,
+        SwordRegressor,
+        make_prequential_scorer,
+        prequential_predict,
+        prequential_score,
+    )
 
     X, y = numbers(300)
     split = PrequentialSplit(4, block=40)
@@ -243,14 +255,14 @@ CASES: Cases = {}
 for _name, _settings in REGRESSORS.items():
     CASES[f"regressor, {_name}"] = partial(stream, _regressor(**_settings), numbers)
 for _name in ("as it comes", "first order", "lags of 3"):
-    CASES[f"regressor, {_name}: outliers"] = partial(
-        stream, _regressor(**REGRESSORS[_name]), partial(numbers, outliers=True)
-    )
+    CASES[f"regressor, {_name}: outliers"] = partial(stream, _regressor(**REGRESSORS[_name]), partial(numbers, outliers=True))
     CASES[f"regressor, {_name}: partial_fit"] = partial(partial_fits, _regressor(**REGRESSORS[_name]), numbers)
     CASES[f"regressor, {_name}: fit"] = partial(fitted, _regressor(**REGRESSORS[_name]), numbers)
 for _kinds in (2, 3, 5):
     for _name, _settings in CLASSIFIERS.items():
-        CASES[f"classifier, {_kinds} classes, {_name}"] = partial(stream, _classifier(**_settings), partial(labels, kinds=_kinds))
+        CASES[f"classifier, {_kinds} classes, {_name}"] = partial(
+            stream, _classifier(**_settings), partial(labels, kinds=_kinds)
+        )
     CASES[f"classifier, {_kinds} classes: partial_fit"] = partial(partial_fits, _classifier(), partial(labels, kinds=_kinds))
     CASES[f"classifier, {_kinds} classes: fit"] = partial(fitted, _classifier(), partial(labels, kinds=_kinds))
     CASES[f"classifier, {_kinds} classes: sets"] = partial(with_sets, partial(labels, kinds=_kinds))

@@ -84,6 +84,4 @@ for _name, (_domain, _stream) in STREAMS.items():
 for _name in ("ball, squared, jumps", "box, huber, walk", "one dimension"):
     CASES[f"frontier: {_name}"] = partial(frontier, *STREAMS[_name])
 CASES["regret curve"] = regret_curve
-CASES["sequences: 20 columns"] = partial(
-    best, sp.Ball(20), lambda: game(sp.Ball(20), 400, seed=61), (1.0,), (1.0,)
-)
+CASES["sequences: 20 columns"] = partial(best, sp.Ball(20), lambda: game(sp.Ball(20), 400, seed=61), (1.0,), (1.0,))

@@ -31,7 +31,7 @@ def results(learner: Any, ledger: Any, moment: Any = None, *, path_length: float
             found[name] = value
     if has_certificate(learner):
         for P in (0.0, 1.0, path_length):
-            found[f"certificate {'of the path' if P == path_length else P}"] = learner.certificate(P)
+            found[f"certificate {'of the path' if path_length == P else P}"] = learner.certificate(P)
         if moment is not None:
             found["certificate of a window"] = learner.certificate(1.0, since=moment)
     return found
@@ -210,18 +210,17 @@ BALL, WIDE_BOX = sp.Ball(3, 1.5, [0.2, 0.0, -0.1]), sp.Box([-2.0, -1.0, 0.0], [1
 CASES: Cases = {}
 for _name, _make in {**COMPILED, **READABLE}.items():
     for _world, _game in GAMES.items():
-        if _name in COMPILED or _world in READABLE_GAMES and not (_name.startswith("PBGD") and "simplex" in _world):
+        if _name in COMPILED or (_world in READABLE_GAMES and not (_name.startswith("PBGD") and "simplex" in _world)):
             CASES[f"{_world}: {_name}"] = partial(played, _make, _game)
 for _name, _make in {**META, **RATES}.items():
-    _own = ("ball, squared, jumps", "simplex, squared, rotation") if _name in META else ("ball, squared, jumps",)
-    for _world in _own:
-        _case = weighed if _world.startswith("ball") and not _name.startswith("OneP") else played
-        CASES[f"{_world}: {_name}"] = partial(_case, _make, GAMES[_world])
+    CASES[f"ball, squared, jumps: {_name}"] = partial(weighed, _make, GAMES["ball, squared, jumps"])
+for _name in ("SwordBest, FixedShare", "SwordSmall, Squint"):
+    CASES[f"simplex, squared, rotation: {_name}"] = partial(played, META[_name], GAMES["simplex, squared, rotation"])
 for _world, _stream in WORLDS.items():
     for _name in ("Sword", "SwordBest"):
         CASES[f"drift, {_world}: {_name}"] = partial(weighed, COMPILED[_name], _stream)
 for _kind, _losses in (("quadratic", quadratics), ("function", functions), ("mixed", mixed)):
-    for _domain in (BALL, WIDE_BOX):
+    for _domain in (BALL, WIDE_BOX) if _kind == "quadratic" else (BALL,):
         for _name, _made in {
             "Sword": sp.Sword,
             "Curved": sp.Curved,

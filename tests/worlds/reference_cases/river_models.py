@@ -110,8 +110,6 @@ for _kinds in (2, 4):
     _rows = partial(labels, kinds=_kinds)
     CASES[f"classifier, {_kinds} classes"] = partial(one_by_one, _classifier(), _rows, False, 0)
     CASES[f"classifier, {_kinds} classes: gaps"] = partial(one_by_one, _classifier(), _rows, True, 3)
-    CASES[f"classifier, {_kinds} classes, first order"] = partial(
-        one_by_one, _classifier(lags=0, curves=None), _rows, False, 0
-    )
+    CASES[f"classifier, {_kinds} classes, first order"] = partial(one_by_one, _classifier(lags=0, curves=None), _rows, False, 0)
 CASES["classifier, 3 classes: batches"] = partial(in_batches, _classifier(), partial(labels, kinds=3))
 CASES["classifier, 3 classes: sets"] = partial(sets, partial(labels, kinds=3))

@@ -56,7 +56,13 @@ def frame(count: int = 500, *, seed: int = 72, kind: str = "number") -> Rows:
             "share": [f"{k % 101}%" for k in rng.integers(0, 1000, count)],
         }
     )
-    y = 100 + 5 * table["temperature"] - 40 * (words == "rain") + 30 * np.sin(2 * np.pi * when.hour / 24) + rng.normal(size=count)
+    y = (
+        100
+        + 5 * table["temperature"]
+        - 40 * (words == "rain")
+        + 30 * np.sin(2 * np.pi * when.hour / 24)
+        + rng.normal(size=count)
+    )
     table.loc[::37, "temperature"] = None
     table.loc[5::41, "weather"] = None
     return Rows(table, y if kind == "number" else np.where(y > y.median(), "many", "few"))

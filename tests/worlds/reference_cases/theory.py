@@ -127,7 +127,10 @@ def pools(_folder: Path) -> Mapping[str, Any]:
 
 def rates(_folder: Path) -> Mapping[str, Any]:
     """The paper's own rates, and priors."""
-    given = [dict(zip((D, L, N, V), numbers, strict=True)) for numbers in itertools.product((2.0, 0.3), (0.5, 4.0), (5,), (0.0, 60.0))]
+    given = [
+        dict(zip((D, L, N, V), numbers, strict=True))
+        for numbers in itertools.product((2.0, 0.3), (0.5, 4.0), (5,), (0.0, 60.0))
+    ]
     small = [{"diameter": d, "experts": n, "squared_gradients": s} for d in (2.0, 0.3) for n in (5, 16) for s in (1.0, 500.0)]
     return {
         "variation": [sp.rates.paper_variation(**one) for one in given],
@@ -143,7 +146,9 @@ def quantities(domain: Any, stream: Callable[[], Any], _folder: Path) -> Mapping
     """P_T, S_T, F_T, V_T, the constants and the empirical variation of a stream in a domain."""
     losses = stream()
     count = len(losses)
-    path = domain.project(domain.center + 0.3 * domain.diameter * np.cos(0.1 * np.arange(count)[:, None] + np.arange(domain.dim)))
+    path = domain.project(
+        domain.center + 0.3 * domain.diameter * np.cos(0.1 * np.arange(count)[:, None] + np.arange(domain.dim))
+    )
     found = {
         "path length": sp.path_length(path),
         "squared path length": sp.squared_path_length(path),

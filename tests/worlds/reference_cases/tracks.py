@@ -208,9 +208,7 @@ CASES["keys, pipe"] = partial(
     track, partial(with_keys, False), ("--key", "shop", "--no-interval", "--task", "regression"), "csv", pipe=True
 )
 CASES["keys, grown"] = partial(grown, partial(with_keys, False), ("--key", "shop", "--no-interval"), "csv")
-CASES["keys, classes"] = partial(
-    track, lambda: table("multi-class").assign(shop=np.arange(600) % 3), ("--key", "shop"), "csv"
-)
+CASES["keys, classes"] = partial(track, lambda: table("multi-class").assign(shop=np.arange(600) % 3), ("--key", "shop"), "csv")
 CASES["keys, learn and predict"] = partial(learn_and_predict, partial(with_keys, False), ("--key", "shop", "--no-interval"))
 for _name, _options in {
     "lags of 3": ("--lags", "3"),
