@@ -247,14 +247,15 @@ class Keeper:
     def _replay(self) -> int:
         """Perform the events behind the checkpoint; how many there were."""
         count, marker = 0, _ReplayMarker(self.folder, self.log.skipped)
-        for number, event in self.log.after(self.number):
-            count += 1
-            marker.put(number)
-            if number in self.log.skipped:
-                logger.warning("event %d is left out, as an operator chose", number)
-                self.number = number
-                continue
-            self._perform_again(number, event)
+        with contextlib.closing(marker):
+            for number, event in self.log.after(self.number):
+                count += 1
+                marker.put(number)
+                if number in self.log.skipped:
+                    logger.warning("event %d is left out, as an operator chose", number)
+                    self.number = number
+                    continue
+                self._perform_again(number, event)
         self.log.note(self.number, [])
         marker.remove()
         return count
@@ -308,10 +309,13 @@ class _ReplayMarker:
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             os.write(self._descriptor, f"{number:016d}\n".encode("ascii"))
 
-    def remove(self) -> None:
-        """All events were replayed."""
+    def close(self) -> None:
+        """Close the file; what is in it stays."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
+
+    def remove(self) -> None:
+        """All events were replayed."""
         with contextlib.suppress(OSError):
             os.unlink(self._path)
 

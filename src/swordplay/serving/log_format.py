@@ -1,9 +1,9 @@
 """File format of the server's log: groups of events, each with a digest that chains the one before.
 
 A segment ``events-0000000000000001.log`` is named by the number of its first event and holds nothing but groups. A group is
-the unit of writing: all of it is in the log, or it does not count. It consists of a start of fixed size, a header (JSON), the bodies
-of its events as they were sent, and the BLAKE2b digest of all of these. The start holds the digest of the group before, so a
-changed, missing or exchanged group is noticed at the group itself or at the next one.
+the unit of writing: all of it is in the log, or it does not count. It consists of a start of fixed size, a header (JSON), the
+bodies of its events as they were sent, and the BLAKE2b digest of all of these. The start holds the digest of the group before,
+so a changed, missing or exchanged group is noticed at the group itself or at the next one.
 """
 
 from __future__ import annotations
