@@ -127,13 +127,13 @@ class Log:
             performed, refused = self._performed, self._refused.copy()
         about = [(event.action, event.model, event.target, event.lines, len(event.body)) for event in events]
         header = Header(about, performed, refused, skipped)
-        group, boundary = log_format.encode(self.identity, self._boundaries[-1], events, header)
+        content, boundary = log_format.encode(self.identity, self._boundaries[-1], events, header)
         if self._is_broken:
             raise Refusal(503, "the log of events cannot be written until the server is started again.")
-        if self._most and self._size + len(group) > self._most:
+        if self._most and self._size + len(content) > self._most:
             raise Refusal(507, FULL)
         try:
-            self._write(group)
+            self._write(content, boundary.digest)
             self._is_broken = True  # unless the mark follows the log: clients must not be told what it does not vouch for
             self._mark.put(boundary)
             self._is_broken = False
@@ -145,14 +145,15 @@ class Log:
             del self._refused[: len(refused)]
         self._boundaries.append(boundary)
 
-    def _write(self, group: bytes) -> None:
+    def _write(self, *parts: bytes) -> None:
         """Append bytes to the newest segment, down to the disk."""
         file = self._opened()
         try:
             file.seek(self._end)
-            view = memoryview(group)
-            while view:
-                view = view[file.write(view) :]
+            for part in parts:
+                view = memoryview(part)
+                while view:
+                    view = view[file.write(view) :]
             _sync(file.fileno())
             if not self._end:
                 sync_folder(self._path)
@@ -161,8 +162,9 @@ class Log:
             file.truncate(self._end)
             self._is_broken = False
             raise
-        self._end += len(group)
-        self._size += len(group)
+        size = sum(map(len, parts))
+        self._end += size
+        self._size += size
 
     def _opened(self) -> FileIO:
         """The newest segment, or a new one."""

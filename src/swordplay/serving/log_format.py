@@ -2,7 +2,7 @@
 
 A segment ``events-0000000000000001.log`` is named by the number of its first event and holds nothing but groups. A group is
 the unit of writing: all of it is in the log, or it does not count. It consists of a start of fixed size, a header (JSON), the
-bodies of its events as they were sent, and the BLAKE2b digest of all of these. The start holds the digest of the group before,
+bodies of its events as they were sent, and the SHA-256 digest of all of these. The start holds the digest of the group before,
 so a changed, missing or exchanged group is noticed at the group itself or at the next one.
 """
 
@@ -97,12 +97,11 @@ class Damage(NamedTuple):
 
 
 def encode(identity: bytes, before: Boundary, events: Sequence[Event], header: Header) -> tuple[bytes, Boundary]:
-    """A group of events as bytes, and where it ends."""
-    bodies, head = b"".join([event.body for event in events]), msgspec.json.encode(header)
-    start = START.pack(identity, before.digest, before.number + 1, len(bodies), len(events), len(head))
-    hashed = b"".join([start, head, bodies])
-    boundary = Boundary(before.number + len(events), _digest(hashed))
-    return hashed + boundary.digest, boundary
+    """A group of events as bytes, without the digest that follows them, and where it ends."""
+    bodies, head = [event.body for event in events], msgspec.json.encode(header)
+    start = START.pack(identity, before.digest, before.number + 1, sum(map(len, bodies)), len(events), len(head))
+    content = b"".join([start, head, *bodies])  # the digest would be another copy
+    return content, Boundary(before.number + len(events), _digest(content))
 
 
 def decode(content: memoryview, offset: int) -> Group | None:
@@ -159,4 +158,4 @@ def segment_path(folder: str, first: int) -> str:
 
 
 def _digest(data: bytes | memoryview) -> bytes:
-    return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
+    return hashlib.sha256(data).digest()  # twice as fast as BLAKE2b where the processor has instructions for it

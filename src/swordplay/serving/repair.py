@@ -71,6 +71,7 @@ def repair(folder: str, checkpoints: Sequence[SavedCheckpoint], paths: Sequence[
     content = b"".join(kept.content)
     if not content:
         content, end = log_format.encode(identity, start, [], Header([], last, [], []))
+        content += end.digest
         kept.boundaries.append(end)
     path = log_format.segment_path(folder, kept.boundaries[0].number + 1)
     write_whole(path, content, PRIVATE)  # a crash after this leaves two copies of a run, of which another repair takes one
