@@ -348,3 +348,31 @@ def test_what_was_left_out_stays_left_out(copy, played, caplog):
 @pytest.fixture(autouse=True)
 def _logged(caplog):
     caplog.set_level(logging.INFO, "swordplay.serve")
+
+
+def test_a_checkpoint_of_another_history_of_the_same_server_is_refused(copy, played):
+    """A copy of the folder was served from for a while, and one of its checkpoints came back."""
+    number = max(int(path.name[6:]) for path in played[0].parent.glob("state-*") if int(path.name[6:]) < SAVES[1])
+    other = copy.parent / "other"
+    shutil.copytree(f"{played[0]}-{number}", other)
+    keeper = Keeper(str(other), LIMITS)
+    perform(keeper, [event(k) for k in range(200, 200 + SAVES[1] - number)])
+    save(keeper)
+    keeper.close()
+    shutil.copy(newest(other, "models-*.state"), copy)
+    with pytest.raises(FolderError, match="after event 40 was made from other events than those of the log"):
+        start(copy)
+
+
+def test_a_new_segment_does_not_overwrite_one_that_holds_no_events_yet(tmp_path, monkeypatch):
+    monkeypatch.setattr(logs, "SEGMENT_BYTES", 1)
+    keeper = Keeper(str(tmp_path), LIMITS)
+    for k in range(0, 6, 2):
+        perform(keeper, [event(k)])
+    keeper.log.skip(3)
+    perform(keeper, [event(6)])
+    keeper.close()
+    keeper = Keeper(str(tmp_path), LIMITS)
+    assert keeper.log.skipped == {3}
+    assert list(keeper.models.series["default", ""].pending) == ["0", "1", "3"]
+    keeper.close()
