@@ -280,7 +280,7 @@ def test_a_folder_survives_many_kills(tmp_path):
 def test_folder_and_file_are_private(tmp_path):
     keyed, before = Keyed(), os.umask(0)
     try:
-        keyed.learn(["a"], [[1.0]], [2.0])
+        keyed.predict_then_learn(["a"], np.ones((1, 1)), np.ones(1))
         keyed.save(tmp_path / "keys")
     finally:
         os.umask(before)
