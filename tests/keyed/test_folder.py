@@ -275,3 +275,15 @@ def test_a_folder_survives_kills(tmp_path):
 @pytest.mark.deep
 def test_a_folder_survives_many_kills(tmp_path):
     killed(tmp_path, DEEP, seed=2)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions as on POSIX")
+def test_folder_and_file_are_private(tmp_path):
+    keyed, before = Keyed(), os.umask(0)
+    try:
+        keyed.predict_then_learn(["a"], np.ones((1, 1)), np.ones(1))
+        keyed.save(tmp_path / "keys")
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "keys").iterdir()}
+    assert ((tmp_path / "keys").stat().st_mode & 0o777, modes) == (0o700, {FILE: 0o600})

@@ -1037,6 +1037,33 @@ MUTANTS = [
         ('-math.inf: msgspec.Raw(b"-1e999")', '-math.inf: msgspec.Raw(b"1e999")'),
     ),
     *_in(
+        "serving/log.py",
+        ("tests/serving/test_damage.py",),
+        ("if newest not in self._boundaries:", "if newest.number > self.last:"),
+        ("elif group.previous != before.digest:", "elif False:"),
+        ("            del self._refused[: len(refused)]\n", ""),
+        ("if number >= self._boundaries[0].number and boundary not in self._boundaries:", "if False:"),
+        ("is_full and following != self._path", "is_full"),
+    ),
+    *_in(
+        "serving/log.py",
+        ("tests/serving/test_folder.py::test_events_are_on_the_disk_before_they_are_noted_as_acknowledged",),
+        ("            _sync(file.fileno())\n", ""),
+    ),
+    *_in(
+        "serving/log_format.py",
+        ("tests/serving/test_damage.py",),
+        ("content.find(identity, offset + 1)", "-1"),
+    ),
+    *_in(
+        "serving/keeper.py",
+        ("tests/serving/test_damage.py", "tests/serving/test_replay.py"),
+        ("            log.require_from(self._checkpoints()[-KEPT:][0])\n", ""),
+        ("if then is None or then == (refusal is not None):", "if True:"),
+        ("                marker.put(number)\n", ""),
+        ("            os.mkdir(folder, 0o700)", "            os.mkdir(folder)"),
+    ),
+    *_in(
         "serving/scribe.py",
         ("tests/serving/test_folder.py::test_memory_that_is_free_goes_back_now_and_then",),
         ("            memory.give_back()\n", ""),

@@ -1,11 +1,11 @@
 """What is on the disk: one log, two checkpoints, one lock; and every way in which they may be damaged, full or taken."""
 
 import asyncio
+import contextlib
 import json
 import os
 import platform
 import shutil
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +15,11 @@ import pytest
 from swordplay.application.cli.inspection import describe
 from swordplay.base import checkpoint
 from swordplay.serving import keeper as keeping
-from swordplay.serving import memory
+from swordplay.serving import log, memory
 from swordplay.serving import scribe as scribes
 from swordplay.serving.keeper import FolderError, Keeper
 from swordplay.serving.limits import Bounds, Limits
-from swordplay.serving.log import Event, Log, LogError
+from swordplay.serving.log import Event
 from swordplay.serving.metrics import Counts
 from swordplay.serving.refusals import Refusal
 from swordplay.serving.requests import read
@@ -72,9 +72,13 @@ def crashed(keeper, tmp_path):
     return Keeper(str(tmp_path / "copy"), keeper.limits)
 
 
-def test_the_log_is_on_the_disk_when_it_says_so(keeper):
-    settings = {name: keeper.log._file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
-    assert settings == {"journal_mode": "wal", "synchronous": 2}  # 2 is FULL
+def test_events_are_on_the_disk_before_they_are_noted_as_acknowledged(keeper, monkeypatch):
+    course = []
+    sync, put = log._sync, log.HighWater.put
+    monkeypatch.setattr(log, "_sync", lambda file: (course.append(os.fstat(file).st_size), sync(file)))
+    monkeypatch.setattr(log.HighWater, "put", lambda mark, boundary: (course.append(boundary.number), put(mark, boundary)))
+    do(keeper, ask("first"))
+    assert course == [os.path.getsize(keeper.log._path), keeper.log.last]
 
 
 def test_after_a_crash_everything_is_there_bit_by_bit(keeper, tmp_path):
@@ -131,28 +135,6 @@ def test_a_damaged_checkpoint_is_made_up_for_by_the_one_before(keeper, tmp_path)
         Keeper(str(tmp_path / "copy"), SMALL)
 
 
-def test_a_log_with_a_gap_is_refused(keeper, tmp_path):
-    rounds(keeper, 0, 3)
-    shutil.copytree(keeper.folder, tmp_path / "copy")
-    with sqlite3.connect(tmp_path / "copy" / "events.sqlite") as file:
-        file.execute("DELETE FROM events WHERE number = 3")
-    file.close()
-    with pytest.raises(FolderError, match="lacks event 3"):
-        Keeper(str(tmp_path / "copy"), SMALL)
-
-
-def test_a_log_that_is_none_is_refused(tmp_path):
-    (tmp_path / "events.sqlite").write_bytes(b"no database at all" * 100)
-    with pytest.raises(FolderError, match="cannot be used"):
-        Keeper(str(tmp_path), SMALL)
-    newer = tmp_path / "newer.sqlite"
-    with sqlite3.connect(newer) as file:
-        file.execute("PRAGMA user_version=99")
-    file.close()
-    with pytest.raises(LogError, match="has format 99"):
-        Log(str(newer))
-
-
 def test_inspect_tells_what_is_in_a_checkpoint(keeper):
     rounds(keeper, 0, 3)
     do(keeper, ask("waits"), ask("other", model="another"))
@@ -193,33 +175,65 @@ def test_a_full_log_is_507_and_keeps_what_it_had(tmp_path):
     keeper.close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="only root can mount a small disk")
-def test_a_full_disk_is_507_and_keeps_what_it_had(tmp_path):
+@pytest.fixture
+def disk(tmp_path):
+    """A disk of 600 kB."""
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root can mount a small disk")
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", disk], capture_output=True, check=False)
     if mounted.returncode:
         pytest.skip("this machine mounts no small disk")
-    try:
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def fill(disk):
+    """Leave no room at all."""
+    with open(disk / "other", "wb", buffering=0) as file, contextlib.suppress(OSError):
+        for _ in range(10_000):
+            file.write(bytes(4096))
+
+
+def test_a_full_disk_is_507_and_keeps_what_it_had(disk):
+    keeper = Keeper(str(disk / "state"), SMALL)
+    rounds(keeper, 0, 3)
+    with pytest.raises(Refusal) as refusal:
+        keeper.log.append([Event("ask", "default", "number", b"w" * 2_000_000)])
+    assert refusal.value.status == 507
+    rounds(keeper, 3, 2)  # the room that was taken in vain is used
+    fill(disk)
+    assert keeper.save(keeper.snapshot()) is None
+    assert keeper.saved == 0  # there was none for a checkpoint: the log keeps everything
+    (disk / "other").unlink()
+    rounds(keeper, 5, 2)
+    keeper.save(keeper.snapshot())
+    assert keeper.unsaved == 0
+    before = keeper.models.state()
+    keeper.close()
+    again = Keeper(str(disk / "state"), SMALL)
+    same(again.models.state(), before)
+    again.close()
+
+
+def test_a_server_starts_on_a_full_disk_and_says_that_it_is_full(disk):
+    keeper = Keeper(str(disk / "state"), SMALL)
+    rounds(keeper, 0, 3)
+    save(keeper)
+    do(keeper, ask("waits"))
+    before = keeper.models.state()
+    keeper.close()
+    fill(disk)
+    for _ in range(2):
         keeper = Keeper(str(disk / "state"), SMALL)
-        rounds(keeper, 0, 3)
-        with pytest.raises(Refusal) as refusal:
-            keeper.log.append([Event("ask", "default", "number", b"w" * 2_000_000)])
+        same(keeper.models.state(), before)
+        with pytest.raises(Refusal, match="no room left on the disk") as refusal:
+            keeper.log.append([Event("ask", "default", "number", b"w" * 100_000)])
         assert refusal.value.status == 507
-        rounds(keeper, 3, 2)  # the room that was taken in vain is used
-        assert keeper.save(keeper.snapshot()) is None
-        assert keeper.saved == 0  # there was none for a checkpoint: the log keeps everything
-        subprocess.run(["mount", "-o", "remount,size=4m", disk], check=True)  # somebody made room
-        rounds(keeper, 5, 2)
-        keeper.save(keeper.snapshot())
-        assert keeper.unsaved == 0
-        before = keeper.models.state()
         keeper.close()
-        again = Keeper(str(disk / "state"), SMALL)
-        same(again.models.state(), before)
-        again.close()
-    finally:
-        subprocess.run(["umount", "-l", disk], check=True)
+    with pytest.raises(FolderError, match=r"the disk is full|no room left on the disk"):
+        Keeper(str(disk / "another"), SMALL)
 
 
 def test_old_answers_are_forgotten_and_the_others_are_not(keeper):

@@ -23,6 +23,8 @@ except ImportError:  # Windows: there an open file cannot be removed or renamed 
 
 UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 """Open no link; wait for nobody at a pipe. Windows has neither."""
+PRIVATE, ORDINARY = 0o600, 0o666
+"""Modes of new files: what holds users' data is for its owner alone; results are as the umask wants them."""
 LONGEST_STEM = 100
 """Letters of a file's name that the name of its temporary file begins with: names of files must not become too long."""
 
@@ -31,7 +33,7 @@ class Planted(OSError):
     """A name that is to be written is taken by a link or by no file at all, and what it leads to would be overwritten."""
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+def write_whole(path: str | os.PathLike[str], data: bytes, mode: int = ORDINARY) -> None:
     """Write a file, all or nothing: whenever the machine stops, the path holds the old file or the new one.
 
     Temporary files of this path that a killed process left behind are removed. Several may write to one path at once; the last
@@ -43,6 +45,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         File to write; its folder must exist. Through a symbolic link, the file behind it is replaced.
     data
         All of it.
+    mode
+        Permissions of the file, less what the umask takes away. A file that is there is replaced, mode included.
 
     Raises
     ------
@@ -55,7 +59,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     folder, name = os.path.split(target)
     stem = name[:LONGEST_STEM]
     _sweep(folder, stem)
-    file = _claimed(folder, stem)
+    file = _claimed(folder, stem, mode)
     try:
         with file:
             file.write(data)
@@ -84,7 +88,7 @@ def give_name(file: BinaryIO | FileIO, temporary: str, target: str) -> None:
     sync_folder(target)
 
 
-def open_own(path: str) -> int:
+def open_own(path: str, mode: int = ORDINARY) -> int:
     """A new file, or the one that is there if it is nothing but our own: not through a link, which may lead anywhere.
 
     Returns
@@ -98,7 +102,7 @@ def open_own(path: str) -> int:
         If something else has this name.
     """
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | UNFOLLOWED, 0o666)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | UNFOLLOWED, mode)
     except FileExistsError:
         pass
     try:
@@ -149,10 +153,11 @@ def sync_folder(path: str) -> None:
             os.close(descriptor)
 
 
-def _claimed(folder: str, stem: str) -> BinaryIO:
+def _claimed(folder: str, stem: str, mode: int) -> BinaryIO:
     """A new temporary file, locked for as long as it is open, so that nobody sweeps it."""
     while True:
-        file = open(os.path.join(folder, f".{stem}.{secrets.token_hex(8)}.tmp"), "xb")  # noqa: SIM115  # because write_whole closes it
+        temporary = os.path.join(folder, f".{stem}.{secrets.token_hex(8)}.tmp")
+        file = open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, mode))  # noqa: SIM115  # because write_whole closes it
         with contextlib.suppress(OSError):  # without locks nothing is swept
             lock(file.fileno(), wait=True)  # for no more than the instant in which somebody looks whether to sweep it
         if os.path.exists(file.name):

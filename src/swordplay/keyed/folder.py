@@ -7,6 +7,7 @@ is one transaction, which writes the keys that have learned since the last one a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import sqlite3
@@ -117,7 +118,9 @@ class Folder:
         since
             Keys that have not learned since are forgotten; none if ``EVER``. None to forget all: they are somebody else's.
         """
-        os.makedirs(self.path, exist_ok=True)
+        os.makedirs(self.path, mode=0o700, exist_ok=True)  # states hold what they learned from
+        with contextlib.suppress(OSError):  # it is there, or SQLite says what is wrong
+            os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         stamp = secrets.token_hex(8)
         with self._connected(f"file:{_quoted(self.file)}?mode=rwc") as base:
             base.execute(f"PRAGMA page_size = {PAGE}")

@@ -1,49 +1,41 @@
-"""The log of events: what was accepted, in its order, on the disk before anybody is told so.
+"""Write-ahead log of the server: events are on the disk before the models perform them and before clients are answered.
 
-SQLite with a write-ahead log and ``synchronous=FULL``: a commit returns when the bytes are on the disk, so that an event that
-was acknowledged survives the death of the process, of the system, and a power cut (as far as the disk keeps what it says).
+A group of events is appended with one write and one ``fdatasync`` (see :mod:`~swordplay.serving.log_format`), and then noted in
+the high-water mark (:mod:`~swordplay.serving.high_water`). So when a log is opened,
+
+- bytes at its end, behind the mark, that are no whole group are a torn write of which no client was told: they are cut off;
+- anything else that does not verify is damage, and the log is refused.
 """
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
-import sqlite3
+import secrets
+import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, final
+from io import FileIO
+from itertools import pairwise
+from typing import final
 
-from swordplay.base.files import sync_folder
+from swordplay.base.files import PRIVATE, open_own, sync_folder
+from swordplay.serving import high_water, log_format
+from swordplay.serving.high_water import HighWater, HighWaterError
+from swordplay.serving.log_format import BEGINNING, Boundary, Damage, Event, Group, Header
 from swordplay.serving.refusals import Refusal
 
-FORMAT = 1
-"""Of the tables below; another one is refused."""
-PAGE = 4096
-"""Bytes of a page of the file."""
-SMALLEST = 16
-"""Pages that a log may have at the least, empty tables included."""
-LONGEST_WAL = 64 * 2**20
-"""Bytes that the write-ahead log keeps after a burst."""
+__all__ = ["FULL", "Event", "Log", "LogError"]
+
+SEGMENT_BYTES = 8 * 2**20
+"""A segment of this size is followed by a new one: events are forgotten by deleting segments."""
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 FULL = "there is no room left on the disk for the log of events. Nothing was changed. Make room, then send it again."
-TABLE = """CREATE TABLE IF NOT EXISTS events (
-    number INTEGER PRIMARY KEY,  -- 1, 2, 3, ... without a gap
-    action TEXT NOT NULL,        -- ask, tell, drop, declare
-    model TEXT NOT NULL,
-    target TEXT NOT NULL,        -- what the model predicts if it is new
-    lines INTEGER NOT NULL,      -- whether the body is a row a line
-    body BLOB NOT NULL           -- as it was sent
-)"""
+RESTORE = "Restore the folder from a copy, or go on with what is intact: swordplay serve --repair (it says what is lost)."
 
-
-class Event(NamedTuple):
-    """Something that a client wants done, as it was sent."""
-
-    action: str
-    """``"ask"``, ``"tell"``, ``"drop"`` or ``"declare"``."""
-    model: str
-    target: str
-    """What the model predicts if this is its first use: a server may be started with another default later."""
-    body: bytes
-    lines: bool = False
-    """Whether the body is NDJSON."""
+logger = logging.getLogger("swordplay.serve")
+_sync = getattr(os, "fdatasync", os.fsync)  # Windows and macOS have no fdatasync
 
 
 class LogError(ValueError):
@@ -52,111 +44,303 @@ class LogError(ValueError):
 
 @final
 class Log:
-    """Events in a file, numbered from 1.
+    """Events in segments of a folder, numbered from 1 without a gap.
 
-    Used by one thread at a time.
+    One thread at a time appends, forgets and closes; another one may :meth:`note` and ask for the :attr:`boundary`.
 
     Parameters
     ----------
-    path
-        Of the file; made if it is not there.
+    folder
+        Where the segments are; it must exist.
     most
-        Bytes that it may have; 0 for as many as the disk holds.
+        Bytes that they may have; 0 for as many as the disk holds.
+    is_new
+        Whether a log may be made, because the folder holds no checkpoint.
+
+    Raises
+    ------
+    LogError
+        If the log is damaged; then nothing was changed.
     """
 
-    def __init__(self, path: str, most: int = 0) -> None:
-        self.path = path
+    def __init__(self, folder: str, most: int = 0, *, is_new: bool = True) -> None:
+        self.folder, self._most = folder, most
+        self._guard = threading.Lock()
+        self._file: FileIO | None = None
+        self._path, self._end, self._size = "", 0, 0
+        self._must_rotate = self._is_broken = False
+        self._boundaries = deque([BEGINNING])
+        self._performed, self._refused = 0, list[int]()  # for the next group
+        self._recorded, self._refusals = 0, set[int]()  # what the groups say
+        self.skipped: set[int] = set()
+        """Events that an operator left out."""
+        if is_new and not log_format.segments(folder) and not os.path.lexists(os.path.join(folder, high_water.NAME)):
+            high_water.create(folder, secrets.token_bytes(log_format.IDENTITY_BYTES), BEGINNING)
         try:
-            self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.0)
-            self._file.execute(f"PRAGMA page_size={PAGE}")
-            self._file.execute("PRAGMA journal_mode=WAL")
-            self._file.execute("PRAGMA synchronous=FULL")
-            self._file.execute(f"PRAGMA journal_size_limit={LONGEST_WAL}")
-            version = self._file.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, FORMAT):
-                raise LogError(
-                    f"the log {path!r} has format {version}, and this version reads {FORMAT}. Use the newer version."
-                )
-            self._file.execute(TABLE)
-            self._file.execute(f"PRAGMA user_version={FORMAT}")
-            pages = max(SMALLEST, most // PAGE) if most else 2**31 - 2
-            self._file.execute(f"PRAGMA max_page_count={pages}")
-            last = self._file.execute("SELECT max(number) FROM events").fetchone()[0]
-        except sqlite3.Error as error:
-            raise LogError(f"the log {path!r} cannot be used: {error}. Restore it, or serve from another folder.") from error
-        sync_folder(path)
-        self.last: int = last or 0
+            self._mark = HighWater(folder)
+        except HighWaterError as error:
+            raise LogError(f"{error}. {RESTORE}") from error
+        try:
+            self._open()
+        except BaseException:
+            self._mark.close()
+            raise
+
+    @property
+    def identity(self) -> bytes:
+        """Random bytes in all groups and checkpoints of this folder: those of another server are told by it."""
+        return self._mark.identity
+
+    @property
+    def last(self) -> int:
         """Number of the newest event."""
+        return self._boundaries[-1].number
+
+    # ------------------------------------------------------------------ writing
 
     def append(self, events: Sequence[Event]) -> None:
-        """Write events; all of them are on the disk when this returns, or none is.
+        """Write a group of events; all of them are on the disk when this returns, or none is.
 
         Raises
         ------
         Refusal
             507 if the disk is full, 503 if it does not work.
         """
-        values = [value for number, event in enumerate(events, start=self.last + 1) for value in (number, *_row(event))]
-        # One statement is one transaction, and waits for Python's lock once: row by row it would wait for each of them.
-        places = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(events))
+        self._append(events, [])
+
+    def skip(self, number: int) -> None:
+        """Record that an event is left out, now and whenever events are replayed.
+
+        Raises
+        ------
+        LogError
+            If there is no such event.
+        """
+        if not 0 < number <= self.last:
+            raise LogError(f"there is no event {number:,} to skip: the newest is event {self.last:,}.")
+        if number not in self.skipped:
+            self._append([], [number])
+            self.skipped.add(number)
+
+    def _append(self, events: Sequence[Event], skipped: list[int]) -> None:
+        with self._guard:
+            performed, refused = self._performed, self._refused.copy()
+        about = [(event.action, event.model, event.target, event.lines, len(event.body)) for event in events]
+        header = Header(about, performed, refused, skipped)
+        content, boundary = log_format.encode(self.identity, self._boundaries[-1], events, header)
+        if self._is_broken:
+            raise Refusal(503, "the log of events cannot be written until the server is started again.")
+        if self._most and self._size + len(content) > self._most:
+            raise Refusal(507, FULL)
         try:
-            self._file.execute(f"INSERT INTO events VALUES {places}", values)
-        except sqlite3.Error as error:
-            self._undo()
-            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL:
+            self._write(content, boundary.digest)
+            self._is_broken = True  # unless the mark follows the log: clients must not be told what it does not vouch for
+            self._mark.put(boundary)
+            self._is_broken = False
+        except OSError as error:
+            if error.errno in NO_ROOM:
                 raise Refusal(507, FULL) from error
-            raise Refusal(
-                503, f"the log of events cannot be written ({error.sqlite_errorname}). Nothing was changed."
-            ) from error
-        self.last += len(events)
+            raise Refusal(503, f"the log of events cannot be written ({error.strerror}). Nothing was changed.") from error
+        with self._guard:
+            del self._refused[: len(refused)]
+        self._boundaries.append(boundary)
+
+    def _write(self, *parts: bytes) -> None:
+        """Append bytes to the newest segment, down to the disk."""
+        file = self._opened()
+        try:
+            file.seek(self._end)
+            for part in parts:
+                view = memoryview(part)
+                while view:
+                    view = view[file.write(view) :]
+            _sync(file.fileno())
+            if not self._end:
+                sync_folder(self._path)
+        except OSError:
+            self._is_broken = True  # unless what was written can be taken back
+            file.truncate(self._end)
+            self._is_broken = False
+            raise
+        size = sum(map(len, parts))
+        self._end += size
+        self._size += size
+
+    def _opened(self) -> FileIO:
+        """The newest segment, or a new one."""
+        following = log_format.segment_path(self.folder, self.last + 1)
+        is_full = self._must_rotate or self._end >= SEGMENT_BYTES
+        if self._file is None or (is_full and following != self._path):  # equal if the segment holds no events yet
+            file = FileIO(open_own(following, PRIVATE), "r+")
+            if self._file is not None:
+                self._file.close()
+            self._file, self._path, self._end, self._must_rotate = file, following, 0, False
+        return self._file
+
+    def rotate(self) -> None:
+        """Let the next group begin a new segment: a checkpoint will make what is before it superfluous."""
+        self._must_rotate = True
+
+    def forget(self, number: int) -> None:
+        """Delete segments that hold nothing but events up to a number."""
+        found = list(log_format.segments(self.folder).items())
+        try:
+            self._mark.sync()  # after a power cut it must not lie before the first event that is kept
+            for (path, _), (_, following) in pairwise(found):
+                if following <= number + 1:
+                    size = os.path.getsize(path)
+                    os.unlink(path)
+                    self._size -= size
+        except OSError as error:  # the next checkpoint tries again
+            logger.warning("the log of events could not be shortened: %s", error.strerror)
+
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return self._size
+
+    def close(self) -> None:
+        """Close the files; what is in them stays."""
+        self._mark.close()
+        if self._file is not None:
+            self._file.close()
+
+    # ------------------------------------------------------------------ what the models made of events
+
+    def note(self, number: int, refused: Sequence[int]) -> None:
+        """Let the next group record that events up to a number were performed, and which of them the models refused."""
+        with self._guard:
+            self._performed = number
+            self._refused += refused
+
+    def was_refused(self, number: int) -> bool | None:
+        """Whether the models refused an event when it came; None for the newest events, of which no group tells yet."""
+        return number in self._refusals if number <= self._recorded else None
+
+    @property
+    def boundary(self) -> Boundary:
+        """The end of the newest group that was performed. Earlier ones are forgotten."""
+        while len(self._boundaries) > 1 and self._boundaries[1].number <= self._performed:
+            self._boundaries.popleft()
+        return self._boundaries[0]
+
+    def require_boundary(self, boundary: Boundary) -> None:
+        """Refuse a checkpoint of other events than those of a log that was just opened.
+
+        Raises
+        ------
+        LogError
+            If the log ends before it, or holds other events up to it.
+        """
+        number = boundary.number
+        if number > self.last:
+            raise LogError(
+                f"the log of events ends with event {self.last:,}, and there is a checkpoint after event {number:,}: "
+                f"the log is an older copy. {RESTORE}"
+            )
+        if number >= self._boundaries[0].number and boundary not in self._boundaries:
+            raise LogError(
+                f"the checkpoint after event {number:,} was made from other events than those of the log: "
+                f"one of them is a copy from another time. {RESTORE}"
+            )
+
+    def require_from(self, number: int) -> None:
+        """Refuse a log that lacks events behind a checkpoint.
+
+        Raises
+        ------
+        LogError
+            Names them.
+        """
+        if (first := self.first()) > number + 1:
+            raise LogError(
+                f"the log of events begins with event {first:,}, and events {number + 1:,} to {first - 1:,} are missing. "
+                f"{RESTORE}"
+            )
+
+    # ------------------------------------------------------------------ reading
+
+    def first(self) -> int:
+        """Number of the oldest event that is kept."""
+        return next(iter(log_format.segments(self.folder).values()), self.last + 1)
 
     def after(self, number: int) -> Iterator[tuple[int, Event]]:
-        """Events behind a number, in their order.
+        """Events behind a number, in their order, of a log that was just opened.
 
         Raises
         ------
         LogError
             If one is missing.
         """
-        wanted = number
-        found = self._file.execute(
-            "SELECT number, action, model, target, lines, body FROM events WHERE number > ? ORDER BY number", (number,)
-        )
-        for place, action, model, target, lines, body in found:
-            wanted += 1
-            if place != wanted:
-                raise LogError(f"the log {self.path!r} lacks event {wanted}. Restore it, or serve from another folder.")
-            yield place, Event(action, model, target, bytes(body), bool(lines))
+        self.require_from(number)
+        for path in log_format.segments(self.folder):
+            for group in log_format.read_groups(path, self.identity):
+                assert isinstance(group, Group)  # the log was verified when it was opened
+                if group.last > number:
+                    yield from ((place, event) for place, event in group.events() if place > number)
 
-    def first(self) -> int | None:
-        """Number of the oldest event that is kept."""
-        found: int | None = self._file.execute("SELECT min(number) FROM events").fetchone()[0]
-        return found
+    def _open(self) -> None:
+        """Verify all groups, and go on behind the last one."""
+        segments, whole, problems = log_format.segments(self.folder), list[tuple[int, int]](), list[str]()
+        newest_path, torn, end = next(reversed(segments), ""), False, 0
+        for path, first in segments.items():
+            end = 0
+            for group in log_format.read_groups(path, self.identity):
+                if isinstance(group, Damage):
+                    torn = path == newest_path and group.end == os.path.getsize(path) and (end > 0 or first == self.last + 1)
+                    if not torn:
+                        problems.append(f"bytes {group.offset:,} to {group.end:,} of {path!r} are damaged")
+                    continue
+                problems += self._take(group, path, first, is_first=not whole)
+                if group.identity == self.identity:
+                    whole.append((group.first, group.last))
+                end = group.end
+            if not end and not problems and (path != newest_path or first != self.last + 1):
+                problems.append(f"{path!r} is empty")
+            self._size += end
+        newest = self._mark.boundary
+        if newest not in self._boundaries:
+            problems.append(f"event {newest.number:,}, the newest that was acknowledged, is missing or was replaced")
+        if problems:
+            raise LogError(
+                f"the log of events is damaged: {problems[0]}. {_intact(whole)} "
+                f"The newest event that was acknowledged is event {newest.number:,}. {RESTORE}"
+            )
+        if torn:
+            logger.warning(
+                "%r ends with a group of events that was being written when the server ended: it is cut off", newest_path
+            )
+        if segments:
+            self._path, self._end, self._file = newest_path, end, FileIO(open_own(newest_path), "r+")
+            if os.path.getsize(newest_path) > end:
+                self._file.truncate(end)
 
-    def start_behind(self, number: int) -> None:
-        """Let the next event be the one behind ``number``, if the log is empty: all before it are in a checkpoint."""
-        self.last = max(self.last, number)
-
-    def forget(self, number: int) -> None:
-        """Remove the events up to a number; the room that they took is used again."""
-        try:
-            self._file.execute("DELETE FROM events WHERE number <= ?", (number,))
-        except sqlite3.Error:  # on a full disk: next time
-            self._undo()
-
-    def size(self) -> int:
-        """Bytes on the disk."""
-        files = (self.path, f"{self.path}-wal")
-        return sum(os.path.getsize(file) for file in files if os.path.exists(file))
-
-    def close(self) -> None:
-        """Close the file; what is in it stays."""
-        self._file.close()
-
-    def _undo(self) -> None:
-        if self._file.in_transaction:
-            self._file.execute("ROLLBACK")
+    def _take(self, group: Group, path: str, first: int, *, is_first: bool) -> list[str]:
+        """Take in a group that was read; what is wrong with it."""
+        if group.identity != self.identity:
+            return [f"{path!r} is from the folder of another server, or {high_water.NAME!r} is"]
+        if is_first:
+            self._boundaries = deque([Boundary(group.first - 1, group.previous)])
+        before, problems = self._boundaries[-1], list[str]()
+        if group.first != before.number + 1:
+            problems.append(f"{path!r} has event {group.first:,} where event {before.number + 1:,} is expected")
+        elif group.previous != before.digest:
+            problems.append(f"event {group.first:,} in {path!r} does not follow the events before it")
+        elif group.offset == 0 and group.first != first:
+            problems.append(f"{path!r} begins with event {group.first:,}, which is not the one in its name")
+        self._boundaries.append(Boundary(group.last, group.digest))
+        self._recorded = max(self._recorded, group.header.performed)
+        self._refusals.update(group.header.refused)
+        self.skipped.update(group.header.skipped)
+        return problems
 
 
-def _row(event: Event) -> tuple[str, str, str, int, bytes]:
-    return event.action, event.model, event.target, int(event.lines), event.body
+def _intact(whole: Sequence[tuple[int, int]]) -> str:
+    """Which events are intact, in words."""
+    ranges = list[list[int]]()
+    for first, last in whole:
+        if ranges and first == ranges[-1][1] + 1:
+            ranges[-1][1] = last
+        elif last >= first:
+            ranges.append([first, last])
+    told = " and ".join(f"{first:,} to {last:,}" for first, last in ranges)
+    return f"Intact are the events {told}." if told else "No event is intact."

@@ -168,7 +168,10 @@ class Scribe:
         try:
             answers = self.keeper.perform_group(first, [(one.event, one.wanted) for one in group])
         except BaseException as error:  # no memory left: the models may be half-way, but the log is whole
-            logger.critical("%s: the process ends, and the next one goes on from the log", type(error).__name__)
+            last = first + len(group) - 1
+            logger.critical(
+                "%s in events %d to %d: the process ends, the next one replays them", type(error).__name__, first, last
+            )
             os._exit(1)
         for number, (one, answer) in enumerate(zip(group, answers, strict=True), start=first):
             assert answer is not None

@@ -80,6 +80,10 @@ def _limits(command: Any) -> Any:
     "--target-kind", "target", type=click.Choice(KINDS), default=KINDS[0], help="Of models made by their first use; number."
 )
 @_limits
+@click.option(
+    "--skip-event", "skip", type=click.IntRange(min=1), multiple=True, metavar="N", help="Leave event N out of every replay."
+)
+@click.option("--repair", is_flag=True, help="Go on with what is intact if the log of events is damaged.")
 @click.option("--quiet", is_flag=True, help="Say nothing but the address.")
 def serve_command(**typed: Any) -> None:
     """Wire it; HELP says what it does."""
@@ -131,7 +135,7 @@ def _kept(at: socket.socket, typed: dict[str, Any]) -> Keeper:
     from swordplay.serving.keeper import FolderError, Keeper
 
     try:
-        return Keeper(typed["folder"], _chosen(typed))
+        return Keeper(typed["folder"], _chosen(typed), skip=typed["skip"], may_repair=typed["repair"])
     except FolderError:
         at.close()
         raise

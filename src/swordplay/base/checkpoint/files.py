@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from swordplay.base.checkpoint.encoding import START, CheckpointError, CheckpointMissing, check_start, dumps, parse, refuse
-from swordplay.base.files import write_whole
+from swordplay.base.files import PRIVATE, write_whole
 from swordplay.base.types import State
 
 
@@ -16,7 +16,8 @@ def save(path: str | os.PathLike[str], state: Mapping[str, Any], *, kind: str) -
     """Write a checkpoint, all or nothing: whenever the machine stops, the path holds the old one or the new one.
 
     Temporary files of this checkpoint that a killed process left behind are removed. Several may save to one path at once; the
-    last one wins (see ``swordplay.base.files.write_whole``).
+    last one wins (see ``swordplay.base.files.write_whole``). Only its owner may read the file (mode 600): a state holds what it
+    learned from.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def save(path: str | os.PathLike[str], state: Mapping[str, Any], *, kind: str) -
     """
     data = dumps(state, kind=kind)
     try:
-        write_whole(path, data)
+        write_whole(path, data, PRIVATE)
     except OSError as error:
         raise CheckpointError(
             f"{_called(path)} could not be written: {error.strerror or error}. "
