@@ -58,6 +58,8 @@ class Job(NamedTuple):
     """Another order of the rows than that of the file."""
     output_format: str | None = None
     """``"csv"``, ``"ndjson"`` or ``"parquet"``; by the name of the output unless given, and a stream follows the input."""
+    wait: float | None = None
+    """Seconds to wait for another run that has the lock of the state; None for no limit."""
     learn: bool = False
     """Whether the table is learned into a state that may have learned others before (``swordplay learn``)."""
 
@@ -149,13 +151,10 @@ def load(job: Job) -> Saved | None:
     CheckpointError
         If the file is not what :func:`save` wrote.
     TrackingError
-        If it is the state of another job, or could not be saved to.
+        If it is the state of another job.
     """
     if job.state is None:
         return None
-    folder = os.path.dirname(os.path.realpath(job.state))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise TrackingError(f"--state {job.state} cannot be written: there is no folder {folder!r} to write to. Make it first.")
     if job.force:
         _require_replaceable(job.state)
         return None

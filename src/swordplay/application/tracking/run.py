@@ -16,6 +16,7 @@ from swordplay.application.tracking.job import Job
 from swordplay.application.tracking.life import FEW, Life
 from swordplay.application.tracking.ordered import everything, ordered
 from swordplay.application.tracking.pieces import Piece, at_most, at_once, larger, pieces
+from swordplay.application.tracking.state_lock import locked
 from swordplay.application.tracking.threads import AHEAD, GLANCE, MANY, Ahead
 from swordplay.application.tracking.tracker import Tracker
 from swordplay.application.tracking.trackers import AnyTracker
@@ -25,7 +26,13 @@ from swordplay.data.tables.table import HEAD_ROWS
 from swordplay.data.tables.typed import BATCH_ROWS
 
 
-def run(job: Job, watch: Callable[[Progress], None] = lambda _: None, told: Callable[[], bool] = lambda: False) -> Outcome:
+def run(
+    job: Job,
+    watch: Callable[[Progress], None] = lambda _: None,
+    told: Callable[[], bool] = lambda: False,
+    *,
+    is_locked: bool = False,
+) -> Outcome:
     """Track a table to its end.
 
     Parameters
@@ -36,6 +43,8 @@ def run(job: Job, watch: Callable[[Progress], None] = lambda _: None, told: Call
         Called after every batch, and at first if the job goes on.
     told
         Asked now and then whether to stop; if so the state is saved, and the predictions stay partial.
+    is_locked
+        Whether the caller has the lock of the state; otherwise it is taken here, before the state is read.
 
     Raises
     ------
@@ -44,7 +53,8 @@ def run(job: Job, watch: Callable[[Progress], None] = lambda _: None, told: Call
     KeyboardInterrupt
         If it was told to stop before it had begun.
     """
-    return _Run(job, watch, told).go()
+    with locked(None if is_locked else job.state, job.wait):
+        return _Run(job, watch, told).go()
 
 
 @final
