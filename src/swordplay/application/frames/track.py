@@ -70,8 +70,8 @@ class TrackOptions(TypedDict, total=False):
         A file to save learner and position to; the same call with more rows goes on from there. Its predictions are kept in
         ``output``, or else beside it in ``STATE.predictions.parquet``.
     wait
-        Seconds to wait while another run uses the state, after which the call is refused; None (the default) waits until that run
-        ends. A wait of more than a second is reported by the logger ``swordplay``.
+        Seconds to wait while another run uses the state, after which the call is refused; None (the default) waits until
+        that run ends. A wait of more than a second is reported by the logger ``swordplay``.
     rows
         Stop after this row; not with a state.
     format, encoding, header

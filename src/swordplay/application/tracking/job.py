@@ -103,9 +103,9 @@ class Saved(NamedTuple):
     tracker: AnyTracker
     essence: str
     position: Position
-    """In the input, at the end of a batch,"""
+    """In the input,"""
     done: int
-    """and the row that the run had come to, which may lie behind it."""
+    """and the number of its row there."""
     early: Early | None
     """The first rows, as long as they do not suffice to decide for good."""
     output: OutputPosition | None

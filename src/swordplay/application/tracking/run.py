@@ -31,6 +31,7 @@ def run(
     watch: Callable[[Progress], None] = lambda _: None,
     told: Callable[[], bool] = lambda: False,
     *,
+    compared: Callable[[float], None] = lambda share: None,
     is_locked: bool = False,
 ) -> Outcome:
     """Track a table to its end.
@@ -43,6 +44,8 @@ def run(
         Called after every batch, and at first if the job goes on.
     told
         Asked now and then whether to stop; if so the state is saved, and the predictions stay partial.
+    compared
+        Called with the share that was compared, from 0 to 1, while the rows that an earlier run has read are read again.
     is_locked
         Whether the caller has the lock of the state; otherwise it is taken here, before the state is read.
 
@@ -54,7 +57,7 @@ def run(
         If it was told to stop before it had begun.
     """
     with locked(None if is_locked else job.state, job.wait):
-        return _Run(job, watch, told).go()
+        return _Run(job, watch, told, compared).go()
 
 
 @final
@@ -65,7 +68,8 @@ class _Run(Life):
         """Begin or go on, until the end or until told to stop."""
         with ExitStack() as stack:
             before = None if self.job.order else self.position
-            self.table = self.opened or open_table(self.job.source, position=before, **self.job.reading)
+            again: dict[str, Any] = {"resumable": self.job.state is not None and not self.job.order, "compared": self.compared}
+            self.table = self.opened or open_table(self.job.source, position=before, **again, **self.job.reading)
             stack.callback(self.table.close)
             stack.enter_context(self.outputs)
             stack.callback(self.judging.close)

@@ -78,13 +78,6 @@ class Raw(io.RawIOBase):
                 return False
         return False
 
-    def advance(self, count: int) -> int:
-        """Pass over bytes of a file; how many there were."""
-        count = min(count, (self.size or 0) - self.consumed)
-        os.lseek(self._descriptor, count, os.SEEK_CUR)
-        self.consumed += count
-        return count
-
     def close(self) -> None:
         """Let go of the descriptor."""
         if not self.closed:
@@ -173,17 +166,6 @@ class Source:
     def unread(self, data: bytes) -> None:
         """Give back what was read last."""
         self._front, self._at = data + self._front[self._at :], 0
-
-    def skip(self, count: int) -> int:
-        """Pass over bytes; how many there were."""
-        if self.plain and not self.live and self._at == len(self._front):
-            return self.raw.advance(count)
-        left = count
-        while left and (data := self.read(min(left, 1 << 20))):
-            if len(data) > left:  # decoding made it longer than asked for
-                self.unread(data[left:])
-            left -= min(left, len(data))
-        return count - left
 
     def close(self) -> None:
         """Let go of the descriptor."""
