@@ -299,7 +299,7 @@ def test_another_input_is_refused(which: int, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     sources(other, 200)  # the same beginning, but shorter
-    with pytest.raises(TableError, match=r"has changed since.*row 1\d\d is the first that may differ, and 300.*ends before"):
+    with pytest.raises(TableError, match=r"has changed since.*row [12]\d\d is the first that may differ, and 300.*ends before"):
         rows(other / path.name, position=last, **options)
     changed = written(tmp_path, "changed.csv", "x,w,y\n9,9,9\n")
     with pytest.raises(TableError, match=r"not the input that this state was saved with|not a Parquet file"):
@@ -435,7 +435,7 @@ def test_memory_is_bounded_by_blocks_not_by_the_file(tmp_path: Path) -> None:
 def test_a_last_row_that_was_half_written_is_noticed(tmp_path, more, fits):
     path = tmp_path / "growing.csv"
     path.write_bytes(b"x,y\n1,2\n2,3")
-    with open_table(path, target="y") as table:
+    with open_table(path, target="y", resumable=True) as table:
         position = list(table.batches())[-1].position
     path.write_bytes(path.read_bytes() + more.encode())
     if fits:
@@ -506,10 +506,8 @@ def test_any_change_is_refused_with_the_first_row_that_may_differ(which: int, ro
         }.get(path.suffix, lambda data: data.decode(options["encoding"]))(path.read_bytes())
         before, after = (f'"y": {row - 1}}}', '"y": 777}') if name.endswith("ndjson") else (f'\n",{row - 1}\n', '\n",777\n')
         assert text.count(before) == 1
-        path = written(
-            tmp_path, f"changed{''.join(path.suffixes[:1])}", text.replace(before, after).encode(options["encoding"])
-        )
-    with pytest.raises(TableError, match="begins differently|is the first that may differ, and 500 rows were read") as error:
+        path = written(tmp_path, f"changed{path.suffixes[0]}", text.replace(before, after).encode(options["encoding"]))
+    with pytest.raises(TableError, match=r"begins differently|is the first that may differ, and 500 rows were read") as error:
         rows(path, position=last, **options)
     if row > 12:
         first = int(str(error.value).split("row ")[1].split(" is the first")[0])

@@ -24,7 +24,6 @@ from swordplay.data.tables import Frame, OutputPosition, Position, Refusal
 from swordplay.data.tables.reading import ReadOptions
 from swordplay.data.tables.source import is_live
 from swordplay.data.tables.writing import is_stream
-from swordplay.estimators.model import AUTO
 
 KIND = "track"
 """Of a checkpoint of a run."""
@@ -163,7 +162,6 @@ def load(job: Job) -> Saved | None:
     except checkpoint.CheckpointMissing:
         return None
     try:
-        job = as_before(job, state["essence"])
         _require_same(json.loads(state["essence"]), state, job)
         return _restored(state, job)
     except TrackingError:
@@ -172,14 +170,6 @@ def load(job: Job) -> Saved | None:
         raise checkpoint.CheckpointError(
             f"the checkpoint {job.state!r} does not fit this version of swordplay ({error}). Begin anew with --force."
         ) from error
-
-
-def as_before(job: Job, essence: str) -> Job:
-    """The job as it was meant when a state was saved: one of before there were second-order experts goes on without them."""
-    said = job.settings
-    if "--curves" in json.loads(essence) or said.curves != AUTO:
-        return job
-    return job._replace(settings=said._replace(curves=None, lags=said.columns_of_lags))
 
 
 def _require_same(before: Mapping[str, Any], state: Mapping[str, Any], job: Job) -> None:

@@ -52,8 +52,7 @@ class Life(ABC):
         self.watch, self.told, self.compared = watch, told, compared
         self.lasting = RunClock()
         self.opened, self.saved = learning.opened(job, jobs.load(job), compared)
-        saved = self.saved
-        self.job = job = jobs.as_before(job, saved.essence) if saved else job
+        self.job, saved = job, self.saved
         self.position = saved.position if saved else None
         """In the input, at the end of the last batch that is done,"""
         self.rows = self.before = saved.done if saved else 0
