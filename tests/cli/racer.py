@@ -1,7 +1,8 @@
 """Several commands at once, each a fork of this process: nearly all of their time is spent on the work itself.
 
 ``python racer.py`` reads lines of JSON: a list of runs, each with its ``arguments``, the ``delay`` in seconds after which it
-starts, and ``killed``, the seconds after which it gets SIGKILL (null for never). When all runs of a line have ended, their exit
+starts, and ``killed``, the seconds after which it gets SIGKILL (null for never), counted from the moment in which the file
+``after`` exists, if one is named. When all runs of a line have ended, their exit
 codes and messages are printed as a line of JSON.
 """
 
@@ -28,6 +29,7 @@ class Run(TypedDict):
     arguments: list[str]
     delay: float
     killed: float | None
+    after: str | None
 
 
 def start(one: Run, messages: str) -> int:
@@ -55,7 +57,9 @@ def race(runs: list[Run], folder: str) -> list[dict[str, Any]]:
     codes = [0] * len(runs)
     while alive:
         for child, (k, one) in list(alive.items()):
-            if one["killed"] is not None and time.monotonic() > began + one["killed"]:
+            if one["after"] is not None and os.path.exists(one["after"]):
+                one["killed"], one["after"] = time.monotonic() - began + (one["killed"] or 0.0), None
+            if one["after"] is None and one["killed"] is not None and time.monotonic() > began + one["killed"]:
                 os.kill(child, signal.SIGKILL)
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:

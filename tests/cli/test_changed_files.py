@@ -1,4 +1,4 @@
-"""Going on with a file that has changed: refused with the first row that may differ; with a file that has grown: the same bytes."""
+"""Going on with a file that has changed is refused and names a row; with a file that has grown it gives the same bytes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_learning_a_file_that_shares_its_first_rows_is_refused(tmp_path, capsys,
     assert (tmp_path / "m.state").read_bytes() == before
     write(tmp_path / f"short.{format}", table().slice(0, 4000))
     assert run(["learn", f"short.{format}", "--state", "m.state", "--quiet"]) == 2
-    assert 3800 <= first_row(capsys.readouterr().err) <= 4001
+    assert 3700 <= first_row(capsys.readouterr().err) <= 4001
     write(tmp_path / f"other.{format}", table(seed=2))
     assert run(["learn", f"other.{format}", "--state", "m.state", "--quiet"]) == 0
     assert f"{2 * ROWS:,} rows" in capsys.readouterr().out
@@ -99,10 +99,10 @@ def test_a_killed_run_over_a_file_that_is_rewritten(tmp_path, format):
         write(source, rows)
         assert race(command("warm"))[0]["code"] == 0
         seen = 0
-        for delay in np.geomspace(0.05, 20.0, 30):
+        for delay in (0.0, 0.02, 0.1):
             shutil.rmtree("killed", ignore_errors=True)
             write(source, rows)
-            race(command("killed") | {"killed": delay})
+            race(command("killed") | {"killed": delay, "after": "killed/s"})
             if (tmp_path / "killed" / "s").exists():
                 state = checkpoint.load("killed/s")
                 done = int(state["done"])
@@ -120,8 +120,6 @@ def test_a_killed_run_over_a_file_that_is_rewritten(tmp_path, format):
                     assert race(command("straight"))[0]["code"] == 0
                     assert (tmp_path / "killed" / "p.csv").read_bytes() == (tmp_path / "straight" / "p.csv").read_bytes()
                     shutil.rmtree("straight")
-                if done == ROWS or seen == 3:
-                    break
         assert seen
 
 

@@ -47,7 +47,7 @@ def races():
     with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
 
         def race(*runs):
-            told = [{"delay": 0.0, "killed": None} | one for one in runs]
+            told = [{"delay": 0.0, "killed": None, "after": None} | one for one in runs]
             print(json.dumps(told), file=process.stdin, flush=True)
             return json.loads(process.stdout.readline())
 

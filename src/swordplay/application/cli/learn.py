@@ -21,9 +21,9 @@ HELP = """Learn the rows of FILE into the model in --state.
 
 The first time --target says what to predict, and the other options how, as for `swordplay track`; FILE is read as there,
 and every row is predicted before it is learned, so that the error is known. After that FILE and --state are enough: the
-model knows the rest. A FILE that begins as the one that was learned last is that one, and only its new rows are learned;
-any other file is learned from its beginning, with its columns read as they were in the first one. All rows of a pipe
-are new.
+model knows the rest. If all rows that were learned last stand in FILE unchanged, only its new rows are learned. A FILE
+that shares only its first rows with the one that was learned last is refused; any other file is learned from its
+beginning, with its columns read as they were in the first one. All rows of a pipe are new.
 
 A run that was killed goes on where it was when the same command is given again: the model is the same, bit by bit, as if
 nothing had happened. `swordplay predict` uses the model, `swordplay inspect` says what is in it.
@@ -148,7 +148,7 @@ def _learn(job: Any, interrupts: Interrupts, as_json: bool, quiet: bool) -> int:
 
     name = "standard input" if job.source == "-" else os.path.basename(job.source)
     with progress.shown(name, quiet) as watch, in_words(lambda: watch.begun):
-        found = run(job, watch=watch, told=interrupts, is_locked=True)
+        found = run(job, watch=watch, told=interrupts, compared=watch.compared, is_locked=True)
     if found.stopped:
         echo(f"swordplay: stopped and saved in {job.state}. Run the same command again to go on.", err=True)
         return interrupts.exit_code

@@ -212,7 +212,7 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
         try:
             with in_words(), options.locked(job.state, job.wait, asked.quiet), shown as watch, in_words(lambda: watch.begun):
                 watch.start(remark)
-                found = run(job, watch=watch, told=interrupts, is_locked=True)
+                found = run(job, watch=watch, told=interrupts, compared=watch.compared, is_locked=True)
                 story = None if found.stopped else _story(found, name, asked.show_keys)
         except KeyboardInterrupt:
             click.echo("swordplay: interrupted.", err=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from swordplay.data.tables.digests import LEAST_BYTES, TextDigest, agreed_place
-from swordplay.data.tables.errors import changed
-from swordplay.data.tables.source import Source
+from swordplay.data.tables.errors import TableChanged, changed
+from swordplay.data.tables.source import STANDARD_INPUT, Source
 from swordplay.data.tables.table import Position
 from swordplay.data.tables.text_format import Format
 
@@ -40,6 +41,19 @@ def read_again(
     TableChanged
         If the text is another one or shorter; counts the rows in front of the last place at which it agrees.
     """
+    if source.live or source.name == STANDARD_INPUT:
+        return _read_again(source, format, position, progress, is_counting=True)
+    try:
+        return _read_again(source, format, position, progress, is_counting=False)
+    except TableChanged:  # the rows are counted on a second pass, as that takes longer than all else
+        with contextlib.closing(Source(source.name, source.encoding)) as again:
+            return _read_again(again, format, position, progress, is_counting=True)
+
+
+def _read_again(
+    source: Source, format: Format, position: Position, progress: Callable[[float], None], *, is_counting: bool
+) -> tuple[TextDigest, bytes]:
+    """The same, once; rows are counted for the error only if ``is_counting``."""
     head = b""
     while len(head) < position.start and (data := _taken(source, position.start - len(head))):
         head += data
@@ -51,11 +65,12 @@ def read_again(
         block, last = carry + data, data[-1:]
         begin, prefixes = digest.count - len(block), digest.digests.prefix_digests
         place = agreed_place(prefixes, position.prefix_digests, LEAST_BYTES)
-        if place > begin:
+        if is_counting and place > begin:
             shared = rows + _records(format, block[: place - begin])
         agrees = position.prefix_digests.startswith(prefixes)
-        end = format.cut(block)
-        rows, carry = rows + _records(format, block[:end]), block[end:]
+        if is_counting:
+            end = format.cut(block)
+            rows, carry = rows + _records(format, block[:end]), block[end:]
         progress(digest.count / size)
     is_shorter = agrees and digest.count < size
     if not agrees or is_shorter or digest.digests.fingerprint != position.fingerprint:

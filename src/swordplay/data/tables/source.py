@@ -19,6 +19,8 @@ WAIT = 0.2
 """Seconds for which more of a live pipe is gathered once something has come; also how soon a closed source is noticed."""
 MAGIC = 4
 """Bytes by which a format makes itself known; no table is shorter."""
+STANDARD_INPUT = "standard input"
+"""What messages call it."""
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 STRANGERS = {
     b"PK\x03\x04": ("a zip archive or an Excel workbook", "Unpack it, or save the sheet as CSV"),
@@ -106,7 +108,7 @@ class Source:
     """
 
     def __init__(self, path: str, encoding: str = "utf-8") -> None:
-        self.name = "standard input" if path == "-" else path
+        self.name = STANDARD_INPUT if path == "-" else path
         self.encoding = encoding
         decoder = _decoder(encoding)
         try:
