@@ -125,8 +125,8 @@ def open_table(
         Where an earlier reading got to (:class:`Batch`); the same source has to be given, and may have grown. What lies in
         front of the position is read again and compared.
     resumable
-        Whether a later reading is to go on from a position of this one. Everything that is read is digested then, which takes a
-        tenth of the time of reading CSV.
+        Whether a later reading is to go on from a position of this one. Everything that is read is digested then, which adds
+        8 % to the processor time of reading CSV.
     compared
         Is called with the share that was compared, from 0 to 1.
     options
