@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from swordplay.data.tables import Position, Refusal, TableError, open_table
 from swordplay.data.tables.columns import Choice
-from swordplay.data.tables.memory import FINGERPRINT_ROWS, MemoryTable, digest
+from swordplay.data.tables.digests import digest
+from swordplay.data.tables.memory import MemoryTable
 
 DAY = datetime.date(2024, 5, 17)
 MOMENT = datetime.datetime(2024, 5, 17, 13, 45, tzinfo=datetime.UTC)
@@ -41,7 +42,7 @@ def everything(count: int = 7) -> pa.Table:
 
 def opened(rows: pa.Table, position: Position | None = None, *, skip: bool = False, **options: object) -> MemoryTable:
     # mypy takes each of the options for any of the arguments.
-    return MemoryTable(rows, "the frame", Choice("y"), position, skip=skip, **options)  # type: ignore[arg-type]
+    return MemoryTable(rows, "the frame", Choice("y"), position, skip=skip, resumable=True, **options)  # type: ignore[arg-type]
 
 
 def test_columns_become_what_those_of_a_parquet_file_become(tmp_path) -> None:
@@ -80,19 +81,24 @@ def test_a_table_may_grow_and_must_begin_as_before() -> None:
         assert [batch.numbers.tolist() for batch in table.batches()] == [[6, 7, 8, 9]]
     changed = everything(9).set_column(0, "whole", pa.array([0, 1, 2, 3, 9, 5, 6, 7, 8]))
     for other in (changed, everything(4), everything(9).rename_columns([*"abcdefghi", "y"]), everything(9).drop(["truth"])):
-        with pytest.raises(TableError, match=r"the frame is not the table that this state was saved with.*\n.*--force"):
+        with pytest.raises(TableError, match=r"the frame is not the input that this state was saved with.*\n.*--force"):
             opened(other, place)
 
 
-def test_the_fingerprint_is_of_the_first_rows() -> None:
-    values = np.arange(FINGERPRINT_ROWS + 10.0)
-    with opened(pa.table({"y": values})) as table:
+@pytest.mark.parametrize("row", [1, 9, 4000, 9999, 10_000])
+def test_any_row_that_has_changed_is_noticed(row: int) -> None:
+    values = np.arange(10_000.0)
+    with opened(pa.table({"y": values}), batch_rows=777) as table:
         place = list(table.batches())[-1].position
-    values[FINGERPRINT_ROWS] = -1.0
-    opened(pa.table({"y": values}), place)
-    values[FINGERPRINT_ROWS - 1] = -1.0
-    with pytest.raises(TableError, match="begins differently"):
+    opened(pa.table({"y": [*values, 1.0]}), place)
+    values[row - 1] = -1.0
+    with pytest.raises(TableError) as error:
         opened(pa.table({"y": values}), place)
+    if row < 9:
+        assert "begins differently" in str(error.value)
+    else:
+        first = int(str(error.value).split("row ")[1].split(" is the first")[0].replace(",", ""))
+        assert row - max(8, row // 16) < first <= row
 
 
 def test_infinite_numbers_are_bad_rows() -> None:

@@ -211,8 +211,6 @@ def test_dropped_columns_are_not_even_looked_at(name: str, tmp_path: Path) -> No
         assert table.schema.names == ["x", "y"]
         (batch,) = table.batches()
     assert [row["y"] for row in batch.rows.to_pylist()] == [3.0, 6.0, 9.0]
-    with open_table(path, drop=["z"], position=batch.position._replace(row=0) if name == "a.parquet" else None) as table:
-        assert sum(len(more.rows) for more in table.batches()) == 3
 
 
 def test_types_are_decided_by_most_of_the_head_and_then_fixed(tmp_path: Path) -> None:
@@ -264,7 +262,7 @@ def sources(folder: Path, count: int) -> list[Path]:
 def test_every_position_is_a_place_to_go_on(which: int, tmp_path: Path) -> None:
     path = sources(tmp_path, 500)[which]
     options: dict[str, Any] = {"block_size": 2000, "encoding": "utf-16" if path.name == "b.csv" else "utf-8"}
-    with open_table(path, **options) as table:
+    with open_table(path, resumable=True, **options) as table:
         batches = list(table.batches())
     whole = [row for batch in batches for row in batch.rows.to_pylist()]
     assert len(whole) == 500
@@ -283,23 +281,25 @@ def test_every_position_is_a_place_to_go_on(which: int, tmp_path: Path) -> None:
 
 def test_parquet_positions_within_row_groups(tmp_path: Path) -> None:
     path = sources(tmp_path, 500)[-1]
-    with open_table(path) as table:
+    with open_table(path, resumable=True) as table:
+        assert table.start is not None
+        start = table.start
         (batch,) = table.batches()
     for done in (0, 1, 96, 97, 98, 300, 499, 500):
-        with open_table(path, position=batch.position._replace(row=done)) as table:
+        with open_table(path, position=batch.position_at(done) if done else start) as table:
             assert [n for more in table.batches() for n in more.numbers] == list(range(done + 1, 501))
 
 
 @pytest.mark.parametrize("which", range(6))
 def test_another_input_is_refused(which: int, tmp_path: Path) -> None:
     path = sources(tmp_path, 300)[which]
-    options = {"encoding": "utf-16" if path.name == "b.csv" else "utf-8"}
-    with open_table(path, **options) as table:
+    options: dict[str, Any] = {"encoding": "utf-16" if path.name == "b.csv" else "utf-8"}
+    with open_table(path, resumable=True, **options) as table:
         last = list(table.batches())[-1].position
     other = tmp_path / "other"
     other.mkdir()
     sources(other, 200)  # the same beginning, but shorter
-    with pytest.raises(TableError, match="not the input that this state was saved with"):
+    with pytest.raises(TableError, match=r"has changed since.*row [12]\d\d is the first that may differ, and 300.*ends before"):
         rows(other / path.name, position=last, **options)
     changed = written(tmp_path, "changed.csv", "x,w,y\n9,9,9\n")
     with pytest.raises(TableError, match=r"not the input that this state was saved with|not a Parquet file"):
@@ -308,7 +308,7 @@ def test_another_input_is_refused(which: int, tmp_path: Path) -> None:
 
 def test_a_file_that_has_grown_is_read_on(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", PLAIN)
-    with open_table(path) as table:
+    with open_table(path, resumable=True) as table:
         last = list(table.batches())[-1].position
     assert rows(path, position=last) == []
     with path.open("a") as file:
@@ -322,7 +322,7 @@ def test_a_file_that_has_grown_is_read_on(tmp_path: Path) -> None:
 
 def test_format_of_the_position(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", PLAIN)
-    with open_table(path) as table:
+    with open_table(path, resumable=True) as table:
         (batch,) = table.batches()
     with pytest.raises(TableError, match="Give the same format"):
         open_table(path, format="ndjson", position=batch.position)
@@ -435,7 +435,7 @@ def test_memory_is_bounded_by_blocks_not_by_the_file(tmp_path: Path) -> None:
 def test_a_last_row_that_was_half_written_is_noticed(tmp_path, more, fits):
     path = tmp_path / "growing.csv"
     path.write_bytes(b"x,y\n1,2\n2,3")
-    with open_table(path, target="y") as table:
+    with open_table(path, target="y", resumable=True) as table:
         position = list(table.batches())[-1].position
     path.write_bytes(path.read_bytes() + more.encode())
     if fits:
@@ -461,3 +461,64 @@ def test_only_the_columns_asked_for_are_read(tmp_path, suffix):
             assert sum(len(batch.rows) for batch in table.batches()) == 2
     with pytest.raises(TableError, match="no column 'w'"):
         open_table(path, target="y", keep=["w"])
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_every_row_is_a_place_to_go_on(which: int, tmp_path: Path) -> None:
+    """Within batches, too, and with bad rows among them."""
+    path = sources(tmp_path, 120)[which]
+    if which == 0:
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join([*lines[:40], "bad\n", "\n", *lines[40:]]))
+    options: dict[str, Any] = {"on_bad": "skip", "encoding": "utf-16" if path.name == "b.csv" else "utf-8"}
+    with open_table(path, resumable=True, block_size=1500, **options) as table:
+        batches = list(table.batches())
+    last = batches[-1].position
+    for batch in batches:
+        for row in batch.numbers.tolist():
+            position = batch.position_at(row)
+            assert position.row == row
+            with open_table(path, position=position, block_size=1 << 20, **options) as table:
+                rest = list(table.batches())
+            assert [number for more in rest for number in more.numbers] == [
+                number for more in batches for number in more.numbers if number > row
+            ]
+            assert not rest or rest[-1].position == last
+
+
+@pytest.mark.parametrize("which", range(6))
+@pytest.mark.parametrize("row", [1, 12, 100, 471, 499])
+def test_any_change_is_refused_with_the_first_row_that_may_differ(which: int, row: int, tmp_path: Path) -> None:
+    path = sources(tmp_path, 500)[which]
+    options: dict[str, Any] = {"encoding": "utf-16" if path.name == "b.csv" else "utf-8"}
+    with open_table(path, resumable=True, block_size=1500, **options) as table:
+        last = list(table.batches())[-1].position
+    if path.suffix == ".parquet":
+        table = pq.read_table(path)
+        values = table["y"].to_pylist()
+        values[row - 1] = 777
+        pq.write_table(table.set_column(2, "y", pa.array(values)), path)
+    else:
+        name = path.name
+        text = {
+            ".gz": lambda data: gzip.decompress(data).decode(),
+            ".zst": lambda data: io.TextIOWrapper(pa.CompressedInputStream(io.BytesIO(data), "zstd")).read(),
+        }.get(path.suffix, lambda data: data.decode(options["encoding"]))(path.read_bytes())
+        before, after = (f'"y": {row - 1}}}', '"y": 777}') if name.endswith("ndjson") else (f'\n",{row - 1}\n', '\n",777\n')
+        assert text.count(before) == 1
+        path = written(tmp_path, f"changed{path.suffixes[0]}", text.replace(before, after).encode(options["encoding"]))
+    with pytest.raises(TableError, match=r"begins differently|is the first that may differ, and 500 rows were read") as error:
+        rows(path, position=last, **options)
+    if row > 12:
+        first = int(str(error.value).split("row ")[1].split(" is the first")[0])
+        assert row - row // 8 <= first <= row
+
+
+def test_a_table_that_is_not_resumable_has_no_positions(tmp_path: Path) -> None:
+    for path in sources(tmp_path, 50):
+        with open_table(path, encoding="utf-16" if path.name == "b.csv" else "utf-8") as table:
+            (batch,) = table.batches()
+        with pytest.raises(ValueError, match="resumable=True"):
+            batch.position_at(3)
+        with pytest.raises(ValueError, match="resumable=True"):
+            open_table(path, position=batch.position)

@@ -14,15 +14,16 @@ from swordplay.application.cli import options
 from swordplay.application.cli.words import counted, echo
 
 if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
-    from swordplay.application.tracking import Outcome, Settings
+    from swordplay.application.cli.signals import Interrupts
+    from swordplay.application.tracking import Job, Outcome, Settings
 
 HELP = """Learn the rows of FILE into the model in --state.
 
 The first time --target says what to predict, and the other options how, as for `swordplay track`; FILE is read as there,
 and every row is predicted before it is learned, so that the error is known. After that FILE and --state are enough: the
-model knows the rest. A FILE that begins as the one that was learned last is that one, and only its new rows are learned;
-any other file is learned from its beginning, with its columns read as they were in the first one. All rows of a pipe
-are new.
+model knows the rest. If all rows that were learned last stand in FILE unchanged, only its new rows are learned. A FILE
+that shares only its first rows with the one that was learned last is refused; any other file is learned from its
+beginning, with its columns read as they were in the first one. All rows of a pipe are new.
 
 A run that was killed goes on where it was when the same command is given again: the model is the same, bit by bit, as if
 nothing had happened. `swordplay predict` uses the model, `swordplay inspect` says what is in it.
@@ -67,6 +68,7 @@ TOLD = {
 @options.ON_BAD
 @options.of_reading
 @options.SAVE_EVERY
+@options.WAIT
 @click.option("--force", is_flag=True, help="Forget what the state has learned, and begin anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
 @click.option("--quiet", is_flag=True, help="No progress and no remarks, only the result.")
@@ -74,17 +76,30 @@ TOLD = {
 def learn_command(context: click.Context, /, **typed: Any) -> int:
     """Check what was asked, make it a job and run it; the exit code."""
     from swordplay.application.cli.errors import in_words
+    from swordplay.application.cli.signals import Interrupts
+
+    with Interrupts() as interrupts:
+        try:
+            # The lock comes first: another run may be about to write the state that says how FILE is read.
+            with in_words(), options.locked(typed["state"], typed["wait"], typed["quiet"]):
+                return _learn(_job(context, typed), interrupts, typed["as_json"], typed["quiet"])
+        except KeyboardInterrupt:
+            click.echo("swordplay: interrupted.", err=True)
+            return interrupts.exit_code
+
+
+def _job(context: click.Context, typed: dict[str, Any]) -> Job:
+    """What is to be done, by the options and by the state."""
     from swordplay.application.tracking import Job
     from swordplay.application.tracking.paths import refused_path
     from swordplay.application.tracking.taught import settings_in
 
     file, state = typed["file"], typed["state"]
-    with in_words():
-        known = None if typed["force"] else settings_in(state)
+    known = None if typed["force"] else settings_in(state)
     said = {name: typed[name] for name in TOLD if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     settings = _first(typed) if known is None else _same(known, said, state)
     skip = options.skips(typed["on_bad"], file)
-    job = Job(
+    return Job(
         file,
         settings,
         refused=refused_path(None, file, state) if skip else None,
@@ -95,7 +110,6 @@ def learn_command(context: click.Context, /, **typed: Any) -> int:
         force=typed["force"],
         learn=True,
     )
-    return _learn(job, typed["as_json"], typed["quiet"])
 
 
 def _first(typed: dict[str, Any]) -> Settings:
@@ -127,20 +141,14 @@ def shown(value: Any) -> str:
     return "nothing of the kind" if value in (None, [], {}) else json.dumps(value)
 
 
-def _learn(job: Any, as_json: bool, quiet: bool) -> int:
+def _learn(job: Any, interrupts: Interrupts, as_json: bool, quiet: bool) -> int:
     from swordplay.application.cli import progress
     from swordplay.application.cli.errors import in_words
-    from swordplay.application.cli.signals import Interrupts
     from swordplay.application.tracking import run
 
     name = "standard input" if job.source == "-" else os.path.basename(job.source)
-    with Interrupts() as interrupts:
-        try:
-            with progress.shown(name, quiet) as watch, in_words(lambda: watch.begun):
-                found = run(job, watch=watch, told=interrupts)
-        except KeyboardInterrupt:
-            click.echo("swordplay: interrupted.", err=True)
-            return interrupts.exit_code
+    with progress.shown(name, quiet) as watch, in_words(lambda: watch.begun):
+        found = run(job, watch=watch, told=interrupts, compared=watch.compared, is_locked=True)
     if found.stopped:
         echo(f"swordplay: stopped and saved in {job.state}. Run the same command again to go on.", err=True)
         return interrupts.exit_code

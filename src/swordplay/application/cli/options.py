@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import functools
 import importlib.util
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from swordplay.application.cli.words import echo
 from swordplay.base import extras
 
 if TYPE_CHECKING:  # with pyarrow and the engine, which --help does without
@@ -58,6 +61,12 @@ LEVEL = click.option(
 NO_INTERVAL = click.option("--no-interval", is_flag=True, help="No intervals.")
 SAVE_EVERY = click.option(
     "--save-every", type=click.IntRange(1), metavar="N", help="Rows between two saves, instead of ten seconds."
+)
+WAIT = click.option(
+    "--wait",
+    type=click.FloatRange(0.0),
+    metavar="SECONDS",
+    help="How long to wait while another run uses --state; 0 refuses at once.  [default: until it ends]",
 )
 REVERSE = click.option("--reverse", is_flag=True, help="Take the last row first, where the newest rows stand at the top.")
 SORT = click.option("--sort", metavar="COLUMN", help="Sort the rows by this column, such as their date.")
@@ -209,6 +218,13 @@ FORMAT = click.option(
 ENCODING = click.option(
     "--encoding", default="utf-8", metavar="NAME", help="Of text in FILE, such as latin-1.  [default: utf-8]"
 )
+
+
+def locked(state: str | None, wait: float | None, quiet: bool) -> AbstractContextManager[None]:
+    """The lock of a state; a long wait is reported on standard error unless ``quiet``."""
+    from swordplay.application.tracking import state_lock
+
+    return state_lock.locked(state, wait, (lambda text: None) if quiet else functools.partial(echo, err=True))
 
 
 def skips(on_bad: str | None, file: str) -> bool:

@@ -37,8 +37,10 @@ class Watch:
         Shows how far it is, told in words.
     """
 
-    def __init__(self, say: Callable[[str], None], show: Callable[[Report, str], None]) -> None:
+    def __init__(self, say: Callable[[str], None], show: Callable[[Any, str], None]) -> None:
         self.say, self.show = say, show
+        self.comparing = False
+        """Whether the rows that an earlier run has read were compared."""
         self.begun, self.lasting = False, RunClock()
         """Whether anything was learned, and how long it takes."""
         self.remarks = self.refusals = 0
@@ -48,6 +50,11 @@ class Watch:
         self.tracker: AnyTracker | None = None
         self.order: set[str] = set()
         """Kinds of remarks on the order of the rows that were made."""
+
+    def compared(self, share: float) -> None:
+        """Show how much of the rows that an earlier run has read is compared."""
+        self.comparing = True
+        self.show(Part(0, share), "comparing the rows that were read before")
 
     def start(self, remark: str) -> None:
         """Say something before the first row, if there is anything to say."""
@@ -101,7 +108,9 @@ def shown(name: str, quiet: bool, plain: bool = False) -> Iterator[Watch]:
     elif plain or not console.is_terminal:
         say = _plainly(console)
         watch = Watch(say, _now_and_then(say))
-        timer = threading.Timer(FIRST_LINE, lambda: watch.begun or say(f"{name}: waiting for the first rows ..."))
+        timer = threading.Timer(
+            FIRST_LINE, lambda: watch.begun or watch.comparing or say(f"{name}: waiting for the first rows ...")
+        )
         timer.daemon = True
         timer.start()
         try:

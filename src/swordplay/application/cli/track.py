@@ -86,6 +86,7 @@ class Asked(NamedTuple):
     encoding: str
     rows: int | None
     save_every: int | None
+    wait: float | None
     force: bool
     as_json: bool
     quiet: bool
@@ -120,6 +121,7 @@ class Asked(NamedTuple):
 @options.of_reading
 @click.option("--rows", type=click.IntRange(1), metavar="N", help="Stop after row N: a first look. Not with --state.")
 @options.SAVE_EVERY
+@options.WAIT
 @click.option(
     "--force", is_flag=True, help="Replace outputs that exist (a report always is), and begin anew whatever the state says."
 )
@@ -181,6 +183,7 @@ def _job(asked: Asked) -> tuple[Job, str]:
         encoding=asked.encoding,
         rows=asked.rows,
         save_every=asked.save_every,
+        wait=asked.wait,
         force=asked.force,
         order=options.order(asked.reverse, asked.sort),
         output_format=asked.output_format,
@@ -207,9 +210,9 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
     shown = progress.shown(name, asked.quiet, plain=job.output == "-" and sys.stdout.isatty())
     with Interrupts() as interrupts:
         try:
-            with shown as watch, in_words(lambda: watch.begun):
+            with in_words(), options.locked(job.state, job.wait, asked.quiet), shown as watch, in_words(lambda: watch.begun):
                 watch.start(remark)
-                found = run(job, watch=watch, told=interrupts)
+                found = run(job, watch=watch, told=interrupts, compared=watch.compared, is_locked=True)
                 story = None if found.stopped else _story(found, name, asked.show_keys)
         except KeyboardInterrupt:
             click.echo("swordplay: interrupted.", err=True)

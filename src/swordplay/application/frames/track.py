@@ -17,6 +17,7 @@ from swordplay.application.tracking import Job, Settings, Task, TrackingError, f
 from swordplay.application.tracking.ordered import Order
 from swordplay.application.tracking.outputs import REFUSED
 from swordplay.application.tracking.paths import written_files
+from swordplay.application.tracking.state_lock import checked_wait, locked
 from swordplay.application.tracking.task import TASKS
 from swordplay.base import arguments
 from swordplay.base.checkpoint import CheckpointError
@@ -68,6 +69,9 @@ class TrackOptions(TypedDict, total=False):
     state
         A file to save learner and position to; the same call with more rows goes on from there. Its predictions are kept in
         ``output``, or else beside it in ``STATE.predictions.parquet``.
+    wait
+        Seconds to wait while another run uses the state, after which the call is refused; None (the default) waits until
+        that run ends. A wait of more than a second is reported by the logger ``swordplay``.
     rows
         Stop after this row; not with a state.
     format, encoding, header
@@ -93,6 +97,7 @@ class TrackOptions(TypedDict, total=False):
     on_bad: Literal["stop", "skip"]
     output: Path_ | None
     state: Path_ | None
+    wait: float | None
     rows: int | None
     format: str | None
     encoding: str
@@ -118,6 +123,7 @@ USUAL: TrackOptions = {
     "on_bad": "stop",
     "output": None,
     "state": None,
+    "wait": None,
     "rows": None,
     "format": None,
     "encoding": "utf-8",
@@ -168,7 +174,7 @@ def track(table: Any, target: str, report: Path_ | None = None, **options: Unpac
         job = _job(_source(table), settings, asked)
         skip = _one_of("on_bad", asked["on_bad"], ("stop", "skip")) == "skip"
         page = None if report is None else _report_path(report)
-        with _predictions_path(asked["output"], asked["state"]) as kept:
+        with locked(job.state, job.wait), _predictions_path(asked["output"], asked["state"]) as kept:
             refused = f"{kept}.refused.csv" if skip else None
             return _tracked(job._replace(output=kept, refused=refused), page, asked["output"])
 
@@ -222,6 +228,7 @@ def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:
         format=asked["format"],
         encoding=asked["encoding"],
         rows=None if rows is None else arguments.whole("rows", rows, least=1),
+        wait=checked_wait(asked["wait"]),
         force=asked["force"],
         order=Order(asked["reverse"], None if sort is None else _name("sort", sort)),
     )
@@ -234,7 +241,7 @@ def _job(source: str | Frame, settings: Settings, asked: TrackOptions) -> Job:
 
 def _tracked(job: Job, report: str | None, output: Path_ | None) -> TrackResult:
     """Run a job and gather what it gives."""
-    outcome = run(job)
+    outcome = run(job, is_locked=True)
     name = NAME if isinstance(job.source, Frame) else os.path.basename(job.source)
     story = outcome.tracker.story(name, refused=outcome.refused, seconds=outcome.seconds)
     assert job.output is not None

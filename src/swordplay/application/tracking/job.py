@@ -24,7 +24,6 @@ from swordplay.data.tables import Frame, OutputPosition, Position, Refusal
 from swordplay.data.tables.reading import ReadOptions
 from swordplay.data.tables.source import is_live
 from swordplay.data.tables.writing import is_stream
-from swordplay.estimators.model import AUTO
 
 KIND = "track"
 """Of a checkpoint of a run."""
@@ -58,6 +57,8 @@ class Job(NamedTuple):
     """Another order of the rows than that of the file."""
     output_format: str | None = None
     """``"csv"``, ``"ndjson"`` or ``"parquet"``; by the name of the output unless given, and a stream follows the input."""
+    wait: float | None = None
+    """Seconds to wait for another run that has the lock of the state; None for no limit."""
     learn: bool = False
     """Whether the table is learned into a state that may have learned others before (``swordplay learn``)."""
 
@@ -101,9 +102,9 @@ class Saved(NamedTuple):
     tracker: AnyTracker
     essence: str
     position: Position
-    """In the input, at the end of a batch,"""
+    """In the input,"""
     done: int
-    """and the row that the run had come to, which may lie behind it."""
+    """and the number of its row there."""
     early: Early | None
     """The first rows, as long as they do not suffice to decide for good."""
     output: OutputPosition | None
@@ -149,13 +150,10 @@ def load(job: Job) -> Saved | None:
     CheckpointError
         If the file is not what :func:`save` wrote.
     TrackingError
-        If it is the state of another job, or could not be saved to.
+        If it is the state of another job.
     """
     if job.state is None:
         return None
-    folder = os.path.dirname(os.path.realpath(job.state))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise TrackingError(f"--state {job.state} cannot be written: there is no folder {folder!r} to write to. Make it first.")
     if job.force:
         _require_replaceable(job.state)
         return None
@@ -164,7 +162,6 @@ def load(job: Job) -> Saved | None:
     except checkpoint.CheckpointMissing:
         return None
     try:
-        job = as_before(job, state["essence"])
         _require_same(json.loads(state["essence"]), state, job)
         return _restored(state, job)
     except TrackingError:
@@ -173,14 +170,6 @@ def load(job: Job) -> Saved | None:
         raise checkpoint.CheckpointError(
             f"the checkpoint {job.state!r} does not fit this version of swordplay ({error}). Begin anew with --force."
         ) from error
-
-
-def as_before(job: Job, essence: str) -> Job:
-    """The job as it was meant when a state was saved: one of before there were second-order experts goes on without them."""
-    said = job.settings
-    if "--curves" in json.loads(essence) or said.curves != AUTO:
-        return job
-    return job._replace(settings=said._replace(curves=None, lags=said.columns_of_lags))
 
 
 def _require_same(before: Mapping[str, Any], state: Mapping[str, Any], job: Job) -> None:

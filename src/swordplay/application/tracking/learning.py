@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Callable
 
 from swordplay.application.tracking.errors import TrackingError
 from swordplay.application.tracking.job import PIPE, Job, Saved
 from swordplay.application.tracking.taught import require_columns
 from swordplay.data.tables import Table, open_table
 from swordplay.data.tables.earlier import columns_of
-from swordplay.data.tables.errors import TableChanged
+from swordplay.data.tables.errors import LATE_TARGETS, TableChanged
 
 PARQUET = b"PAR1"
+SHARED_ROWS = 8
+"""Two tables that share so many first rows are versions of one table."""
 
 
-def opened(job: Job, saved: Saved | None) -> tuple[Table | None, Saved | None]:
+def opened(
+    job: Job, saved: Saved | None, compared: Callable[[float], None] = lambda share: None
+) -> tuple[Table | None, Saved | None]:
     """The table of a job that learns, and the run to go on with; of any other job no table, and the run as it is.
 
-    A file that begins as the one that was learned last is that one: only its new rows are learned. Any other file is new, and
-    so is whatever comes from a pipe.
+    A file in which all rows that were learned last stand unchanged is that one: only its new rows are learned. A file that
+    shares only its first rows with it, :data:`SHARED_ROWS` or more, is refused. Any other file is new, and so is whatever comes
+    from a pipe.
 
     Raises
     ------
@@ -28,12 +35,13 @@ def opened(job: Job, saved: Saved | None) -> tuple[Table | None, Saved | None]:
     if not job.learn:
         return None, saved
     if saved is None:
-        return open_table(job.source, **job.reading), None
+        return open_table(job.source, resumable=True, **job.reading), None
     if _may_be_the_same(job, saved):
         try:
-            return open_table(job.source, position=saved.position, **job.reading), saved
-        except TableChanged:
-            pass
+            return open_table(job.source, position=saved.position, compared=compared, **job.reading), saved
+        except TableChanged as error:
+            if error.shared >= SHARED_ROWS:
+                raise _partly_the_same(job, saved, error.shared) from error
     if not saved.finished and not json.loads(saved.essence).get(PIPE):
         raise TrackingError(
             f"the state {job.state} is in the middle of another table, after row {saved.done:,}. Let it learn that one to its "
@@ -41,7 +49,7 @@ def opened(job: Job, saved: Saved | None) -> tuple[Table | None, Saved | None]:
         )
     settings = saved.tracker.settings
     reading = job.reading | {"drop": (), "keep": None, "types": None, "before": columns_of(saved.position.layout)}
-    table = open_table(job.source, **(reading | {"others": settings.features is None}))
+    table = open_table(job.source, resumable=True, **(reading | {"others": settings.features is None}))
     require_columns(table, saved.tracker, str(job.state), joined=True)
     assert table.start is not None
     return table, saved._replace(
@@ -53,6 +61,22 @@ def opened(job: Job, saved: Saved | None) -> tuple[Table | None, Saved | None]:
         bad=0,
         refusals=(),
         finished=False,
+    )
+
+
+def _partly_the_same(job: Job, saved: Saved, shared: int) -> TrackingError:
+    """The error for a table that shares its first rows with the one that was learned last, and not all of them."""
+    source, state = str(job.source), str(job.state)
+    remedy = (
+        "Give the rows that are new in a file of their own. If all rows are new, give them as standard input: "
+        f"swordplay learn - --state {shlex.quote(state)} < {shlex.quote(source)}\n"
+        if saved.finished
+        else "Give the file as it was, give another --state, or begin anew with --force.\n"
+    )
+    return TrackingError(
+        f"{source} shares its first {shared:,} rows with the table that {state} learned last ({saved.done:,} rows), and "
+        f"row {shared + 1:,} is the first that may differ. What both have in common would be learned twice.\n"
+        f"{remedy}{LATE_TARGETS}"
     )
 
 

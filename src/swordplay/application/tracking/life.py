@@ -24,7 +24,8 @@ from swordplay.application.tracking.threads import Aside
 from swordplay.application.tracking.tracker import Tracked
 from swordplay.application.tracking.trackers import AnyTracker
 from swordplay.base.checkpoint import CheckpointError
-from swordplay.data.tables import Table, TableError
+from swordplay.data.tables import Position, Table, TableError
+from swordplay.data.tables.table import not_resumable
 
 FEW = 5  # refused rows that are told one by one; all of them are listed in a file
 
@@ -34,23 +35,30 @@ class Life(ABC):
 
     Parameters
     ----------
-    job, watch, told
+    job, watch, told, compared
         As for ``run``.
     """
 
     table: Table
     tracker: AnyTracker
 
-    def __init__(self, job: Job, watch: Callable[[Progress], None], told: Callable[[], bool]) -> None:
-        self.watch, self.told = watch, told
+    def __init__(
+        self,
+        job: Job,
+        watch: Callable[[Progress], None],
+        told: Callable[[], bool],
+        compared: Callable[[float], None] = lambda share: None,
+    ) -> None:
+        self.watch, self.told, self.compared = watch, told, compared
         self.lasting = RunClock()
-        self.opened, self.saved = learning.opened(job, jobs.load(job))
-        saved = self.saved
-        self.job = job = jobs.as_before(job, saved.essence) if saved else job
+        self.opened, self.saved = learning.opened(job, jobs.load(job), compared)
+        self.job, saved = job, self.saved
         self.position = saved.position if saved else None
         """In the input, at the end of the last batch that is done,"""
         self.rows = self.before = saved.done if saved else 0
         """and rows of the input that are done, now and when this life began,"""
+        self.position_at: Callable[[int], Position] = not_resumable
+        """The position after a row of the batch that is under way."""
         self.learned = self.rows
         """and those that are learned, the last of which may still have to be judged."""
         self.judging = Aside(self._judged)
@@ -76,6 +84,7 @@ class Life(ABC):
         self.remarks += tracked.remarks
         self.bad, self.refusals = self.bad + len(piece.refusals), (self.refusals + refusals)[:FEW]
         self.rows, self.position = piece.last, piece.position or self.position
+        self.position_at = piece.position_at
         if told:
             self._tell(piece)
 
@@ -87,9 +96,11 @@ class Life(ABC):
     def _save(self, *, finished: bool) -> None:
         self.judging.settle()
         assert self.position is not None
+        # Exactly where the tracker stands, so that the digests cover all rows that it has learned.
+        position = self.position if self.rows <= self.position.row else self.position_at(self.rows)
         output, refused = self.outputs.sync()
         saved = Saved(
-            *(self.tracker, json.dumps(self.job.essence()), self.position, self.rows, self.early, output, refused),
+            *(self.tracker, json.dumps(self.job.essence()), position, self.rows, self.early, output, refused),
             *(self.outputs.schema, self.remarks, self.bad, self.refusals, self._seconds(), finished),
         )
         jobs.save(self.job, saved)

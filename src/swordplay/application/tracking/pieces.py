@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from swordplay.application.tracking.bulk import AT_ONCE, BulkTracker
 from swordplay.application.tracking.early import together
 from swordplay.application.tracking.trackers import AnyTracker
 from swordplay.data.tables import Batch, Position, Refusal, TableError
+from swordplay.data.tables.table import not_resumable
 
 PIECE = 1 << 13
 """Rows of a piece: learned in much less than a second, and so many that a piece costs nothing by itself."""
@@ -36,12 +38,14 @@ class Piece(NamedTuple):
     """Where the input stands then; None within a batch, where nobody knows."""
     ahead: Position | None = None
     """Where it will stand at the end of the batch."""
+    position_at: Callable[[int], Position] = not_resumable
+    """The position after a row of the batch."""
 
     def first(self, count: int) -> Piece:
         """The piece up to its row number ``count``, which does not belong to it any more."""
         row = int(self.numbers[count])
         refusals = tuple(one for one in self.refusals if one.row < row)
-        return Piece(self.rows.slice(0, count), self.numbers[:count], refusals, row - 1, None, self.ahead)
+        return Piece(self.rows.slice(0, count), self.numbers[:count], refusals, row - 1, None, self.ahead, self.position_at)
 
 
 def at_once(tracker: AnyTracker, save_every: int | None) -> int:
@@ -91,7 +95,14 @@ def _joined(batches: list[Batch]) -> Batch:
     if len(batches) == 1:
         return batches[0]
     rows, numbers = together([one.rows for one in batches]), np.concatenate([one.numbers for one in batches])
-    return Batch(rows, numbers, batches[-1].position, tuple(refusal for one in batches for refusal in one.refusals))
+    refusals = tuple(refusal for one in batches for refusal in one.refusals)
+    return Batch(rows, numbers, batches[-1].position, refusals, functools.partial(_position_at, batches))
+
+
+def _position_at(batches: list[Batch], row: int) -> Position:
+    """The position after a row of several batches, by its number."""
+    batch = next(one for one in batches if row <= one.position.row)
+    return batch.position if row == batch.position.row else batch.position_at(row)
 
 
 def pieces(batch: Batch, done: int, last: int | None = None, size: int = 1, *, first_of_all: bool = False) -> Iterator[Piece]:
@@ -122,5 +133,5 @@ def pieces(batch: Batch, done: int, last: int | None = None, size: int = 1, *, f
         refusals = tuple(one for one in batch.refusals if done < one.row <= reach)
         position = batch.position if whole and end == batch.position.row else None
         rows, numbers = batch.rows.slice(start, until - start), batch.numbers[start:until]
-        yield Piece(rows, numbers, refusals, reach, position, batch.position)
+        yield Piece(rows, numbers, refusals, reach, position, batch.position, batch.position_at)
         done = reach

@@ -16,6 +16,7 @@ from swordplay.application.tracking.job import Job
 from swordplay.application.tracking.life import FEW, Life
 from swordplay.application.tracking.ordered import everything, ordered
 from swordplay.application.tracking.pieces import Piece, at_most, at_once, larger, pieces
+from swordplay.application.tracking.state_lock import locked
 from swordplay.application.tracking.threads import AHEAD, GLANCE, MANY, Ahead
 from swordplay.application.tracking.tracker import Tracker
 from swordplay.application.tracking.trackers import AnyTracker
@@ -25,7 +26,14 @@ from swordplay.data.tables.table import HEAD_ROWS
 from swordplay.data.tables.typed import BATCH_ROWS
 
 
-def run(job: Job, watch: Callable[[Progress], None] = lambda _: None, told: Callable[[], bool] = lambda: False) -> Outcome:
+def run(
+    job: Job,
+    watch: Callable[[Progress], None] = lambda _: None,
+    told: Callable[[], bool] = lambda: False,
+    *,
+    compared: Callable[[float], None] = lambda share: None,
+    is_locked: bool = False,
+) -> Outcome:
     """Track a table to its end.
 
     Parameters
@@ -36,6 +44,10 @@ def run(job: Job, watch: Callable[[Progress], None] = lambda _: None, told: Call
         Called after every batch, and at first if the job goes on.
     told
         Asked now and then whether to stop; if so the state is saved, and the predictions stay partial.
+    compared
+        Called with the share that was compared, from 0 to 1, while the rows that an earlier run has read are read again.
+    is_locked
+        Whether the caller has the lock of the state; otherwise it is taken here, before the state is read.
 
     Raises
     ------
@@ -44,7 +56,8 @@ def run(job: Job, watch: Callable[[Progress], None] = lambda _: None, told: Call
     KeyboardInterrupt
         If it was told to stop before it had begun.
     """
-    return _Run(job, watch, told).go()
+    with locked(None if is_locked else job.state, job.wait):
+        return _Run(job, watch, told, compared).go()
 
 
 @final
@@ -55,7 +68,8 @@ class _Run(Life):
         """Begin or go on, until the end or until told to stop."""
         with ExitStack() as stack:
             before = None if self.job.order else self.position
-            self.table = self.opened or open_table(self.job.source, position=before, **self.job.reading)
+            again: dict[str, Any] = {"resumable": self.job.state is not None and not self.job.order, "compared": self.compared}
+            self.table = self.opened or open_table(self.job.source, position=before, **again, **self.job.reading)
             stack.callback(self.table.close)
             stack.enter_context(self.outputs)
             stack.callback(self.judging.close)

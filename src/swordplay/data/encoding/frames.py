@@ -20,11 +20,11 @@ from swordplay.data.encoding.encoder import NOTHING, Encoder
 from swordplay.data.encoding.plans import Plan, planned
 from swordplay.data.tables import typed
 from swordplay.data.tables.columns import Choice, finite, infinite
+from swordplay.data.tables.digests import piece
 from swordplay.data.tables.earlier import plainly
 from swordplay.data.tables.errors import TableError, nearest
 from swordplay.data.tables.frames import frame
 from swordplay.data.tables.layout import Layout
-from swordplay.data.tables.memory import piece
 from swordplay.data.tables.readings import TimeOfDay
 from swordplay.data.tables.readings.reading import DATES, NUMBER, TIME, TRUTH, WORD, Reading
 from swordplay.data.tables.table import HEAD_ROWS

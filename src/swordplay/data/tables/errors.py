@@ -16,7 +16,54 @@ class TableError(ValueError):
 
 
 class TableChanged(TableError):
-    """A table that is not the one that was being read: it begins differently, or is shorter."""
+    """A table that is not the one that was being read: rows that were read before have changed, or are gone.
+
+    Parameters
+    ----------
+    message
+        For the user.
+    shared
+        How many of its first rows are known to be as they were.
+    """
+
+    def __init__(self, message: str, shared: int = 0) -> None:
+        super().__init__(message)
+        self.shared = shared
+
+
+LATE_TARGETS = (
+    "Targets that are filled in later are learned with --twice and --id, in rows of their own (in Python, by "
+    "swordplay.late.LateModel)."
+)
+
+
+def changed(name: str, read: int, shared: int = 0, *, is_shorter: bool = False) -> TableChanged:
+    """The error for a table that is not the one that a state was saved with.
+
+    Parameters
+    ----------
+    name
+        What messages call the table.
+    read
+        Rows that were read when the state was saved.
+    shared
+        How many of them are known to be as they were.
+    is_shorter
+        Whether the table ends before that row.
+    """
+    if not shared:
+        what = "it is shorter" if is_shorter else "it begins differently"
+        return TableChanged(
+            f"{name} is not the input that this state was saved with: {what}.\n"
+            "Give the same input or another --state, or begin anew with --force."
+        )
+    first = f"row {shared + 1:,} is the first that may differ"
+    what = "It ends before that row" if is_shorter else "Rows may only be added at the end"
+    return TableChanged(
+        f"{name} has changed since this state was saved: {first}, and {read:,} rows were read. {what}.\n"
+        f"Give it as it was, or another --state, or begin anew with --force. {LATE_TARGETS}",
+        shared,
+    )
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

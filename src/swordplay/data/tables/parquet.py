@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -13,14 +11,14 @@ import pyarrow.parquet
 from swordplay.base.arguments import shown
 from swordplay.data.tables import columns
 from swordplay.data.tables.columns import Choice
-from swordplay.data.tables.errors import TableChanged, TableError, unreadable
+from swordplay.data.tables.digests import RowDigest
+from swordplay.data.tables.errors import TableError, changed, unreadable
 from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.lean import take_pandas_in
 from swordplay.data.tables.readings.reading import NUMBER
 from swordplay.data.tables.source import Raw, Source
 from swordplay.data.tables.table import HEAD_ROWS, Batch, Position
-from swordplay.data.tables.text import BEGINNING
-from swordplay.data.tables.typed import BATCH_ROWS, TypedTable, decided
+from swordplay.data.tables.typed import BATCH_ROWS, TypedTable, decided, kind_of
 
 BUFFER = 1 << 20
 """Bytes of a column that are read at a time: row groups may be larger than the memory."""
@@ -41,6 +39,8 @@ class ParquetTable(TypedTable):
         Whether bad rows are left out; otherwise the first one is an error.
     batch_rows
         Rows per batch.
+    resumable, compared
+        As in :func:`open_table`.
     """
 
     def __init__(
@@ -51,6 +51,8 @@ class ParquetTable(TypedTable):
         *,
         skip: bool,
         batch_rows: int = BATCH_ROWS,
+        resumable: bool = False,
+        compared: Callable[[float], None] = lambda share: None,
     ) -> None:
         super().__init__(source.name, skip=skip)
         self._raw: Raw = source.raw
@@ -64,18 +66,33 @@ class ParquetTable(TypedTable):
         if position is None:
             rows = self._file.metadata.num_rows
             layout = decided(self.name, self._file.schema_arrow, rows, self._head, choice, self.remarks)
-            position = Position("parquet", layout.text(), 0, 0, 0, 0, self._fingerprint())
+            position = Position("parquet", layout.text(), 0, 0, 0, 0, "")
             numbers = {field.name for field in layout.schema if field.type == NUMBER}
             self.remarks += map(columns.rounded, self._beyond_exact(numbers))
-        elif position.fingerprint != self._fingerprint() or position.row > self._file.metadata.num_rows:
-            raise changed(self.name)
         self._layout = Layout.read(position.layout)[0]
         self.schema = self._layout.schema
-        self._position, self._batch_rows = position, batch_rows
-        self.start = position
         asked = {name for name in self._layout.names if not choice.leaves_out(name)}
         if asked != {*self.schema.names, *self._layout.left} - {name for name in self._layout.left if choice.leaves_out(name)}:
-            raise changed(self.name)
+            raise changed(self.name, position.row)
+        if position.row or position.fingerprint:
+            self._digest = self._compared(position, batch_rows, compared)
+        elif resumable:
+            self._digest = RowDigest()
+            position = position._replace(**self._digest.digests._asdict())
+        self._position, self._batch_rows = position, batch_rows
+        self.start = position
+
+    def _compared(self, position: Position, batch_rows: int, progress: Callable[[float], None]) -> RowDigest:
+        """The digest of the rows in front of a position, once they are compared."""
+        names = self.schema.names
+        kinds = {field.name: kind_of(field.type) for field in self._file.schema_arrow}
+        if any(kinds.get(field.name) != field.type for field in self._layout.input):
+            raise changed(self.name, position.row)
+        stored = self._file.iter_batches(batch_rows, columns=names, use_threads=False) if position.row else ()
+        try:
+            return self._read_again(stored, position, progress)
+        except (OSError, pa.ArrowException) as error:
+            raise self._damaged(error, 1) from error
 
     def _opened(self, source: Source) -> pyarrow.parquet.ParquetFile:
         path = source.name
@@ -109,12 +126,6 @@ class ParquetTable(TypedTable):
             ends = (known.min, known.max) if known and known.has_min_max else ()
             if any(isinstance(end, int) and abs(end) >= columns.LARGEST_EXACT for end in ends):
                 yield chunk.path_in_schema
-
-    def _fingerprint(self) -> str:
-        """Of columns and the beginning of the values."""
-        with open(self.name, "rb") as file:
-            names = json.dumps([[field.name, str(field.type)] for field in self._file.schema_arrow])
-            return hashlib.sha256(names.encode() + file.read(BEGINNING)).hexdigest()
 
     @property
     def size(self) -> int | None:
@@ -165,11 +176,3 @@ class ParquetTable(TypedTable):
                 return list(range(group, metadata.num_row_groups)), done
             done -= metadata.row_group(group).num_rows
         return [], 0
-
-
-def changed(name: str) -> TableChanged:
-    """The input is not the one that was being read."""
-    return TableChanged(
-        f"{name} is not the input that this state was saved with: it begins differently or is shorter.\n"
-        "Give the same input, or begin anew with --force."
-    )

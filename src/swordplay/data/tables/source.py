@@ -19,6 +19,8 @@ WAIT = 0.2
 """Seconds for which more of a live pipe is gathered once something has come; also how soon a closed source is noticed."""
 MAGIC = 4
 """Bytes by which a format makes itself known; no table is shorter."""
+STANDARD_INPUT = "standard input"
+"""What messages call it."""
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 STRANGERS = {
     b"PK\x03\x04": ("a zip archive or an Excel workbook", "Unpack it, or save the sheet as CSV"),
@@ -78,13 +80,6 @@ class Raw(io.RawIOBase):
                 return False
         return False
 
-    def advance(self, count: int) -> int:
-        """Pass over bytes of a file; how many there were."""
-        count = min(count, (self.size or 0) - self.consumed)
-        os.lseek(self._descriptor, count, os.SEEK_CUR)
-        self.consumed += count
-        return count
-
     def close(self) -> None:
         """Let go of the descriptor."""
         if not self.closed:
@@ -113,7 +108,7 @@ class Source:
     """
 
     def __init__(self, path: str, encoding: str = "utf-8") -> None:
-        self.name = "standard input" if path == "-" else path
+        self.name = STANDARD_INPUT if path == "-" else path
         self.encoding = encoding
         decoder = _decoder(encoding)
         try:
@@ -173,17 +168,6 @@ class Source:
     def unread(self, data: bytes) -> None:
         """Give back what was read last."""
         self._front, self._at = data + self._front[self._at :], 0
-
-    def skip(self, count: int) -> int:
-        """Pass over bytes; how many there were."""
-        if self.plain and not self.live and self._at == len(self._front):
-            return self.raw.advance(count)
-        left = count
-        while left and (data := self.read(min(left, 1 << 20))):
-            if len(data) > left:  # decoding made it longer than asked for
-                self.unread(data[left:])
-            left -= min(left, len(data))
-        return count - left
 
     def close(self) -> None:
         """Let go of the descriptor."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -34,7 +34,11 @@ class Position(NamedTuple):
     refused: int
     """Bad rows so far."""
     fingerprint: str
-    """SHA-256 of the beginning of what is done (at most 64 KiB): another file is refused."""
+    """SHA-256 of everything that is done, by which a changed input is refused; empty unless the table was opened resumable."""
+    start: int = 0
+    """Bytes of the text in front of the first row; 0 for Parquet and tables in memory."""
+    prefix_digests: str = ""
+    """Digests of prefixes of what is done (:mod:`digests`), by which the first change is located."""
 
 
 class Refusal(NamedTuple):
@@ -52,6 +56,11 @@ class Refusal(NamedTuple):
     """Why it cannot be used, such as ``is not a number``."""
 
 
+def not_resumable(row: int) -> Position:
+    """The position after a row of a table that was not opened resumable: an error."""
+    raise ValueError(f"the position after row {row} is not known: the table was not opened with resumable=True.")
+
+
 class Batch(NamedTuple):
     """Some consecutive rows of the input without the bad ones."""
 
@@ -63,6 +72,8 @@ class Batch(NamedTuple):
     """Where to go on after this batch."""
     refusals: tuple[Refusal, ...]
     """The bad rows among them (``on_bad="skip"``)."""
+    position_at: Callable[[int], Position] = not_resumable
+    """The position after one of the rows, by its number."""
 
 
 class Table(ABC):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.base.arguments import shown
+from swordplay.data.tables.digests import TextDigest
 from swordplay.data.tables.errors import TableError
 from swordplay.data.tables.readings.reading import refused
 from swordplay.data.tables.records import count_lines, newlines
 from swordplay.data.tables.source import Source
-from swordplay.data.tables.table import Batch, Position, Refusal, Table
+from swordplay.data.tables.table import Batch, Position, Refusal, Table, not_resumable
 from swordplay.data.tables.text_format import Fault, Format, ended
 
 HEAD_BYTES = 1 << 22
 """Beginning of a file that decides on the types, whatever the block size. Of a pipe it is what there is."""
 LONGEST_RECORD = 1 << 26
 """Bytes of the longest record that is read."""
-BEGINNING = 1 << 16
-"""Bytes of the fingerprint."""
 MARK_FOR_NOTHING = re.compile(r"(?!-?inf)(?:[^\d'\"]{1,16}|#[^'\"]{1,16})", re.IGNORECASE)
 """Short texts without digits, or with a # in front: among other values they may stand for nothing. An infinity does not."""
 
@@ -40,8 +39,8 @@ class TextTable(Table):
         How rows are written.
     position
         Where the source stands.
-    beginning
-        The bytes of the fingerprint so far.
+    digest
+        Of the text in front of ``position``; None if no position has to be resumed from.
     skip
         Whether bad rows are left out; otherwise the first one is an error.
     block_size
@@ -49,10 +48,10 @@ class TextTable(Table):
     """
 
     def __init__(
-        self, source: Source, format: Format, position: Position, beginning: bytes, *, skip: bool, block_size: int
+        self, source: Source, format: Format, position: Position, digest: TextDigest | None, *, skip: bool, block_size: int
     ) -> None:
         self.name, self.schema, self.remarks = source.name, format.schema, []
-        self._source, self._format, self._position, self._beginning = source, format, position, beginning
+        self._source, self._format, self._position, self._digest = source, format, position, digest
         self._skip, self._block_size = skip, block_size
         self.start, self.live = position, source.live
         self._text = position.offset  # bytes of text that were read
@@ -119,9 +118,27 @@ class TextTable(Table):
             if start:
                 yield from self._batch(block[:start], start)
             raise bad_row(self.name, refusals[0])
+        position_at = not_resumable
+        if self._digest is not None:
+            position_at = functools.partial(self._position_at, self._position, self._digest.copy(), block[:size], refusals)
         self._advance(block, size, len(kept) + len(refusals), len(refusals))
         if len(kept) or refusals:
-            yield Batch(rows, first + kept, self._position, tuple(refusals))
+            yield Batch(rows, first + kept, self._position, tuple(refusals), position_at)
+
+    def _position_at(self, at: Position, digest: TextDigest, block: bytes, refusals: Sequence[Refusal], row: int) -> Position:
+        """The position after a row of a block that begins at the position ``at``, where the digest is ``digest``."""
+        if row <= at.row:
+            return at
+        end = int(self._format.split(ended(block))[1][row - at.row - 1])
+        digest = digest.copy()
+        digest.add(block[:end])
+        return at._replace(
+            offset=at.offset + min(end, len(block)),
+            row=row,
+            line=at.line + count_lines(block[:end]),
+            refused=at.refused + sum(one.row <= row for one in refusals),
+            **digest.digests._asdict(),
+        )
 
     def _anew(self, block: bytes) -> tuple[pa.RecordBatch, NDArray[np.int64], list[Refusal]]:
         """The good rows once new columns have joined, which they are, and the bad ones."""
@@ -149,16 +166,14 @@ class TextTable(Table):
 
     def _advance(self, block: bytes, size: int, rows: int, refused: int) -> None:
         at = self._position
-        fingerprint = at.fingerprint
-        if len(self._beginning) < BEGINNING:
-            self._beginning = (self._beginning + block[:size])[:BEGINNING]
-            fingerprint = hashlib.sha256(self._beginning).hexdigest()
+        if self._digest is not None:
+            self._digest.add(block[:size])
+            at = at._replace(**self._digest.digests._asdict())
         self._position = at._replace(
             offset=at.offset + size,
             row=at.row + rows,
             line=at.line + count_lines(block),
             refused=at.refused + refused,
-            fingerprint=fingerprint,
         )
 
     def _sift(self, block: bytes) -> tuple[pa.RecordBatch, NDArray[np.int64], list[Refusal]]:

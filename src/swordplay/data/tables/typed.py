@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +13,14 @@ from swordplay.base.arguments import shown
 from swordplay.data.tables import columns, deciding
 from swordplay.data.tables.columns import Choice
 from swordplay.data.tables.deciding import Decision
+from swordplay.data.tables.digests import LEAST_ROWS, RowDigest, agreed_place
 from swordplay.data.tables.earlier import plainly
-from swordplay.data.tables.errors import TableError
+from swordplay.data.tables.errors import TableError, changed
 from swordplay.data.tables.layout import Layout
 from swordplay.data.tables.lean import values_of
 from swordplay.data.tables.readings.moments import UNITS
 from swordplay.data.tables.readings.reading import DATES, MISSING, NUMBER, TIME, TRUTH, WORD, known
-from swordplay.data.tables.table import Batch, Position, Refusal, Table
+from swordplay.data.tables.table import Batch, Position, Refusal, Table, not_resumable
 from swordplay.data.tables.text import bad_row
 
 BATCH_ROWS = 1 << 16
@@ -50,6 +52,8 @@ class TypedTable(Table):
 
     _layout: Layout
     _position: Position
+    _digest: RowDigest | None = None
+    """Of the rows in front of the position; None if no position has to be resumed from."""
 
     def __init__(self, name: str, *, skip: bool) -> None:
         self.name, self.remarks, self._skip = name, [], skip
@@ -80,10 +84,48 @@ class TypedTable(Table):
             if before:
                 yield from self._batch(stored[:before])
             raise bad_row(self.name, refusals[0])
+        position_at = functools.partial(self._position_at, at, self._digest and self._digest.copy(), typed, refusals)
         self._position = at._replace(row=at.row + len(rows), refused=at.refused + len(refusals))
+        if self._digest is not None:
+            self._digest.add(typed)
+            self._position = self._position._replace(**self._digest.digests._asdict())
         kept = np.flatnonzero(~bad)
         rows = columns.finite(rows.take(pa.array(kept)) if refusals else rows)
-        yield Batch(rows, first + kept, self._position, tuple(refusals))
+        yield Batch(rows, first + kept, self._position, tuple(refusals), position_at)
+
+    def _position_at(
+        self, at: Position, digest: RowDigest | None, typed: pa.RecordBatch, refusals: Sequence[Refusal], row: int
+    ) -> Position:
+        """The position after one of the rows ``typed`` behind the position ``at``, where the digest is ``digest``."""
+        if not at.fingerprint:
+            return not_resumable(row)
+        found = at._replace(row=row, refused=at.refused + sum(one.row <= row for one in refusals))
+        if digest is None:  # the fingerprint is of the whole table
+            return found
+        digest = digest.copy()
+        digest.add(typed[: row - at.row])
+        return found._replace(**digest.digests._asdict())
+
+    def _read_again(self, stored: Iterable[pa.RecordBatch], position: Position, progress: Callable[[float], None]) -> RowDigest:
+        """Compare the rows in front of a position with its digests; the digest of these rows.
+
+        Raises
+        ------
+        TableChanged
+            If they have changed, or there are fewer.
+        """
+        digest, prefixes = RowDigest(), ""
+        for rows in stored:
+            digest.add(self._typed(rows[: position.row - digest.count]))
+            prefixes = digest.digests.prefix_digests
+            if digest.count == position.row or not position.prefix_digests.startswith(prefixes):
+                break
+            progress(digest.count / position.row)
+        if digest.count < position.row or digest.digests.fingerprint != position.fingerprint:
+            shared = agreed_place(prefixes, position.prefix_digests, LEAST_ROWS)
+            agrees = position.prefix_digests.startswith(prefixes)
+            raise changed(self.name, position.row, shared, is_shorter=agrees and digest.count < position.row)
+        return digest
 
     def _typed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The values as they are stored, in one of the types that are used here."""
