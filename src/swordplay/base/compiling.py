@@ -1,9 +1,6 @@
 """How functions are compiled: the one place that names a numba flag, used by every room that has kernels.
 
-- Machine code is kept on disk (``kept_code``), so that only the first process of an installation compiles. A kernel freezes the
-  constants and the functions that it uses, from whichever file they come. So it is kept under a digest of its file and of all
-  files of the package that this one imports, directly or through others (:func:`sources`): whatever changes there, the kernel
-  is compiled again.
+- Machine code is kept on disk (``compile.kernel_cache``), so that only the first process of an installation compiles.
 - Pieces of kernels are not optimised and have no machine code of their own (``pieces``).
 - ``nogil``: kernels touch no Python object, so threads run many streams at once.
 - ``error_model="numpy"``: a division by zero gives inf, as in the readable learners, instead of a branch at each division.
@@ -25,74 +22,27 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
-import re
 import struct
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
-from numba.core import cgutils, config, types
+from numba.core import cgutils, types
+from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
-from swordplay.base import kept_code, shipped_code
-from swordplay.base.kept_code import KeptCode
 from swordplay.base.pieces import ApartCompiler, BlockCompiler, LaneCompiler, Piece, PieceCompiler
+from swordplay.compile.kernel_cache import CHECKED, KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DISABLED = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009  # because numba sets its settings at run time
-CHECKED = bool(os.environ.get("SWORDPLAY_CHECKED"))
+# The environment only: numba also takes its settings from a file of the current folder.
+DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "") not in ("", "0")
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False} | ({"boundscheck": True} if CHECKED else {})
 _OF_KERNELS: dict[str, Any] = _FLAGS | {"no_cfunc_wrapper": True}  # nobody calls them from C
 _LIBERTIES = {"contract", "reassoc", "nsz"}
-
-
-PACKAGE = Path(__file__).parents[1]
-_COMMENT = re.compile(r"#[^\n]*")
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from +swordplay([\w.]*) +import +(\([^)]*\)|[^\n]*)|import +swordplay([\w.]*))",
-    re.MULTILINE,
-)
-
-
-def sources(file: Path) -> frozenset[Path]:
-    """A source file and all files of the package that it imports, directly or through others."""
-    found, ahead = {file}, [file]
-    while ahead:
-        new = _imported(ahead.pop()) - found
-        found |= new
-        ahead += new
-    return frozenset(found)
-
-
-@functools.cache
-def _imported(file: Path) -> frozenset[Path]:
-    """The files of the package that the import statements of a file name."""
-    text = _COMMENT.sub("", file.read_text(encoding="utf-8"))
-    return frozenset(found for statement in _IMPORT.finditer(text) for found in _named(*statement.groups()))
-
-
-def _named(room: str | None, names: str | None, module: str | None) -> Iterator[Path]:
-    """Where the names of one import statement come from: a module of that name, else the module they are taken from."""
-    place = PACKAGE.joinpath(*(room or module or "").split("."))
-    folder = place.is_dir()
-    for entry in (names or "").strip("() \n,").split(","):
-        name = entry.split()[0] if entry.strip() else ""
-        taken = (place / f"{name}.py", place / name / "__init__.py") if folder and name else ()
-        own = (place / "__init__.py",) if folder else (place.with_suffix(".py"),)
-        yield from [file for file in (*taken, *own) if file.is_file()][:1]
-
-
-@functools.cache
-def _digest(file: Path) -> str:
-    """A name for the present state of all that a kernel of this file may freeze."""
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sorted(sources(file)))).hexdigest()[:12] + (
-        ".checked" if CHECKED else ""
-    )
 
 
 def _piece(function: F, liberties: set[str], compiler: type[PieceCompiler] = PieceCompiler) -> F:
@@ -136,9 +86,10 @@ def uncompiled(function: F) -> F:
 
 def kernel(function: F) -> F:
     """A kernel that Python calls: its machine code is kept on disk."""
-    found = cast(Any, numba.njit(fastmath=_LIBERTIES, **_OF_KERNELS)(function))
-    if not DISABLED:
-        found._cache = KeptCode(function, _digest(Path(function.__code__.co_filename)))
+    if DISABLED:
+        return function
+    found = CPUDispatcher(function, targetoptions={"nopython": True, "fastmath": _LIBERTIES, **_OF_KERNELS})
+    found._cache = KernelCache(function)
     return cast(F, found)
 
 
@@ -159,23 +110,6 @@ def fixed(call: functools.partial[Any]) -> Callable[[], Any]:
         return code(*values)
 
     return made
-
-
-def is_kept(source: str) -> bool:
-    """Whether machine code of some kernel of a file, named as it lies below the package, is on disk or came along."""
-    file = PACKAGE / source
-    folders = any(any(place.glob(f"{file.stem}.*-{_digest(file)}.*.nbi")) for place in kept_code.folders(file))
-    return folders or shipped_code.holds(file.stem + ".", f"-{_digest(file)}.")
-
-
-def can_be_kept() -> bool:
-    """Whether there is a folder for the machine code of the engine that can be written to."""
-    return any(os.access(_first_there(folder), os.W_OK) for folder in kept_code.folders(PACKAGE / "engine" / "rounds.py"))
-
-
-def _first_there(folder: Path) -> Path:
-    """A folder, or the first one above it that is there."""
-    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def _bits_of(number: float) -> int:

@@ -1,0 +1,1 @@
+"""How kernels are compiled by numba, and how their machine code is kept on disk."""
