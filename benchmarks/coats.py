@@ -195,12 +195,12 @@ def cold(rows: int = 2_000) -> list[list[str]]:
             began = time.perf_counter()
             subprocess.run(
                 [sys.executable, "-c", FIRST, str(path)],
-                env=tracking.with_bytecode(Path(folder)) | {"NUMBA_CACHE_DIR": kernels, "SWORDPLAY_SHIPPED": shipped},
+                env=tracking.with_bytecode(Path(folder)) | {"NUMBA_CACHE_DIR": kernels, "SWORDPLAY_BUNDLED_KERNELS": shipped},
                 check=True,
                 stdout=subprocess.DEVNULL,
             )
             found.append([f"first predictions of `track`, {what}", f"{time.perf_counter() - began:.1f}", goal])
-            tracking.run(path, Path(folder), NUMBA_CACHE_DIR=kernels, SWORDPLAY_SHIPPED=shipped)
+            tracking.run(path, Path(folder), NUMBA_CACHE_DIR=kernels, SWORDPLAY_BUNDLED_KERNELS=shipped)
     with tempfile.TemporaryDirectory() as folder:
         more = min(_imported("swordplay.sklearn", "sklearn.base", folder) for _ in range(5))
     found.append(["`import swordplay.sklearn`, beyond `import sklearn.base`", f"{more:.2f}", "at most 0.1 s"])

@@ -20,8 +20,8 @@ LONGEST_FUNCTION = 60
 """Lines from its ``def`` to its end, docstring included."""
 MOST_ARGUMENTS = 10
 """Of a function but for ``self``; kernels, which take floats and arrays only, may have more."""
-KERNELS = frozenset({"exact", "expert_loop", "kernel", "part"})
-"""Decorators of functions that are compiled (``base/compiling.py``)."""
+KERNELS = frozenset({"inline_exact", "expert_loop", "kernel", "inline"})
+"""Decorators of functions that are compiled (``compile/jit.py``)."""
 PARAMETER = re.compile(r"\w+: [^()]*,")
 """A line that declares one."""
 SAME_LINES = 6

@@ -161,12 +161,12 @@ def _us(seconds: float) -> str:
 
 
 def _first(path: Path, folder: Path) -> Section:
-    empty = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "SWORDPLAY_SHIPPED": "0"}
+    empty = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "SWORDPLAY_BUNDLED_KERNELS": "0"}
     compiled: Sequence[dict[str, Any]] = watched("kernels", path, folder, **empty)["told"]
     kept = min(tracking.run(path, folder, **empty)[0] for _ in range(TURNS))
-    cold = tracking.run(path, folder, NUMBA_CACHE_DIR=str(folder / "again"), SWORDPLAY_SHIPPED="0")[0]
-    first = tracking.run(path, folder, NUMBA_CACHE_DIR=str(folder / "nothing"), SWORDPLAY_SHIPPED="1")[0]
-    files = list((folder / "kernels").rglob("*.nbc"))
+    cold = tracking.run(path, folder, NUMBA_CACHE_DIR=str(folder / "again"), SWORDPLAY_BUNDLED_KERNELS="0")[0]
+    first = tracking.run(path, folder, NUMBA_CACHE_DIR=str(folder / "nothing"), SWORDPLAY_BUNDLED_KERNELS="1")[0]
+    files = list((folder / "kernels").rglob("*.kernel"))
     total, within, parts = (sum(one[name] for one in compiled) for name in ("seconds", "llvm", "parts"))
     rows = [
         *([f"`{one['name']}`", f"{one['parts']:,}", number(one["seconds"]), number(one["llvm"])] for one in compiled),

@@ -258,8 +258,7 @@ def beside(names: Sequence[str]) -> None:
 
     The run waits for it where it comes to it, and ends it at its own end.
     """
-    from swordplay.base.compiling import DISABLED
-    from swordplay.compile import kernel_cache
+    from swordplay.compile import DISABLED, kernel_cache
     from swordplay.compile.kernel_folders import PACKAGE, can_be_kept
 
     missing = [name for name in names if not kernel_cache.has_kernels(PACKAGE / RECIPES[name].source)]
@@ -269,6 +268,13 @@ def beside(names: Sequence[str]) -> None:
     atexit.register(_stop, process)
     for name in missing:
         kernel_cache.wait_for_other_process(PACKAGE / RECIPES[name].source, process.wait)
+
+
+def say_before_compiling(say: Callable[[str], None]) -> None:
+    """Say with this function, once a process, that kernels are compiled."""
+    from swordplay.compile import kernel_cache
+
+    kernel_cache.say_before_compiling(say)
 
 
 def cook_each(names: Iterable[str]) -> None:

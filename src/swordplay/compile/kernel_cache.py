@@ -1,7 +1,7 @@
 """Machine code of kernels on disk: one file per kernel and argument types, a JSON header and object code, without pickle.
 
-Numba compiles a kernel when it is first called. ``KernelCache`` takes the place of numba's own cache, which pickles: to read one
-of its files is to execute it. A kernel file here is
+Numba compiles a kernel when it is first called. ``KernelCache`` takes the place of numba's own cache, whose files are pickles:
+reading one executes what it says. A kernel file here is
 
 - a line with the name of the format,
 - a line with the SHA-256 of all that follows,
@@ -12,8 +12,8 @@ of its files is to execute it. A kernel file here is
 A file that is missing, cut, damaged, or made for anything else is compiled again and overwritten. The checksum tells damage
 and says nothing about the author of a file: ``kernel_folders`` decides which folders and files are trusted.
 
-A kernel is looked for in the folder that a wheel carries, then among what was compiled here. The bundled folder has machine code
-for kinds of processors (``TARGETS``), not for the one at hand; SWORDPLAY_BUNDLED_KERNELS=0 ignores it, as ``swordplay warm`` does.
+A kernel is looked for in the folder that a wheel carries, then among what was compiled here. Bundled machine code is for kinds
+of processors (``TARGETS``), not for the very one at hand; SWORDPLAY_BUNDLED_KERNELS=0 ignores it, as ``swordplay warm`` does.
 """
 
 # mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
@@ -106,6 +106,25 @@ def wait_for_other_process(source: Path, wait: Callable[[], object]) -> None:
     _awaited[source] = wait
 
 
+def _on_terminal(line: str) -> None:
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(f"swordplay: {line}", file=sys.stderr)
+
+
+_say: Callable[[str], None] = _on_terminal
+
+
+def say_before_compiling(say: Callable[[str], None]) -> None:
+    """Say with this function, once a process, that kernels are compiled. By default a terminal is told, and nothing else."""
+    global _say
+    _say = say
+
+
+@functools.cache
+def _say_once() -> None:
+    _say("Compiling for the first use, which takes up to half a minute; later runs read the machine code from disk.")
+
+
 class CompileTimer(Listener):
     """Seconds that this process has spent compiling, or waiting for another process that compiled."""
 
@@ -152,13 +171,13 @@ class KernelCache:
         numba would first import all that it can compile, some 0.3 s with ``scipy.linalg``. Machine code needs none of it.
         """
         found = self._load(tuple(signature), target)
+        if found is None:
+            _say_once()
         if found is None and self.source in _awaited:
             began = time.monotonic()
             _awaited.pop(self.source)()
             compile_timer.seconds += time.monotonic() - began
             found = self._load(tuple(signature), target)
-        if found is None:
-            announce()
         return found
 
     def save_overload(self, signature: Any, found: Any) -> None:
@@ -261,7 +280,11 @@ def decoded(data: bytes | None) -> tuple[dict[str, Any], bytes]:
     if data is None or data[:start] != FORMAT + hashlib.sha256(rest).hexdigest().encode() + b"\n":
         return {}, b""
     line, _, code = rest.partition(b"\n")
-    return dict(json.loads(line)), code
+    try:
+        header = json.loads(line)
+    except ValueError:
+        return {}, b""
+    return (header, code) if isinstance(header, dict) else ({}, b"")
 
 
 def _made_for(source: Path, codegen: tuple[str, ...]) -> dict[str, Any]:
@@ -316,11 +339,6 @@ def _empty_module() -> bytes:
 
 
 def _refuse_to_be_called() -> Any:
-    raise TypeError("a kernel cannot call another one, of which only machine code is kept. Let both call the same inline function.")
-
-
-@functools.cache
-def announce() -> None:
-    """Say on a terminal, once a process, that kernels are compiled: the first use takes seconds, later ones do not."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        print("swordplay: compiling for the first use; the next process finds it on disk.", file=sys.stderr)
+    raise TypeError(
+        "a kernel cannot call another one, of which only machine code is kept. Let both call the same inline function."
+    )

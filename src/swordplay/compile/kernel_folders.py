@@ -45,7 +45,7 @@ class KernelFolder(NamedTuple):
     below: tuple[str, ...] = ()
     """Folders below it on the way to the files."""
     source: Path | None = None
-    """Folder of the package's modules whose owner and writers are trusted as well; None if the folder is outside the package."""
+    """Folder of the package's modules whose owner and writers are trusted as well; None outside the package."""
     private: bool = False
     """Whether it is below the user's cache: what is created there is for this user alone, and ``top`` itself is not checked.
 
@@ -128,7 +128,7 @@ class KernelFolder(NamedTuple):
             raise
 
     def _create(self) -> None:
-        """Create the folders that are missing: those of the user's cache for the user alone, all others not writable by others."""
+        """Create missing folders: in the user's cache for the user alone, elsewhere readable by all."""
         mode = 0o700 if self.private else 0o755
         missing = [place for place in (self.path, *self.path.parents) if not place.exists()]
         for place in reversed(missing):

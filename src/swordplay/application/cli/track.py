@@ -208,6 +208,7 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
     with Interrupts() as interrupts:
         try:
             with shown as watch, in_words(lambda: watch.begun):
+                warming.say_before_compiling(watch.say)
                 watch.start(remark)
                 found = run(job, watch=watch, told=interrupts)
                 story = None if found.stopped else _story(found, name, asked.show_keys)
