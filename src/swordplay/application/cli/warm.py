@@ -9,13 +9,13 @@ import click
 
 HELP = """Compile for this very processor: all kernels, or only those of the jobs that are named.
 
-Machine code comes with swordplay, for processors of the last ten years; code of its own is hardly faster. For other systems,
-processors and versions of Python or numba nothing comes along: there the first use of each kernel compiles it, or this does
+A wheel may carry machine code for processors of the last ten years; code for the very processor is hardly faster. In a clone,
+and for other systems, processors and versions of Python or numba, the first use of each kernel compiles it, or this does
 beforehand.
 
 Run it while an image is built, or once for all executors of a cluster: with --into the machine code goes into a folder that
 can be copied anywhere, and is found there by processes whose environment says NUMBA_CACHE_DIR=FOLDER, which need
-not be able to write to it. It does for the same versions of Python, numba and swordplay on the same kind of processor; others
+not be able to write to it. The folder must belong to their user or to root, and be writable by no others. It does for the same versions of Python, numba and swordplay on the same kind of processor; others
 compile as if it were not there. (NUMBA_CPU_NAME and NUMBA_CPU_FEATURES, set here and there, make one kind of several.)
 
 \b
