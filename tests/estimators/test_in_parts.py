@@ -1,8 +1,8 @@
 """Rows that are learned some at a time with arrays for all of them: the same bits as one call for each part."""
 
-from __future__ import functools
-import annotations
+from __future__ import annotations
 
+import functools
 from itertools import pairwise
 
 import numpy as np

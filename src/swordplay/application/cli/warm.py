@@ -15,7 +15,8 @@ beforehand.
 
 Run it while an image is built, or once for all executors of a cluster: with --into the machine code goes into a folder that
 can be copied anywhere, and is found there by processes whose environment says NUMBA_CACHE_DIR=FOLDER, which need
-not be able to write to it. The folder must belong to their user or to root, and be writable by no others. It does for the same versions of Python, numba and swordplay on the same kind of processor; others
+not be able to write to it. The folder must belong to their user or to root, and be writable by no others.
+It does for the same versions of Python, numba and swordplay on the same kind of processor; others
 compile as if it were not there. (NUMBA_CPU_NAME and NUMBA_CPU_FEATURES, set here and there, make one kind of several.)
 
 \b
