@@ -838,7 +838,7 @@ MUTANTS = [
         ("min(tile, dim - j)", "tile"),
         ("min(tile, dim)", "tile"),
         ("max(TILE // columns, FEWEST)", "TILE // columns"),
-        ("forget(tail_view(changes, i))", "forget(onward(odd, i))"),
+        ("forget(tail_view(changes, i))", "forget(tail_view(odd, i))"),
     ),
     *_in(
         "engine/meta.py",
@@ -1147,9 +1147,9 @@ MUTANTS = [
     *_in(
         "engine/curved/newton.py",
         (f"{SECOND_ORDER}::test_while_curves_pay_beside_plain_python",),
-        ("store_row(group, place, u - f * q)", "put(group, place, u + f * q)"),
+        ("store_row(group, place, u - f * q)", "store_row(group, place, u + f * q)"),
         ("for j in range(i + 1, width):", "for j in range(i + 2, width):"),
-        ("f2 = f2 + load_row(group, d + j) * r0 + load_row(group, d + j + 1) * r1", "f2 = f2 + take(group, d + j) * r0"),
+        ("f2 = f2 + load_row(group, d + j) * r0 + load_row(group, d + j + 1) * r1", "f2 = f2 + load_row(group, d + j) * r0"),
     ),
     *_in(
         "engine/curved/many.py",
