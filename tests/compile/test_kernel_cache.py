@@ -232,7 +232,7 @@ def test_a_configuration_file_in_the_current_folder_does_not_choose_the_cache(
 ) -> None:
     pytest.importorskip("yaml")
     cache = fill(tmp_path / ".c", planted)
-    (tmp_path / ".numba_config.yaml").write_text(f"cache_dir: {cache}\ndisable_jit: 1\n")
+    (tmp_path / ".numba_config.yaml").write_text(f"cache_dir: {cache}\n")
     home = tmp_path / "home"
     assert made[0].run(cwd=tmp_path, HOME=str(home), XDG_CACHE_HOME=str(home)) == (NONE, "")
     assert {file.name: file.read_bytes() for file in (cache / "swordplay").iterdir()} == planted

@@ -21,14 +21,13 @@
 from __future__ import annotations
 
 import functools
-import os
 import struct
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
-from numba.core import cgutils, types
+from numba.core import cgutils, config, types
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
@@ -44,8 +43,8 @@ from swordplay.compile.kernel_cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# The environment only: numba also takes its settings from a file of the current folder.
-DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "") not in ("", "0")
+# numba's own setting and not the environment: its built-in functions, which kernels call, are compiled or not by the same.
+DISABLED = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009  # because numba sets its settings at run time
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False} | ({"boundscheck": True} if CHECKED else {})
 _OF_KERNELS: dict[str, Any] = _FLAGS | {"no_cfunc_wrapper": True}  # they are not called from C
 _LIBERTIES = {"contract", "reassoc", "nsz"}
