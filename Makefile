@@ -16,7 +16,7 @@ WORKERS := 3
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # two pips in one environment would get in each other's way
-.PHONY: help demo test test-quick test-deep test-lowest bench lint docs figure kernels clean
+.PHONY: help demo test test-quick test-deep test-lowest bench lint docs figure wheel clean
 
 help: ## say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -57,8 +57,8 @@ docs: $(VENV)/.with-cli $(VENV)/.with-serve $(VENV)/.with-sweep $(VENV)/.with-sp
 figure: $(VENV)/.with-cli ## redraw the figure of the README
 	$(VENV)/bin/swordplay reproduce --figure docs/figures/regret.svg
 
-kernels: $(VENV)/.with-$(TESTED) ## compile what comes with the package (after a change of a kernel; with PYTHON=... VENV=... for others)
-	$(VENV)/bin/python tests/make_kernels.py
+wheel: $(VENV)/.with-$(TESTED) ## build a wheel with machine code for this Python into dist (with PYTHON=... VENV=... for others)
+	$(VENV)/bin/python tests/make_wheel.py
 
 clean: ## remove the environments and everything that was made
 	rm -rf .venv .venv-* out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks

@@ -14,7 +14,7 @@ def main() -> None:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     os.environ.setdefault("NUMBA_NUM_THREADS", str(cores))
 
-    os.environ["SWORDPLAY_SHIPPED"] = "0"  # code for this very processor, as peers and the C floor have it
+    os.environ["SWORDPLAY_BUNDLED_KERNELS"] = "0"  # code for this very processor, as peers and the C floor have it
 
     from benchmarks.run import main as run
 

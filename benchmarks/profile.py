@@ -212,7 +212,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="fewer: a smoke test, without the long runs")
     parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "docs" / "profile.md")
     arguments = parser.parse_args()
-    os.environ["SWORDPLAY_SHIPPED"] = "0"  # code for this very processor, here and in what is started
+    os.environ["SWORDPLAY_BUNDLED_KERNELS"] = "0"  # code for this very processor, here and in what is started
     with pinned():
         tables = [
             table("Whole arrays", (3, 10, 100), blocks, arguments.rounds),

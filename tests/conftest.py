@@ -6,7 +6,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-os.environ["SWORDPLAY_SHIPPED"] = "0"  # here and in what tests start: they are about the sources
+os.environ["SWORDPLAY_BUNDLED_KERNELS"] = "0"  # here and in what tests start: they are about the sources
 
 settings.register_profile(
     "fixed", max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

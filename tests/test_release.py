@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swordplay.base import shipped_code
+from swordplay.compile import kernel_cache
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -20,9 +20,10 @@ PLACEHOLDER = re.compile(r"https?://[^\s)]*(example\.(com|org)|your-?|owner|<|TO
 @pytest.fixture
 def portable(monkeypatch):
     """The function that makes the description, from a file that hatchling loads: here without hatchling, which only builds."""
-    interface = types.ModuleType("hatchling.metadata.plugin.interface")
-    interface.MetadataHookInterface = object
-    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    for module, name in (("metadata.plugin", "MetadataHookInterface"), ("builders.hooks.plugin", "BuildHookInterface")):
+        interface = types.ModuleType(f"hatchling.{module}.interface")
+        setattr(interface, name, object)
+        monkeypatch.setitem(sys.modules, interface.__name__, interface)
     return runpy.run_path(str(ROOT / "hatch_build.py"))["portable"]
 
 
@@ -31,7 +32,7 @@ def test_machine_code_is_made_for_what_is_looked_for():
     v2, v3 = {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"}, {"avx", "avx2", "bmi", "bmi2", "f16c", "fma"}
     v3 |= v2 | {"lzcnt", "movbe"}
     v4 = v3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-    assert (("x86-64-v4", "-prefer-256-bit", v4), ("x86-64-v3", "", v3)) == shipped_code.MAKES
+    assert (("x86-64-v4", "-prefer-256-bit", v4), ("x86-64-v3", "", v3)) == kernel_cache.TARGETS
 
 
 def test_the_description_has_no_image_and_no_link_that_only_the_repository_has(portable):

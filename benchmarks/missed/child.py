@@ -53,12 +53,12 @@ def times() -> Callable[[], Any]:
     """What the main thread does between the first row and the last."""
     from swordplay.application.tracking import saving, tracker
     from swordplay.application.tracking.threads import Aside, Behind
-    from swordplay.base.kept_code import KeptCode
+    from swordplay.compile.kernel_cache import KernelCache
 
     run: Any = importlib.import_module("swordplay.application.tracking.run")
     spans, found = Spans(), {"began": HERE}
     builtins.__import__ = spans.around(builtins.__import__, "imports")
-    spans.watch(KeptCode, "load_overload", "kernels")
+    spans.watch(KernelCache, "load_overload", "kernels")
     spans.watch(run, "open_table", "open")
     spans.watch(run._Run, "_begin", "decide")
     spans.watch(tracker.Tracker, "learn", "learn")
@@ -122,7 +122,7 @@ def kernels() -> Callable[[], Any]:
     from numba.core.event import Listener, register
 
     from swordplay.application import warming
-    from swordplay.base.kept_code import KeptCode
+    from swordplay.compile.kernel_cache import KernelCache
 
     warming.beside = lambda names: None  # all in this process
     found, depth = list[dict[str, Any]](), {"parts": 0, "llvm": 0.0, "began": 0.0, "within": 0, "since": 0.0}
@@ -145,7 +145,7 @@ def kernels() -> Callable[[], Any]:
 
     register("numba:compile", Parts())
     register("numba:llvm_lock", Llvm())
-    load, save = KeptCode.load_overload, KeptCode.save_overload
+    load, save = KernelCache.load_overload, KernelCache.save_overload
 
     def loaded(self: Any, *arguments: Any) -> Any:
         answer = load(self, *arguments)
@@ -158,7 +158,7 @@ def kernels() -> Callable[[], Any]:
         found.append({"name": self.name.split("-")[0], "seconds": took, "llvm": depth["llvm"], "parts": depth["parts"]})
         save(self, *arguments)
 
-    KeptCode.load_overload, KeptCode.save_overload = loaded, saved  # type: ignore[method-assign]
+    KernelCache.load_overload, KernelCache.save_overload = loaded, saved  # type: ignore[method-assign]
     return lambda: found
 
 

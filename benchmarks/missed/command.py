@@ -55,8 +55,8 @@ closed. From {less:,} rows on, a row costs {slope:.1f} us, which {within}. Learn
 run is kept in stretches, and the learner stops 430 times in these rows to be looked at, for which Python runs one thread
 at a time."""
 FIRST = """\
-Machine code comes with the package ([decision 27](decisions/0027-cold-start.md)), so that the first run is like any
-other. Without it, with another version of Python or numba, or on another kind of processor, the command compiles
+A wheel may carry [machine code](machine-code.md), so that the first run is like any other. In a clone, with another
+version of Python or numba, or on another kind of processor, the command compiles
 {count} kernels, made of {parts:,} pieces ({size:.1f} MB of machine code), in two processes at once. LLVM has
 {share:.0%} of that time; the rest is numba's own front end, in Python, spread over all pieces."""
 
@@ -161,21 +161,19 @@ def _us(seconds: float) -> str:
 
 
 def _first(path: Path, folder: Path) -> Section:
-    empty = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "SWORDPLAY_SHIPPED": "0"}
+    empty = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "SWORDPLAY_BUNDLED_KERNELS": "0"}
     compiled: Sequence[dict[str, Any]] = watched("kernels", path, folder, **empty)["told"]
     kept = min(tracking.run(path, folder, **empty)[0] for _ in range(TURNS))
-    cold = tracking.run(path, folder, NUMBA_CACHE_DIR=str(folder / "again"), SWORDPLAY_SHIPPED="0")[0]
-    first = tracking.run(path, folder, NUMBA_CACHE_DIR=str(folder / "nothing"), SWORDPLAY_SHIPPED="1")[0]
-    files = list((folder / "kernels").rglob("*.nbc"))
+    cold = tracking.run(path, folder, NUMBA_CACHE_DIR=str(folder / "again"), SWORDPLAY_BUNDLED_KERNELS="0")[0]
+    files = list((folder / "kernels").rglob("*.kernel"))
     total, within, parts = (sum(one[name] for one in compiled) for name in ("seconds", "llvm", "parts"))
     rows = [
         *([f"`{one['name']}`", f"{one['parts']:,}", number(one["seconds"]), number(one["llvm"])] for one in compiled),
         ["all of them, in one process", f"{parts:,}", number(total), number(within)],
-        ["the whole run of 2,000 rows, nothing that came along, nothing on disk, two processes", "", number(cold), ""],
+        ["the whole run of 2,000 rows, nothing on disk, two processes", "", number(cold), ""],
         ["the same with all on disk", "", number(kept), ""],
-        ["the same with what came along, nothing on disk", "", number(first), ""],
     ]
     size = sum(file.stat().st_size for file in files) / 1e6
     why = FIRST.format(count=len(compiled), parts=parts, share=within / total, size=size)
     header = ["first `track`", "pieces", "seconds", "of it LLVM"]
-    return Section("The first `track` on a machine, from a clone", first, 5.0, " s", why, header, rows)
+    return Section("The first `track` on a machine, from a clone", cold, 25.0, " s", why, header, rows)

@@ -16,62 +16,62 @@ from numba.core.caching import NullCache
 import swordplay as sp
 from benchmarks.timing import processor_seconds, timed
 from benchmarks.workloads import KEPT, Workload
-from swordplay.base.compiling import expert_loop, kernel, larger, part
+from swordplay.compile import expert_loop, inline, kernel, larger
 from swordplay.engine import ball, ball_adaptive, ball_steps, heading, meta, rounds
 from swordplay.engine.layout import Arrays
 from swordplay.engine.succession import make_rows
 
 
-@part
+@inline
 def no_judge(me: Any, of: Any, prediction: float, target: float) -> float:
     """No gradients, no certificate, no losses for the meta."""
     return 0.0
 
 
-@part
+@inline
 def no_move(me: Any, of: Any, features: Any, target: float) -> float:
     """No steps."""
     return math.inf
 
 
-@part
+@inline
 def no_weigh(me: Any, of: Any, target: float) -> None:
     """Weights stay what they are."""
 
 
-@part
+@inline
 def no_look_back(live: Any, config: Any, of: Any, h: float) -> None:
     """Trust in guesses stays what it is."""
 
 
-@part
+@inline
 def no_settle(me: Any, of: Any, h: float, late: float, seen: Any) -> None:
     """The rate stays what it is."""
 
 
-@part
+@inline
 def no_adapt(me: Any, of: Any, h: float) -> None:
     """Steps stay what they are."""
 
 
-@part
+@inline
 def no_venture(me: Any) -> None:
     """Nobody notes how far experts have been, and how hard steps that change have pulled them."""
 
 
-@part
+@inline
 def no_overflow(me: Any, of: Any, target: float) -> bool:
     """Nobody looks whether a row would overflow."""
     return False
 
 
-@part
+@inline
 def one_form(now: float, before: float, of: Any) -> float:
     """norm(now a - before a')^2 by expanding the square alone, whatever cancels."""
     return float(larger(now * now * of.norm + before * before * of.last_norm - 2.0 * now * before * of.cross, 0.0))
 
 
-def anew(function: Any, make: Callable[[Any], Any] = part) -> Any:
+def anew(function: Any, make: Callable[[Any], Any] = inline) -> Any:
     """The same part, compiled once more."""
     return make(function.py_func)
 
@@ -125,7 +125,7 @@ def variants() -> dict[str, tuple[dict[Any, dict[str, Any]], dict[str, Any]]]:
     }
 
 
-PLACES = {"residuals": (meta, expert_loop), "surprises": (meta, expert_loop), "settle": (meta, part)}
+PLACES = {"residuals": (meta, expert_loop), "surprises": (meta, expert_loop), "settle": (meta, inline)}
 """Where parts that are made anew come from, and how."""
 
 

@@ -18,17 +18,17 @@ from swordplay.application.cli.warm import NAMES
 COOK = """
 import sys
 from swordplay.application import warming
-from swordplay.base import kept_code
+from swordplay.compile.kernel_cache import compile_timer
 for name in sys.argv[1:]:
     warming.cook(name)
-print(kept_code.stopwatch.seconds > 0.0, swordplay.__file__) if (swordplay := sys.modules["swordplay"]) else None
+print(compile_timer.seconds > 0.0, swordplay.__file__) if (swordplay := sys.modules["swordplay"]) else None
 """
 TRACK = """
 import sys
 from swordplay.application.cli import run
-from swordplay.base import kept_code
+from swordplay.compile.kernel_cache import compile_timer
 code = run(["track", sys.argv[1], "--target", "y", "--quiet"])
-print(code, kept_code.stopwatch.seconds > 0.0)
+print(code, compile_timer.seconds > 0.0)
 """
 NO_HOME = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null/cache"}
 
@@ -122,7 +122,7 @@ def test_whoever_stops_early_leaves_no_process(monkeypatch):
 def test_every_kernel_is_compiled(tmp_path):
     """Of all that the package has, one by one: none has to be compiled where the folder is used."""
     warmed(tmp_path)
-    kept = {file.name.partition("-")[0] for file in tmp_path.rglob("*.nbi")}
+    kept = {file.name.partition("-")[0] for file in tmp_path.rglob("*.kernel")}
     kernels = {
         f"{source.stem}.{found.group(1)}"
         for source in Path(swordplay.__file__).parent.rglob("*.py")

@@ -55,7 +55,7 @@ def test_an_installation_that_cannot_be_written_to_by_a_user_with_a_home(read_on
     own = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     environment = {"NUMBA_CACHE_DIR": "", "PYTHONPATH": str(read_only), **own}
     assert told(started(**environment))[3] == "0"
-    assert list((tmp_path / "cache").rglob("*.nbc"))
+    assert list((tmp_path / "cache").rglob("*.kernel"))
     assert told(started(**environment))[3] == "1"  # from the user's own folder
 
 

@@ -10,7 +10,7 @@ import pytest
 OUTSIDE = """
 import numpy as np
 from swordplay.engine import scaling
-from swordplay.base.compiling import CHECKED
+from swordplay.compile import CHECKED
 assert CHECKED
 state = [np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((scaling.WARM_UP, 2))]
 rows, answer, norms = np.ones((3, 2)), np.empty((3, 2)), np.empty(3)

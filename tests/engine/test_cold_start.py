@@ -89,9 +89,9 @@ print(json.dumps([sum(stats.cache_hits.values()), sum(stats.cache_misses.values(
     assert first[:3] == [0, 1, ["predict_one"]]  # and only what is used is compiled
     assert first[3][0]  # whoever compiles does import them
     assert second == [1, 0, ["predict_one"], [False] * len(COMPILES_WITH)]
-    (kept,) = tmp_path.rglob("*.nbc")
-    assert b"BC\xc0\xde" in kept.read_bytes()  # an empty notation, as numba reads one
-    assert kept.stat().st_size < 25_000  # with it the file would be twice as large
+    (kept,) = tmp_path.rglob("*.kernel")
+    assert b"BC\xc0\xde" not in kept.read_bytes()
+    assert kept.stat().st_size < 25_000  # with LLVM's notation the file would be twice as large
 
 
 def test_a_function_that_calls_a_kernel_that_was_kept_is_refused_in_words(tmp_path: Path) -> None:

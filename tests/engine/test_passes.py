@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.base import compiling, pieces
+from swordplay.compile import inline_compiler, jit
 from swordplay.engine import adapting, ball, ball_adaptive, ball_steps, blocks, gauge, heading, layout, weights
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, SQUARED, Arrays, Products
 
@@ -20,7 +20,7 @@ COLUMNS, RADIUS = 16, 2.0
 
 
 def test_blocks_of_the_compiler_are_those_of_the_layout():
-    assert pieces.BLOCK == layout.BLOCK
+    assert inline_compiler.BLOCK == layout.BLOCK
 
 
 NESTED = """\
@@ -48,7 +48,7 @@ B40.endif:
 
 def test_innermost_loops_are_marked_and_no_others():
     """Whichever place a block has in the text: its name says where it belongs."""
-    text = pieces.in_blocks(NESTED)
+    text = inline_compiler.in_blocks(NESTED)
     lines = text.splitlines()
     marked = [line.strip() for line in lines if "!llvm.loop !" in line]
     assert [line.split(",")[0] for line in marked] == ['br label %"B10"', 'br label %"B30"']
@@ -83,7 +83,7 @@ def learner_of(numbers, weight=1.5):
     return Arrays(np.zeros((3, COLUMNS)), numbers, np.zeros((4, 3)), live, config)
 
 
-@compiling.kernel
+@jit.kernel
 def at_once(coords, numbers, vectors, live, config, of, target):
     me = Arrays(coords, numbers, vectors, live, config)
     smallest = ball_steps.move(me, of, vectors[0], target)
@@ -91,7 +91,7 @@ def at_once(coords, numbers, vectors, live, config, of, target):
     return smallest
 
 
-@compiling.kernel
+@jit.kernel
 def one_by_one(coords, numbers, vectors, live, config, of, target):
     """The same by passes that every loss has; whoever was projected is known afterwards, so the smallest scale is asked for."""
     me = Arrays(coords, numbers, vectors, live, config)
@@ -135,7 +135,7 @@ def test_both_steps_at_once_are_the_steps_one_by_one(seed, target):
 
 def test_learners_that_keep_s_go_step_by_step():
     rng = np.random.default_rng(0)
-    assert compiling.uncompiled(heading.is_kept)(numbers_of(rng, 3))
+    assert jit.uncompiled(heading.is_kept)(numbers_of(rng, 3))
     plain, headed = learner_of(numbers_of(rng)), learner_of(numbers_of(rng, 3))
     assert ball_adaptive.is_at_once(plain)
     assert not ball_adaptive.is_at_once(headed)
@@ -244,7 +244,7 @@ def test_the_longest_row_is_noted_wherever_it_stands(sparse, name):
     assert learner.assumptions.seen.smoothness == pytest.approx(longest, rel=ROUNDING)
 
 
-@pytest.mark.skipif(compiling.DISABLED or compiling.CHECKED, reason="no vectors are made")
+@pytest.mark.skipif(jit.DISABLED or jit.CHECKED, reason="no vectors are made")
 def test_passes_become_vectors(tmp_path):
     """LLVM complains of a loop that is marked and cannot be one; in a process of its own, as pieces are compiled but once."""
     script = "import sys; sys.path.insert(0, sys.argv[1]); import test_passes as t; t.play_both()"

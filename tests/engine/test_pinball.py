@@ -12,7 +12,7 @@ import scipy.sparse
 
 import swordplay as sp
 from engine.duels import gap
-from swordplay.base.compiling import uncompiled
+from swordplay.compile import uncompiled
 from swordplay.engine import scalar
 from swordplay.engine.layout import LINEAR, PINBALL
 from swordplay.theory.regret import hindsight

@@ -10,7 +10,7 @@ import pytest
 
 import swordplay as sp
 from engine.duels import Duel, bouncing, duel, gap, state_gaps
-from swordplay.base.compiling import uncompiled
+from swordplay.compile import uncompiled
 from swordplay.engine import projected_rounds
 from tolerances import DRIVEN, TWIN
 

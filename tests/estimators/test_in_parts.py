@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from itertools import pairwise
 
 import numpy as np
@@ -70,8 +71,9 @@ def test_more_rows_than_a_call_takes_are_left_to_others():
 def test_a_row_that_would_overflow_is_named(monkeypatch):
     """None that a table may hold does; a kernel that says so is believed."""
     table, targets = rows(40)
-    parts = InParts.of(LinearModel(4), table, targets)
+    model = LinearModel(4)
+    parts = InParts.of(model, table, targets)
     parts.learn(0, 30)
-    monkeypatch.setattr("swordplay.estimators.in_parts.patiently", lambda *given: 3)
+    monkeypatch.setattr(type(model.heads), "learning", lambda *given: functools.partial(lambda: 3))
     with pytest.raises(ValueError, match=r"^row 33 .* The 33 row\(s\) before it are learned\.$"):
         parts.learn(30, 40)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swordplay.base.compiling import uncompiled
+from swordplay.compile import uncompiled
 from swordplay.engine.scaling import AT_REST, LONGEST_REST, PACE, SETTLED, TRUSTED, WARM_UP, middle_deviation
 from swordplay.estimators.scaler import Locator, Scaler
 from tolerances import ROUNDING

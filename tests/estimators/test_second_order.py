@@ -379,7 +379,7 @@ def test_curves_show_on_two_interleaved_crescents():
 
 @pytest.mark.parametrize(("logistic", "edge"), [(False, -0.1), (True, 7.0)])
 def test_who_bends_in_vain_is_asked_seldom(logistic, edge):
-    from swordplay.base.compiling import uncompiled
+    from swordplay.compile import uncompiled
     from swordplay.engine.curved import bends, layout
 
     layer = SecondOrder(2, logistic=logistic, intercept=True, lags=None)
@@ -394,7 +394,7 @@ def test_who_bends_in_vain_is_asked_seldom(logistic, edge):
 
 
 def test_who_is_not_asked_keeps_his_distance():
-    from swordplay.base.compiling import uncompiled
+    from swordplay.compile import uncompiled
     from swordplay.engine.curved import mixing
 
     behind = np.array([0.0, 1.0, 0.3, 0.0, 13.9])  # two of three were judged from 0.2 and more; the third leads by 0.1
@@ -472,7 +472,7 @@ def test_a_column_without_any_value_says_nothing():
 
 
 def test_what_is_cut_by_hand():
-    from swordplay.base.compiling import uncompiled
+    from swordplay.compile import uncompiled
     from swordplay.engine.curved import mixing, newton
 
     ends = np.array([-1.0, 3.0])

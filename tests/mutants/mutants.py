@@ -38,16 +38,8 @@ LATE_ENOUGH = "tests/intervals/test_late_truths.py::test_too_few_truths_tell_not
 LATE_FORGED = "tests/intervals/test_late_truths.py::test_forged_states_are_refused"
 BULK = "tests/tracking/test_bulk.py"
 PROVEN = "tests/tracking/test_proven.py"
-ARCHIVE, ENTRY, INDEX, LACKING = (
-    f"tests/engine/test_shipped_code.py::test_{name}"
-    for name in (
-        "what_is_in_the_archive",
-        "an_entry_is_read_if_it_is_whole",
-        "an_index_is_one_of_this_numba_and_these_sources",
-        "a_processor_gets_the_best_make_that_it_has_everything_for",
-    )
-)
-"""Those that need no archive of these very sources, which a mutant has changed."""
+CACHE = "tests/compile/test_kernel_cache.py::test_"
+BUNDLED = "tests/compile/test_bundled_kernels.py::test_"
 ASIDE = "tests/tracking/test_aside.py::test_the_learner_counts_as_the_recorder_does"
 EVERY_END = "tests/tracking/test_aside.py::test_whoever_looks_at_every_end_sees_the_same"
 
@@ -73,43 +65,67 @@ def _in(file: str, tests: tuple[str, ...], *changes: tuple[str, str]) -> list[Mu
 
 MUTANTS = [
     *_in(
-        "base/shipped_code.py",
-        (ARCHIVE,),
-        ('if named or os.environ.get("SWORDPLAY_SHIPPED") == "0"', 'if os.environ.get("SWORDPLAY_SHIPPED") == "0"'),
-        ("or config.CPU_FEATURES is not None", ""),
-        (' or os.environ.get("SWORDPLAY_SHIPPED") == "0":', ":"),
-        ("    if best is None:\n        return frozenset()\n", "    best = best or MAKES[0]\n"),
-        ("    except (OSError, BadZipFile):", "    except OSError:"),
+        "compile/kernel_cache.py",
+        (f"{BUNDLED}bundled_machine_code_can_be_left_out",),
+        (' or os.environ.get("NUMBA_CPU_FEATURES")', ""),
+        (' or os.environ.get("SWORDPLAY_BUNDLED_KERNELS") == "0"', ""),
+        (" or not BUNDLED.is_dir():", ":"),
     ),
     *_in(
-        "base/shipped_code.py",
-        (LACKING,),
+        "compile/kernel_cache.py",
+        (f"{BUNDLED}a_processor_gets_the_best_target_that_it_has_everything_for",),
         ("if all(has.get(name) for name in one.needs)", "if any(has.get(name) for name in one.needs)"),
     ),
     *_in(
-        "base/shipped_code.py",
-        (INDEX,),
-        ("if pickle.load(file) != self._version:", "if not pickle.load(file):"),
-        ("if stamp == self._source_stamp else {}", "if stamp else {}"),
+        "compile/kernel_cache.py",
+        (f"{CACHE}a_damaged_file_is_compiled_again_and_overwritten",),
+        ('hashlib.sha256(rest).hexdigest().encode() + b"\\n":\n        return', "data[len(FORMAT) : start]:\n        return"),
+        ('    except ValueError:\n        return {}, b""', '    except KeyError:\n        return {}, b""'),
+        ("if wanted.items() <= header.items() and", "if"),
     ),
     *_in(
-        "base/shipped_code.py",
-        (ENTRY,),
-        ("except (OSError, KeyError, BadZipFile, zlib.error):", "except (OSError, KeyError):"),
-        (
-            "if best is None or self._index_name not in names():",
-            "if best is None:\n            best = MAKES[0]\n        if False:",
-        ),
-        ("(system, best.name, best.features)", "('system', best.name, best.features)"),
-        ("name.startswith(start) and digest in name", "start in name and digest in name"),
-        ("name.startswith(start) and digest in name", "name.startswith(start)"),
-    ),
-    *_in(
-        "base/shipped_code.py",
+        "compile/kernel_cache.py",
         ("tests/test_release.py::test_machine_code_is_made_for_what_is_looked_for",),
         ('"-prefer-256-bit"', '""'),
         (" fma ", " "),
         ("avx512vl", "avx512vbmi"),
+    ),
+    *_in(
+        "compile/kernel_folders.py",
+        (f"{CACHE}what_others_may_write_is_not_used_and_that_is_said_once",),
+        ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWOTH"),
+        ("{os.geteuid(), 0}, stat.S_IWGRP | stat.S_IWOTH", "{os.geteuid(), 0}, stat.S_IWGRP"),
+        ('doubt = "" if self.private else self._doubt(place, os.fstat(folder), stat.S_ISDIR)', 'doubt = ""'),
+        ("doubt = doubt or self._doubt(self.path / name, os.fstat(descriptor), stat.S_ISREG)", "pass"),
+        ("        if self.path not in _warned:\n", "        if True:\n"),
+    ),
+    *_in(
+        "compile/kernel_folders.py",
+        (f"{CACHE}files_and_folders_of_another_user_are_not_used",),
+        ("if found.st_uid not in owners:", "if found.st_uid < 0:"),
+    ),
+    *_in(
+        "compile/kernel_folders.py",
+        (f"{CACHE}what_is_no_regular_file_is_not_followed",),
+        ("_FILE = os.O_RDONLY | os.O_NOFOLLOW |", "_FILE = os.O_RDONLY |"),
+    ),
+    *_in(
+        "compile/kernel_folders.py",
+        (f"{CACHE}a_configuration_file_in_the_current_folder_does_not_choose_the_cache",),
+        ('os.environ.get("NUMBA_CACHE_DIR")', '__import__("numba").config.CACHE_DIR'),
+    ),
+    *_in(
+        "compile/kernel_folders.py",
+        (f"{CACHE}beside_a_module_writers_of_the_module_are_trusted_and_no_others",),
+        ("writers & ~trusted.st_mode", "0"),
+        ("0o700 if self.private else 0o755", "0o755"),
+        ("0o600 if self.private else 0o644", "0o644"),
+    ),
+    *_in(
+        "compile/source_digest.py",
+        ("tests/compile/test_source_digest.py::test_a_changed_constant_reaches_the_machine_code_on_disk",),
+        ("if kept == of_bytes and", "if"),
+        ("if not _is_text(line)", "if line"),
     ),
     *_in(
         "application/tracking/proven.py",
@@ -833,7 +849,7 @@ MUTANTS = [
         ("min(tile, dim - j)", "tile"),
         ("min(tile, dim)", "tile"),
         ("max(TILE // columns, FEWEST)", "TILE // columns"),
-        ("forget(onward(changes, i))", "forget(onward(odd, i))"),
+        ("forget(tail_view(changes, i))", "forget(tail_view(odd, i))"),
     ),
     *_in(
         "engine/meta.py",
@@ -841,7 +857,7 @@ MUTANTS = [
         ("larger(live[LIVE.longest], of.norm)", "of.norm"),
     ),
     *_in(
-        "base/pieces.py",
+        "compile/inline_compiler.py",
         (f"{PASSES}::test_innermost_loops_are_marked_and_no_others",),
         ("first < other and end <= last", "first < other and end < first"),
         ("int(jump[1]) <= here", "int(jump[1]) >= 0"),
@@ -1238,9 +1254,9 @@ MUTANTS = [
     *_in(
         "engine/curved/newton.py",
         (f"{SECOND_ORDER}::test_while_curves_pay_beside_plain_python",),
-        ("put(group, place, u - f * q)", "put(group, place, u + f * q)"),
+        ("store_row(group, place, u - f * q)", "store_row(group, place, u + f * q)"),
         ("for j in range(i + 1, width):", "for j in range(i + 2, width):"),
-        ("f2 = f2 + take(group, d + j) * r0 + take(group, d + j + 1) * r1", "f2 = f2 + take(group, d + j) * r0"),
+        ("f2 = f2 + load_row(group, d + j) * r0 + load_row(group, d + j + 1) * r1", "f2 = f2 + load_row(group, d + j) * r0"),
     ),
     *_in(
         "engine/curved/many.py",

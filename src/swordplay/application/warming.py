@@ -1,7 +1,7 @@
 """Kernels compiled before they are needed: all of them by ``swordplay warm``, some beside a run that will come to them.
 
 numba compiles one function at a time in a process, so what is to go faster is compiled by several processes. They share what
-they compile through the disk (``base.kept_code``).
+they compile through the disk (``compile.kernel_cache``).
 
 A kernel is compiled for the types of its arguments, and these are what the code that calls it hands over. So a recipe does
 something small that calls the kernels of a room. Whoever adds kernels adds a recipe, or calls them in one that is there.
@@ -258,15 +258,23 @@ def beside(names: Sequence[str]) -> None:
 
     The run waits for it where it comes to it, and ends it at its own end.
     """
-    from swordplay.base import compiling, kept_code
+    from swordplay.compile import DISABLED, kernel_cache
+    from swordplay.compile.kernel_folders import PACKAGE, can_be_kept
 
-    missing = [name for name in names if not compiling.is_kept(RECIPES[name].source)]
-    if compiling.DISABLED or not missing or (os.cpu_count() or 1) < 2 or not compiling.can_be_kept():
+    missing = [name for name in names if not kernel_cache.has_kernels(PACKAGE / RECIPES[name].source)]
+    if DISABLED or not missing or (os.cpu_count() or 1) < 2 or not can_be_kept():
         return
     process = _started(missing)
     atexit.register(_stop, process)
     for name in missing:
-        kept_code.expect(compiling.PACKAGE / RECIPES[name].source, process.wait)
+        kernel_cache.wait_for_other_process(PACKAGE / RECIPES[name].source, process.wait)
+
+
+def say_before_compiling(say: Callable[[str], None]) -> None:
+    """Say with this function, once a process, that kernels are compiled."""
+    from swordplay.compile import kernel_cache
+
+    kernel_cache.say_before_compiling(say)
 
 
 def cook_each(names: Iterable[str]) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from swordplay.base import arguments
 from swordplay.base.types import Matrix, State
-from swordplay.engine.patience import patiently
 from swordplay.engine.recipe import LARGEST_EXPLICIT, NotCompilable
 from swordplay.engine.saved import describe, is_state
 from swordplay.parts.metas import Parts
@@ -26,7 +25,6 @@ __all__ = [
     "describe",
     "is_state",
     "online",
-    "patiently",
     "play_many",
     "twin",
 ]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import expert_loop, larger, part
 from swordplay.base.state import UNKNOWN
 from swordplay.base.types import Vector
+from swordplay.compile import expert_loop, inline, larger
 from swordplay.engine.blocks import columns_of, keep_larger
 from swordplay.engine.gauge import is_news, measure, prepare
 from swordplay.engine.heading import is_kept
@@ -21,7 +21,7 @@ NOTHING = 4e-15
 """A squared distance below this share of the largest so far is what was left of a few roundings."""
 
 
-@part
+@inline
 def adapt(me: Arrays, of: Products, h: float) -> None:
     """Adaptive steps of this round and of the coming one, and the certificate's account of this round's."""
     numbers, live = me.numbers, me.live
@@ -88,13 +88,13 @@ def step(
         inverse[i] = now
 
 
-@part
+@inline
 def step_of(inverse: float) -> float:
     """1 / inverse, infinite as long as no gradient was met."""
     return 1.0 / inverse if inverse > 0.0 else math.inf
 
 
-@part
+@inline
 def catch_up(me: Arrays) -> None:
     """What rounds leave behind for the next one, for a learner that was loaded or whose domain or norms have changed."""
     numbers, n = me.numbers, columns_of(me.numbers)
@@ -131,19 +131,19 @@ def roots(n: int, squares: Vector, farthest: Vector, answer: Vector) -> None:
         answer[i] = distance_of(squares[i], farthest[i])
 
 
-@part
+@inline
 def distance_of(square: float, farthest: float) -> float:
     """The root of a square that is known up to the rounding of the largest so far: who steps back to the centre is there."""
     return math.sqrt(square) if square > rounding_of(farthest) else 0.0
 
 
-@part
+@inline
 def rounding_of(farthest: float) -> float:
     """What may be left of a square by rounding."""
     return NOTHING * farthest if farthest < UNKNOWN else 0.0
 
 
-@part
+@inline
 def begin(me: Arrays) -> None:
     """The certificate's account of steps that stay what they are."""
     numbers = me.numbers
@@ -155,14 +155,14 @@ def begin(me: Arrays) -> None:
         numbers[EXPERT.inverse, i] = now
 
 
-@part
+@inline
 def venture(me: Arrays) -> None:
     """How far from the centre the base point of every expert has been, and how hard steps that change have pulled it."""
     keep_larger(columns_of(me.numbers), me.numbers[EXPERT.norm], me.numbers[EXPERT.farthest])
     strain(me)
 
 
-@part
+@inline
 def strain(me: Arrays) -> None:
     """How hard steps that change have pulled; on a ball, how far experts have been was noted when they looked ahead."""
     numbers = me.numbers

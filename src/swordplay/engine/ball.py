@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, onward, part
 from swordplay.base.types import Vector
+from swordplay.compile import expert_loop, inline, tail_view
 from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
 from swordplay.engine.weights import normalised, settle_weights, taken_share
@@ -21,7 +21,7 @@ TILE, FEWEST = 2048, 8
 the same column of many coordinates would drive itself out of the nearest cache."""
 
 
-@part
+@inline
 def measure(me: Arrays, features: Vector) -> Products:
     """Norms and products of the features with the last ones and with the centre."""
     norm, cross, turn, gap = compare(features, me.vectors[VECTOR.last])
@@ -31,7 +31,7 @@ def measure(me: Arrays, features: Vector) -> Products:
     return Products(norm, me.live[LIVE.last_norm], cross, turn, gap, offset)
 
 
-@part
+@inline
 def compare(features: Vector, last: Vector) -> tuple[float, float, float, float]:
     """norm(a)^2, <a, a'>, <a, a - a'> and norm(a - a')^2."""
     norm = cross = turn = gap = 0.0
@@ -46,14 +46,14 @@ def compare(features: Vector, last: Vector) -> tuple[float, float, float, float]
     return norm, cross, turn, gap
 
 
-@part
+@inline
 def predict(me: Arrays, of: Products, features: Vector) -> float:
     """<a, x_i> of every expert; returns their weighted sum."""
     sweep(me, features)
     return float(mix_all(me, of))
 
 
-@part
+@inline
 def sweep(me: Arrays, features: Vector) -> None:
     """Apply the pending change W += c a' and form <a, W> for every expert: one read and one write of W."""
     coords, numbers, last, dim = me.coords, me.numbers, me.vectors[VECTOR.last], len(features)
@@ -65,14 +65,14 @@ def sweep(me: Arrays, features: Vector) -> None:
     )
     tile = max(TILE // columns, FEWEST)
     for i in range(0, columns, BLOCK):
-        forget(onward(sums, i))
-        sweep_block(i, min(tile, dim), coords, onward(changes, i), last, features, onward(sums, i), onward(odd, i))
+        forget(tail_view(sums, i))
+        sweep_block(i, min(tile, dim), coords, tail_view(changes, i), last, features, tail_view(sums, i), tail_view(odd, i))
     for j in range(tile, dim, tile):
-        some, before, a = onward(coords, j), onward(last, j), onward(features, j)
+        some, before, a = tail_view(coords, j), tail_view(last, j), tail_view(features, j)
         for i in range(0, columns, BLOCK):
-            sweep_block(i, min(tile, dim - j), some, onward(changes, i), before, a, onward(sums, i), onward(odd, i))
+            sweep_block(i, min(tile, dim - j), some, tail_view(changes, i), before, a, tail_view(sums, i), tail_view(odd, i))
     for i in range(0, columns, BLOCK):
-        forget(onward(changes, i))
+        forget(tail_view(changes, i))
 
 
 @expert_loop
@@ -94,18 +94,18 @@ def sweep_block(
         odd[k] = 0.0
     for half in range(dim // 2):
         j = 2 * half
-        line, before, a = onward(coords[j], i), last[j], features[j]
+        line, before, a = tail_view(coords[j], i), last[j], features[j]
         for k in range(BLOCK):
             w = line[k] + change[k] * before
             line[k] = w
             products[k] += w * a
-        line, before, a = onward(coords[j + 1], i), last[j + 1], features[j + 1]
+        line, before, a = tail_view(coords[j + 1], i), last[j + 1], features[j + 1]
         for k in range(BLOCK):
             w = line[k] + change[k] * before
             line[k] = w
             odd[k] += w * a
     if dim % 2 == 1:
-        line, before, a = onward(coords[dim - 1], i), last[dim - 1], features[dim - 1]
+        line, before, a = tail_view(coords[dim - 1], i), last[dim - 1], features[dim - 1]
         for k in range(BLOCK):
             w = line[k] + change[k] * before
             line[k] = w
@@ -114,7 +114,7 @@ def sweep_block(
         products[k] += odd[k]
 
 
-@part
+@inline
 def mix_all(me: Arrays, of: Products) -> float:
     """<a, x_i> = alpha <a, xhat_i> - gamma <a, a'> from <a, W>; returns their weighted sum."""
     numbers = me.numbers
@@ -161,7 +161,7 @@ def mix(
     return total
 
 
-@part
+@inline
 def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
     """The features become the last ones."""
     last = me.vectors[VECTOR.last]
@@ -171,7 +171,7 @@ def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
     tidy(me, smallest)
 
 
-@part
+@inline
 def tidy(me: Arrays, smallest: float) -> None:
     """Rescale before a scale gets too small, and measure the norms afresh every so often."""
     live, config = me.live, me.config
@@ -180,7 +180,7 @@ def tidy(me: Arrays, smallest: float) -> None:
         live[LIVE.refresh_at] = live[LIVE.rounds] + config[CONFIG.refresh]
 
 
-@part
+@inline
 def flush(me: Arrays) -> None:
     """Apply what is pending and bring every scale back to 1, and measure the norms afresh: rounding adds up in both."""
     coords, numbers, last = me.coords, me.numbers, me.vectors[VECTOR.last]
@@ -196,7 +196,7 @@ def flush(me: Arrays) -> None:
     me.live[LIVE.stepped] = 0.0  # norms are others now, by rounding
 
 
-@part
+@inline
 def decide(me: Arrays, decision: Vector) -> None:
     """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a')."""
     settle_weights(me)

@@ -9,29 +9,29 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import expert_loop, larger, part, smaller
 from swordplay.base.types import Vector
+from swordplay.compile import expert_loop, inline, larger, smaller
 from swordplay.engine.adapting import rounding_of, strain
 from swordplay.engine.blocks import columns_of
 from swordplay.engine.heading import is_kept
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, SQUARED, Arrays, Products
 
 
-@part
+@inline
 def is_at_once(me: Arrays) -> bool:
     """Whether both steps of a round are one pass: not if the certificate keeps S, which needs to know who was projected."""
     config = me.config
     return bool(config[CONFIG.adaptive] == 1.0 and config[CONFIG.loss] == SQUARED and not is_kept(me.numbers))
 
 
-@part
+@inline
 def strain_apart(me: Arrays) -> None:
     """How hard steps that change have pulled, unless that was noted on the way."""
     if not is_at_once(me):
         strain(me)
 
 
-@part
+@inline
 def stride_all(me: Arrays, of: Products, target: float) -> tuple[float, float]:
     """Both steps of every expert, the second one before it is projected: the smallest scale, and the largest norm(x)^2."""
     numbers, live = me.numbers, me.live

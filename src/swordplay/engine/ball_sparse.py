@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from swordplay.base.compiling import part
+from swordplay.compile import inline
 from swordplay.engine.ball import mix_all, tidy
 from swordplay.engine.blocks import add_scaled, columns_of
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
@@ -18,7 +18,7 @@ class Entries(NamedTuple):
     before: Any
 
 
-@part
+@inline
 def measure(me: Arrays, features: Entries) -> Products:
     """Norms and products of the features with the last ones, which lie dense in ``vectors``, and with the centre."""
     vectors = me.vectors
@@ -33,7 +33,7 @@ def measure(me: Arrays, features: Entries) -> Products:
     return Products(norm, last_norm, cross, norm - cross, max(norm - 2.0 * cross + last_norm, 0.0), offset)
 
 
-@part
+@inline
 def predict(me: Arrays, of: Products, features: Entries) -> float:
     """<a, x_i> from the rows of W that the features touch; sparse rounds leave no pending change. Returns the weighted sum."""
     products = me.numbers[EXPERT.at_base]
@@ -44,7 +44,7 @@ def predict(me: Arrays, of: Products, features: Entries) -> float:
     return float(mix_all(me, of))
 
 
-@part
+@inline
 def keep(me: Arrays, of: Products, features: Entries, smallest: float) -> None:
     """The features become the last ones, and the round's own change W += c a is applied, while its rows are still near."""
     last = me.vectors[VECTOR.last]

@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, larger, part
 from swordplay.base.types import Vector
+from swordplay.compile import expert_loop, inline, larger
 from swordplay.engine.ball_adaptive import is_at_once, stride_all
 from swordplay.engine.blocks import columns_of, least
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.scalar import slope
 
 
-@part
+@inline
 def move(me: Arrays, of: Products, features: Any, target: float) -> float:
     """Both projected steps of every expert, in numbers. Returns the smallest scale."""
     numbers, radius = me.numbers, me.config[CONFIG.size]
@@ -51,7 +51,7 @@ def move(me: Arrays, of: Products, features: Any, target: float) -> float:
     return smallest
 
 
-@part
+@inline
 def fork(me: Arrays, of: Products, features: Any, target: float) -> None:
     """Put the two experts that have just joined, and the padding behind them, where the fastest of their kind are."""
     coords, experts = me.coords, int(me.live[LIVE.experts])
@@ -95,7 +95,7 @@ def shrink_base(
         base_norm[i] = min(base_norm[i], limit)
 
 
-@part
+@inline
 def look_ahead(me: Arrays, of: Products, target: float) -> None:
     """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat; gradient descent stays at xhat."""
     numbers, config = me.numbers, me.config
@@ -127,7 +127,7 @@ def look_ahead(me: Arrays, of: Products, target: float) -> None:
     come_back(me, of, farthest)
 
 
-@part
+@inline
 def come_back(me: Arrays, of: Products, farthest: float) -> None:
     """Project whoever looked beyond the ball, given how far out the farthest is, as a square."""
     numbers, radius = me.numbers, me.config[CONFIG.size]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, larger, part, smaller
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import expert_loop, inline, larger, smaller
 from swordplay.engine.layout import BLOCK
 
 
-@part
+@inline
 def columns_of(numbers: Matrix) -> int:
     """How many columns a loop over experts runs over, in a form that shows that they make whole blocks."""
     return int(BLOCK * (numbers.shape[1] // BLOCK))

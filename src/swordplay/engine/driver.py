@@ -16,7 +16,6 @@ from swordplay.engine import inputs, readable, saved
 from swordplay.engine.facts import Facts
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, VECTOR
 from swordplay.engine.memory import Memory
-from swordplay.engine.patience import patiently
 from swordplay.engine.recipe import NotCompilable, recipe
 from swordplay.engine.sanity import require_sane
 from swordplay.parts.metas import Parts
@@ -216,13 +215,13 @@ class Engine(Facts, Guarded):
         if not inputs.is_sparse(features):
             part = np.require(features[rows], dtype=np.float64, requirements=["C", "W"])
             kernel = self.kernels.play_dense if self.memory.recipe.on_ball else self.kernels.play_points
-            return int(patiently(kernel, *self.memory.arrays, part, wanted, *outputs))
+            return int(kernel(*self.memory.arrays, part, wanted, *outputs))
         if not self.memory.recipe.on_ball:
-            return int(patiently(self.kernels.play_points, *self.memory.arrays, features[rows].toarray(), wanted, *outputs))
+            return int(self.kernels.play_points(*self.memory.arrays, features[rows].toarray(), wanted, *outputs))
         self._flush_for_sparse()
         entries = inputs.sparse_rows(features, rows)
         last = np.flatnonzero(self.memory.vectors[VECTOR.last])
-        done = patiently(self.kernels.play_sparse, *self.memory.arrays, *entries, last, wanted, *outputs)
+        done = self.kernels.play_sparse(*self.memory.arrays, *entries, last, wanted, *outputs)
         return int(done)
 
     def _flush_for_sparse(self) -> None:

@@ -14,7 +14,6 @@ from swordplay.base import arguments
 from swordplay.base.types import Array, Matrix
 from swordplay.engine.driver import Engine
 from swordplay.engine.memory import zeros
-from swordplay.engine.patience import patiently
 from swordplay.engine.recipe import NotCompilable
 
 CHUNK = 4096
@@ -104,7 +103,7 @@ class Fleet:
         played = np.zeros(len(self._memories), dtype=np.int64)
         arrays = (self._coords, self._numbers, self._vectors, self._live, self._memories[0].config)
         rest = (features, targets, predictions, losses, played)
-        patiently(kernel, *arrays, *rest, 0, 0)  # compiles once, before the workers start
+        kernel(*arrays, *rest, 0, 0)  # compiles once, before the workers start
         jobs = [pool.submit(kernel, *arrays, *rest, first, stop) for first, stop in pairwise(edges)]
         for job in jobs:
             job.result()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from swordplay.base.compiling import part
 from swordplay.base.types import Vector
+from swordplay.compile import inline
 from swordplay.engine import ball
 from swordplay.engine.layout import LIVE, VECTOR, Arrays, Products
 
 
-@part
+@inline
 def prepare(me: Arrays, of: Products, prediction: float, features: Vector) -> None:
     """Leave what a prediction has computed for the round that will learn the same features."""
     live, under_way = me.live, me.vectors[VECTOR.under_way]
@@ -19,7 +19,7 @@ def prepare(me: Arrays, of: Products, prediction: float, features: Vector) -> No
     live[LIVE.prepared] = 1.0
 
 
-@part
+@inline
 def check(me: Arrays, features: Vector) -> None:
     """Forget what was prepared, unless it was for these features."""
     under_way = me.vectors[VECTOR.under_way]
@@ -29,7 +29,7 @@ def check(me: Arrays, features: Vector) -> None:
     me.live[LIVE.prepared] = 1.0 if same else 0.0
 
 
-@part
+@inline
 def measure(me: Arrays, features: Vector) -> Products:
     """The products that were prepared, or new ones."""
     check(me, features)
@@ -41,7 +41,7 @@ def measure(me: Arrays, features: Vector) -> Products:
     return ball.measure(me, features)
 
 
-@part
+@inline
 def predict(me: Arrays, of: Products, features: Vector) -> float:
     """The prediction that was prepared, or a new one."""
     if me.live[LIVE.prepared] == 1.0:

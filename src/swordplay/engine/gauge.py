@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import expert_loop, part
 from swordplay.base.types import Vector
+from swordplay.compile import expert_loop, inline
 from swordplay.engine.blocks import columns_of
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.scalar import curvature
 from swordplay.parts.experts.gauge import PATIENCE
 
 
-@part
+@inline
 def is_news(me: Arrays, of: Products, h: float) -> bool:
     """Whether a round changes what steps are made of: of few rounds ``measure`` and ``prepare`` would, and both divide."""
     live, L, span = me.live, me.live[LIVE.smoothness], me.live[LIVE.span]
@@ -25,7 +25,7 @@ def is_news(me: Arrays, of: Products, h: float) -> bool:
     return not known or live[LIVE.rounds] < max(live[LIVE.patience], float(PATIENCE))  # until then averages get longer
 
 
-@part
+@inline
 def measure(me: Arrays, of: Products, h: float) -> None:
     """Take in the loss of a round, whose gradient at the decision is h a."""
     live, config = me.live, me.config
@@ -43,7 +43,7 @@ def measure(me: Arrays, of: Products, h: float) -> None:
     live[LIVE.span] = span
 
 
-@part
+@inline
 def prepare(me: Arrays) -> None:
     """What the steps of every expert are made of, as far as it has been measured; rows are written where it has changed."""
     numbers, live, config = me.numbers, me.live, me.config

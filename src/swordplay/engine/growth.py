@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE
 from swordplay.parts.experts.gauge import ROOMY
 
 
-@part
+@inline
 def is_growing(live: Vector, config: Vector) -> bool:
     """Whether the fastest multiplier is too slow for a comparator that moved in every round."""
     # 4 ** (n - 1) = 2 ** (experts - 2), as there are two experts for every multiplier.
     return bool(config[CONFIG.grows] == 1.0 and 1.0 + 2.0 * live[LIVE.rounds] > 2.0 ** (live[LIVE.experts] - 2.0))
 
 
-@part
+@inline
 def fork_numbers(numbers: Matrix, live: Vector, config: Vector) -> None:
     """Copy the last expert of either kind, double the copies' multipliers and share the weight by the new priors.
 
@@ -48,7 +48,7 @@ def fork_numbers(numbers: Matrix, live: Vector, config: Vector) -> None:
     live[LIVE.entropy] = math.log(2.0 * count * (count + 1.0))  # the smallest prior is the parent's
 
 
-@part
+@inline
 def tame(numbers: Matrix, live: Vector, config: Vector, child: int) -> None:
     """Leave a copy a step of 1/L at the most where no wall is near: twin of ``GaugedSteps.inherited``."""
     energy, span = numbers[EXPERT.energy, child], live[LIVE.span]

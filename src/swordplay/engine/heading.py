@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, larger, onward, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import expert_loop, inline, larger, tail_view
 from swordplay.engine.blocks import columns_of
 from swordplay.engine.layout import BLOCK, EXPERT, VECTOR, Arrays
 
@@ -19,18 +19,18 @@ FIRST = len(EXPERT)
 """Row of the first coordinate."""
 
 
-@part
+@inline
 def is_kept(numbers: Matrix) -> bool:
     """Whether these are numbers of a learner that keeps S."""
     return bool(numbers.shape[0] > FIRST)
 
 
-@part
+@inline
 def stay(me: Arrays, smallest: float) -> None:
     """For rounds that have added to S already, or of learners that do not keep it."""
 
 
-@part
+@inline
 def lean(me: Arrays, smallest: float) -> None:
     """Add a round on a ball, whose features are the last ones by now.
 
@@ -40,14 +40,14 @@ def lean(me: Arrays, smallest: float) -> None:
     numbers, last = me.numbers, me.vectors[VECTOR.last]
     if not is_kept(numbers):
         return
-    S, slope, push, pull = onward(numbers, FIRST), numbers[EXPERT.slope], numbers[EXPERT.push], numbers[EXPERT.pull]
+    S, slope, push, pull = tail_view(numbers, FIRST), numbers[EXPERT.slope], numbers[EXPERT.push], numbers[EXPERT.pull]
     lengths, change, projected = numbers[EXPERT.scratch], numbers[EXPERT.coefficient], smallest < math.inf
     if projected:
         weigh_pushes(columns_of(numbers), numbers[EXPERT.inverse], numbers[EXPERT.scale], push)
     for i in range(0, columns_of(numbers), BLOCK):
-        k, length, longest = onward(slope, i), onward(lengths, i), onward(pull, i)
+        k, length, longest = tail_view(slope, i), tail_view(lengths, i), tail_view(pull, i)
         if projected:
-            lean_back(i, len(last), S, k, onward(push, i), onward(change, i), last, me.coords, length, longest)
+            lean_back(i, len(last), S, k, tail_view(push, i), tail_view(change, i), last, me.coords, length, longest)
         else:
             lean_straight(i, len(last), S, k, last, length, longest)
 
@@ -65,7 +65,7 @@ def lean_straight(i: int, dim: int, S: Matrix, slope: Vector, a: Vector, length:
     for k in range(BLOCK):
         length[k] = 0.0
     for j in range(dim):
-        line, now = onward(S[j], i), a[j]
+        line, now = tail_view(S[j], i), a[j]
         for k in range(BLOCK):
             s = line[k] - slope[k] * now
             line[k] = s
@@ -91,7 +91,7 @@ def lean_back(
     for k in range(BLOCK):
         length[k] = 0.0
     for j in range(dim):
-        line, point, now = onward(S[j], i), onward(coords[j], i), a[j]
+        line, point, now = tail_view(S[j], i), tail_view(coords[j], i), a[j]
         for k in range(BLOCK):
             s = line[k] - (slope[k] + push[k] * change[k]) * now - push[k] * point[k]
             line[k] = s
@@ -100,7 +100,7 @@ def lean_back(
         pull[k] = larger(pull[k], length[k])
 
 
-@part
+@inline
 def lean_by(numbers: Matrix, i: int, base: Vector, factor: float) -> None:
     """Add a base point to S of expert i, where points are written out: less before its step, plus after it."""
     if is_kept(numbers):
@@ -108,7 +108,7 @@ def lean_by(numbers: Matrix, i: int, base: Vector, factor: float) -> None:
             numbers[FIRST + j, i] += factor * numbers[EXPERT.inverse, i] * base[j]
 
 
-@part
+@inline
 def note_pull(numbers: Matrix, i: int) -> None:
     """Whether S of expert i is longer than ever."""
     if is_kept(numbers):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, kernel, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import expert_loop, inline, kernel
 from swordplay.engine.blocks import add_scaled
 from swordplay.engine.layout import HUBER, LOGISTIC
 from swordplay.engine.scalar import slope
@@ -18,7 +18,7 @@ SMALLEST_NORM = 1e-12
 """Rows shorter than this carry nothing to learn from."""
 
 
-@part
+@inline
 def look(points: Any, row: Vector, scores: Matrix) -> None:
     """<row, x> of every class and rung; ``points`` has shape ``(K, d, S)``, ``scores`` ``(K, S)``."""
     for k in range(scores.shape[0]):
@@ -27,7 +27,7 @@ def look(points: Any, row: Vector, scores: Matrix) -> None:
             add_scaled(scores.shape[1], scores[k], points[k, j], row[j])
 
 
-@part
+@inline
 def move(points: Any, row: Vector, slopes: Matrix) -> None:
     """Every point goes down its slope along the row, x <- x - slope * row."""
     for k in range(slopes.shape[0]):
@@ -49,7 +49,7 @@ def lean(rungs: int, loss: int, threshold: float, scores: Vector, target: float,
         scores[s] = factor * steps[s] * slope(loss, threshold, scores[s], target)
 
 
-@part
+@inline
 def leader(scores: Matrix, s: int) -> int:
     """The class with the largest score, the first one of several; of a single score, whether it is positive."""
     if scores.shape[0] == 1:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import expert_loop, larger, part, smaller
 from swordplay.base.types import Vector
+from swordplay.compile import expert_loop, inline, larger, smaller
 from swordplay.engine.adapting import adapt, begin
 from swordplay.engine.blocks import columns_of
 from swordplay.engine.layout import CONFIG, EXPERT, LINEAR, LIVE, SQUARED, Arrays, Products
@@ -18,7 +18,7 @@ from swordplay.engine.rates import retune
 from swordplay.engine.scalar import level, slope
 
 
-@part
+@inline
 def distance(now: float, before: float, of: Products) -> float:
     """norm(now * a - before * a')^2, by whichever of two forms cancels less.
 
@@ -33,7 +33,7 @@ def distance(now: float, before: float, of: Products) -> float:
     return larger(smaller(close, apart) + 2.0 * before * mixed, 0.0)
 
 
-@part
+@inline
 def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     """Gradients, the certificate's sums, and the meta's losses. Returns h, with g_t = h a the gradient at the decision."""
     numbers, live, config = me.numbers, me.live, me.config
@@ -85,7 +85,7 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     return float(h)
 
 
-@part
+@inline
 def watch(live: Vector, of: Products) -> None:
     """Take note of the longest row, and of the longest gradient that was replayed for the meta; experts note theirs.
 
@@ -96,13 +96,13 @@ def watch(live: Vector, of: Products) -> None:
     live[LIVE.longest] = larger(live[LIVE.longest], of.norm)
 
 
-@part
+@inline
 def peak_of(now: float, before: float, of: Products, peak: float) -> float:
     """The longest gradient that an expert has met, as a square: also now * a, and before * a', replayed a round ago."""
     return larger(peak, larger(now * now * of.norm, before * before * of.last_norm))
 
 
-@part
+@inline
 def settle(me: Arrays, of: Products, h: float, late: float, seen: tuple[float, float]) -> None:
     """The meta's learning rate, from by how much losses and gradient were misjudged; a new epoch forgets its losses."""
     numbers, live, config = me.numbers, me.live, me.config
@@ -152,7 +152,7 @@ def slopes(
         answer[i] = weight * slope(loss, threshold, at[i] + offset, target)
 
 
-@part
+@inline
 def bend(me: Arrays, of: Products, h: float, prediction: float, target: float) -> None:
     """Take off the certificate how far a loss that is not squared lies above its tangent at every expert's prediction."""
     n, loss, threshold = columns_of(me.numbers), int(me.config[CONFIG.loss]), me.config[CONFIG.threshold]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from swordplay.base.compiling import exact, kernel, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline, inline_exact, kernel
 from swordplay.engine.layout import Arrays
 from swordplay.engine.rounds import play_planned
 from swordplay.engine.scaling import locate_and_follow_each, scale_and_follow_each, scale_each
@@ -58,7 +58,7 @@ class Planned(NamedTuple):
     """The targets as seen from their usual place."""
 
 
-@part
+@inline
 def put_lags(raw: Matrix, targets: Vector, recent: Vector) -> None:
     """Last targets in front of every row, the newest first; ``recent`` holds those before the first row."""
     lags = len(recent)
@@ -67,7 +67,7 @@ def put_lags(raw: Matrix, targets: Vector, recent: Vector) -> None:
             raw[t, j] = targets[t - 1 - j] if t > j else recent[j - t]
 
 
-@part
+@inline
 def keep_recent(targets: Vector, recent: Vector) -> None:
     """The last targets, the newest first."""
     lags, count = len(recent), len(targets)
@@ -75,7 +75,7 @@ def keep_recent(targets: Vector, recent: Vector) -> None:
         recent[j] = targets[count - 1 - j] if j < count else recent[j - count]
 
 
-@exact
+@inline_exact
 def plan(
     targets: Vector, weights: Vector, norms: Vector, where: Matrix, setting: Vector, schedule: Matrix, goals: Vector
 ) -> None:
@@ -97,7 +97,7 @@ def plan(
                 schedule[t, 0] *= reach / off
 
 
-@part
+@inline
 def prepare(
     raw: Matrix,
     targets: Vector,
@@ -132,7 +132,7 @@ def scale_with_lags(raw: Matrix, targets: Vector, recent: Vector, centers: Vecto
     scale_each(raw, centers, spreads, math.inf, scaled)
 
 
-@part
+@inline
 def learn_planned(
     raw: Matrix, targets: Vector, weights: Vector, asked: Any, told: Matrix, setting: Vector, columns: Followed,
     target: Followed, recent: Vector, planned: Planned, rounds: Matrix, goals: Matrix, heads: Arrays, predictions: Matrix,

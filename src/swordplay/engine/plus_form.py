@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, larger, part
 from swordplay.base.types import Vector
+from swordplay.compile import expert_loop, inline, larger
 from swordplay.engine import plus_line
 from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import BLOCK, EXPERT, LIVE, VECTOR, Arrays
@@ -19,7 +19,7 @@ LAST_BITS = 1e-15
 """Relative error of numbers on a line that were brought to the form of ``ball`` and back: three roundings."""
 
 
-@part
+@inline
 def begin(me: Arrays) -> None:
     """From the form of ``ball``: nothing pending, and theta as far as it can be found again."""
     fold(me, me.numbers[EXPERT.coefficient], me.vectors[VECTOR.last])
@@ -27,7 +27,7 @@ def begin(me: Arrays) -> None:
     gather(me)
 
 
-@part
+@inline
 def gather(me: Arrays) -> None:
     """Find theta again, of a block of experts who stand on a line: those with the shortest steps, if any do."""
     numbers, live, common = me.numbers, me.live, me.vectors[SUM]
@@ -53,7 +53,7 @@ def gather(me: Arrays) -> None:
     live[LIVE.out] = dot(len(common), common, common)
 
 
-@part
+@inline
 def in_line(me: Arrays, begin: int) -> bool:
     """Whether all of a block have xhat = -eta theta, to rounding."""
     eta, scale = me.numbers[EXPERT.eta][begin : begin + BLOCK], me.numbers[EXPERT.scale][begin : begin + BLOCK]
@@ -63,7 +63,7 @@ def in_line(me: Arrays, begin: int) -> bool:
     return True
 
 
-@part
+@inline
 def take_out(me: Arrays, first: int, beyond: int) -> None:
     """W = (xhat + eta theta) / s of columns from ``first`` to before ``beyond``, and 0 of the others."""
     numbers, coords = me.numbers, me.coords
@@ -85,7 +85,7 @@ def strays(n: int, along: float, scale: Vector, eta: Vector, line: Any) -> float
     return most
 
 
-@part
+@inline
 def find_widest(me: Arrays) -> None:
     """The longest step of those on the line; 0 if nobody is."""
     live, widest = me.live, 0.0
@@ -95,7 +95,7 @@ def find_widest(me: Arrays) -> None:
     live[LIVE.widest] = widest
 
 
-@part
+@inline
 def settle(me: Arrays) -> None:
     """Back to the form of ``ball``: W + (change - eta / s) theta."""
     numbers = me.numbers
@@ -110,7 +110,7 @@ def settle(me: Arrays) -> None:
     me.live[LIVE.pending] = 0.0
 
 
-@part
+@inline
 def join(me: Arrays) -> None:
     """theta += h' a', if the next row has not done so yet."""
     before, last, common = me.live[LIVE.unadded], me.vectors[VECTOR.last], me.vectors[SUM]
@@ -120,7 +120,7 @@ def join(me: Arrays) -> None:
     me.live[LIVE.unadded] = 0.0
 
 
-@part
+@inline
 def fold(me: Arrays, change: Vector, direction: Vector) -> None:
     """W += change * direction, and the change is no longer pending."""
     for j in range(me.coords.shape[0]):

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import expert_loop, larger, part, smaller
 from swordplay.base.types import Vector
+from swordplay.compile import expert_loop, inline, larger, smaller
 from swordplay.engine.blocks import columns_of, dot, largest, least
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays, Products
 from swordplay.engine.plus_own import SUM
@@ -28,7 +28,7 @@ from swordplay.engine.scalar import fading
 from swordplay.engine.weights import share
 
 
-@part
+@inline
 def enter(me: Arrays, of: Products, heard: Heard) -> None:
     """After a round that projected nobody: guesses and charges have the form that is kept."""
     live, numbers, theta = me.live, me.numbers, me.vectors[SUM]
@@ -40,7 +40,7 @@ def enter(me: Arrays, of: Products, heard: Heard) -> None:
     look_ahead(live, of, heard)
 
 
-@part
+@inline
 def look_ahead(live: Vector, of: Products, heard: Heard) -> None:
     """Where the steps of a round have led, and what is expected of the next."""
     h, product = heard.h, live[LIVE.product]
@@ -51,20 +51,20 @@ def look_ahead(live: Vector, of: Products, heard: Heard) -> None:
     live[LIVE.toward] = -(product + h * of.norm)
 
 
-@part
+@inline
 def gone_out(live: Vector, of: Products, h: float) -> float:
     """norm(theta + h a)^2."""
     return float(larger(live[LIVE.out] + h * (2.0 * live[LIVE.product] + h * of.norm), 0.0))
 
 
-@part
+@inline
 def predict(me: Arrays, of: Products) -> float:
     """The weighted sum of <a, x_i>: of weights the mean step is all that it needs."""
     live = me.live
     return float(-live[LIVE.mean_step] * (live[LIVE.product] + live[LIVE.candidate] * of.cross))
 
 
-@part
+@inline
 def judge(me: Arrays, of: Products, prediction: float, target: float) -> bool:
     """All that a round does, and whether it was played: if it would project somebody, nothing has happened."""
     live, h = me.live, derivative(me, of, prediction, target)
@@ -85,7 +85,7 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> bool:
     return True
 
 
-@part
+@inline
 def strays(me: Arrays, of: Products, h: float) -> bool:
     """Whether somebody on the line would have to be projected: xhat - k a or xhat - 2 k a leaves the ball."""
     live = me.live
@@ -94,7 +94,7 @@ def strays(me: Arrays, of: Products, h: float) -> bool:
     return bool(h != 0.0 and reached > me.config[CONFIG.size] * me.config[CONFIG.size])
 
 
-@part
+@inline
 def weigh(me: Arrays, rate: float) -> None:
     """Weights of the coming round, to be normalised, and the mean step."""
     live, numbers = me.live, me.numbers
@@ -134,7 +134,7 @@ def exponentials(
     return total, steps
 
 
-@part
+@inline
 def leave(me: Arrays, cross: float) -> None:
     """Rows of numbers as they would be now, and products with a row whose <a, a'> this is."""
     live, numbers = me.live, me.numbers

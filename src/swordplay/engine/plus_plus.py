@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import expert_loop, larger, part, smaller
 from swordplay.base.types import Vector
+from swordplay.compile import expert_loop, inline, larger, smaller
 from swordplay.engine.adapting import begin
 from swordplay.engine.blocks import columns_of, least
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, Arrays, Products
@@ -36,7 +36,7 @@ from swordplay.engine.scalar import slope
 from swordplay.engine.weights import share
 
 
-@part
+@inline
 def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     """All that happens to numbers of experts in a round. Returns h, which is the guess from here on."""
     numbers, n = me.numbers, columns_of(me.numbers)
@@ -50,7 +50,7 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     return float(h)
 
 
-@part
+@inline
 def derivative(me: Arrays, of: Products, prediction: float, target: float) -> float:
     """h, with h a the gradient at the decision; what the first round needs is made before it."""
     live, config = me.live, me.config
@@ -60,7 +60,7 @@ def derivative(me: Arrays, of: Products, prediction: float, target: float) -> fl
     return float(live[LIVE.weight] * slope(loss, threshold, prediction + of.offset, target))
 
 
-@part
+@inline
 def look_at(me: Arrays, h: float, norm: float) -> tuple[float, float]:
     """``look`` at all experts."""
     numbers = me.numbers
@@ -77,7 +77,7 @@ def look_at(me: Arrays, h: float, norm: float) -> tuple[float, float]:
     )
 
 
-@part
+@inline
 def hear(me: Arrays, of: Products, h: float, prediction: float, spread: float) -> tuple[Heard, float, bool]:
     """What everybody is told, the meta's rate, and whether it starts afresh; ``spread``: how far apart losses were misjudged.
 
@@ -120,13 +120,13 @@ def look(
     return high - low, far
 
 
-@part
+@inline
 def freely_apart(of: Products, h: float, before: float) -> float:
     """How far a step of 1 takes points, as a square, where nobody is projected: gamma is eta h', all go along 2 h a - h' a'."""
     return float(larger(4.0 * h * h * of.norm - 4.0 * h * before * of.cross + before * before * of.last_norm, 0.0))
 
 
-@part
+@inline
 def advance(me: Arrays, of: Products, heard: Heard, far: float, calm: bool, shifts: Vector) -> float:
     """Sums, both steps and charges of all experts; blocks in which nobody is projected have less to do.
 
@@ -155,7 +155,7 @@ def advance(me: Arrays, of: Products, heard: Heard, far: float, calm: bool, shif
     return hoped
 
 
-@part
+@inline
 def weigh(me: Arrays, hoped: float, rate: float, afresh: bool) -> None:
     """Weights of the coming round; of a meta that starts afresh nothing but the guesses is left."""
     if afresh:
@@ -172,18 +172,18 @@ def pend(n: int, h: float, eta: Vector, unscale: Vector, change: Vector) -> None
         change[i] = -h * eta[i] * unscale[i]
 
 
-@part
+@inline
 def moved(me: Arrays, of: Products, features: Any, target: float) -> float:
     """The smallest scale: everybody has moved when the gradient was heard."""
     return float(me.live[LIVE.scale])
 
 
-@part
+@inline
 def weighed(me: Arrays, of: Products, target: float) -> None:
     """Weights were made there, too."""
 
 
-@part
+@inline
 def finish(me: Arrays) -> None:
     """What is the same for all experts is written to each when a kernel ends: the last slope, and what they have met."""
     numbers, live = me.numbers, me.live
@@ -197,11 +197,11 @@ def finish(me: Arrays) -> None:
     live[LIVE.met] = live[LIVE.drift] = 0.0
 
 
-@part
+@inline
 def stay(me: Arrays, of: Products, features: Vector, target: float) -> None:
     """Nobody joins: the pool does not grow."""
 
 
-@part
+@inline
 def ventured(me: Arrays) -> None:
     """How far everybody has been was noted with the steps."""

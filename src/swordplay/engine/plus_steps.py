@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from swordplay.base.compiling import expert_loop, larger, onward, part, smaller
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import expert_loop, inline, larger, smaller, tail_view
 from swordplay.engine.layout import EXPERT, Products
 
 
@@ -62,32 +62,32 @@ class Numbers(NamedTuple):
     shifts: Any
 
 
-@part
+@inline
 def numbers_of(numbers: Matrix, first: int, shifts: Vector) -> Numbers:
     """Those from this column on."""
     return Numbers(
-        onward(numbers[EXPERT.eta], first),
-        onward(numbers[EXPERT.inverse], first),
-        onward(numbers[EXPERT.played], first),
-        onward(numbers[EXPERT.at_base], first),
-        onward(numbers[EXPERT.norm], first),
-        onward(numbers[EXPERT.farthest], first),
-        onward(numbers[EXPERT.alpha], first),
-        onward(numbers[EXPERT.gamma], first),
-        onward(numbers[EXPERT.scale], first),
-        onward(numbers[EXPERT.unscale], first),
-        onward(numbers[EXPERT.lead], first),
-        onward(numbers[EXPERT.turned], first),
-        onward(numbers[EXPERT.charge], first),
-        onward(numbers[EXPERT.guess], first),
-        onward(numbers[EXPERT.advantage], first),
-        onward(numbers[EXPERT.drift], first),
-        onward(numbers[EXPERT.cumulative], first),
-        onward(shifts, first),
+        tail_view(numbers[EXPERT.eta], first),
+        tail_view(numbers[EXPERT.inverse], first),
+        tail_view(numbers[EXPERT.played], first),
+        tail_view(numbers[EXPERT.at_base], first),
+        tail_view(numbers[EXPERT.norm], first),
+        tail_view(numbers[EXPERT.farthest], first),
+        tail_view(numbers[EXPERT.alpha], first),
+        tail_view(numbers[EXPERT.gamma], first),
+        tail_view(numbers[EXPERT.scale], first),
+        tail_view(numbers[EXPERT.unscale], first),
+        tail_view(numbers[EXPERT.lead], first),
+        tail_view(numbers[EXPERT.turned], first),
+        tail_view(numbers[EXPERT.charge], first),
+        tail_view(numbers[EXPERT.guess], first),
+        tail_view(numbers[EXPERT.advantage], first),
+        tail_view(numbers[EXPERT.drift], first),
+        tail_view(numbers[EXPERT.cumulative], first),
+        tail_view(shifts, first),
     )
 
 
-@part
+@inline
 def farthest(stride: float, norm: float, at_base: float, base_norm: float) -> float:
     """The larger squared norm of xhat - k a and xhat - 2 k a, before anything is projected; 0 for whoever stays."""
     cosine, moved = stride * at_base, stride * stride * norm
@@ -96,7 +96,7 @@ def farthest(stride: float, norm: float, at_base: float, base_norm: float) -> fl
     return float(larger(once, twice) if stride != 0.0 else 0.0)
 
 
-@part
+@inline
 def account(heard: Heard, of: Numbers, i: int) -> float:
     """The advantage of an expert, and its loss so far, which is returned."""
     of.advantage[i] += heard.h * (heard.prediction - of.played[i])
@@ -106,20 +106,20 @@ def account(heard: Heard, of: Numbers, i: int) -> float:
     return float(so_far)
 
 
-@part
+@inline
 def lead_of(eta: float, alpha: float, lead: float, led: float) -> float:
     """norm(x_t - xhat_t)^2: that of a free step is not noted, it is the same for everybody but for eta."""
     return lead if alpha < 1.0 else eta * eta * led
 
 
-@part
+@inline
 def drift_apart(heard: Heard, of: Numbers, i: int) -> None:
     """The certificate's drift of somebody who was projected: what differs from that of a free step."""
     lead = lead_of(of.eta[i], of.alpha[i], of.lead[i], heard.led)
     of.drift[i] += 0.5 * (of.eta[i] * heard.surprise - of.inverse[i] * lead) - of.eta[i] * heard.drift
 
 
-@part
+@inline
 def expect(heard: Heard, of: Numbers, i: int, ahead: float, fee: float) -> float:
     """m_i = <g_t, x_{t+1,i}> + 2L norm(x_{t+1,i} - x_{t,i})^2, which is returned."""
     of.charge[i] = fee

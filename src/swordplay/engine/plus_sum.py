@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import expert_loop, part, row_loop
 from swordplay.base.types import Vector
+from swordplay.compile import expert_loop, inline, vector_loop
 from swordplay.engine import ball, plus_line, plus_plus
 from swordplay.engine.blocks import columns_of, dot, largest
 from swordplay.engine.layout import BLOCK, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
@@ -27,7 +27,7 @@ from swordplay.engine.plus_own import OWN, SUM, change_all, read_all
 from swordplay.engine.weights import normalised, settle_weights, taken_share
 
 
-@part
+@inline
 def measure(me: Arrays, features: Vector) -> Products:
     """As ``ball.measure``, and <a, theta>; the gradient of the last round joins theta on the way."""
     live, before = me.live, me.live[LIVE.unadded]
@@ -39,7 +39,7 @@ def measure(me: Arrays, features: Vector) -> Products:
     return Products(norm, live[LIVE.last_norm], cross, turn, gap, offset)
 
 
-@row_loop
+@vector_loop
 def pass_over(
     n: int, before: float, features: Vector, last: Vector, common: Vector
 ) -> tuple[float, float, float, float, float]:
@@ -60,7 +60,7 @@ def pass_over(
     return norm, cross, turn, gap, product
 
 
-@part
+@inline
 def predict(me: Arrays, of: Products, features: Vector) -> float:
     """<a, x_i> of every expert, unless all stand on the line; returns their weighted sum."""
     live, numbers = me.live, me.numbers
@@ -117,7 +117,7 @@ def mix(
     return total
 
 
-@part
+@inline
 def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     """As ``plus_plus.judge``; what is pending is what a projection changes, and nothing where there was none."""
     live = me.live
@@ -140,7 +140,7 @@ def judge(me: Arrays, of: Products, prediction: float, target: float) -> float:
     return float(h)
 
 
-@part
+@inline
 def widen(me: Arrays) -> None:
     """The blocks of experts that have a change pending are from here on among those whose W is looked at."""
     live, change = me.live, me.numbers[EXPERT.coefficient]
@@ -151,7 +151,7 @@ def widen(me: Arrays) -> None:
     find_widest(me)
 
 
-@part
+@inline
 def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
     """The features become the last ones, and the gradient is to join the sum."""
     live, config = me.live, me.config
@@ -166,7 +166,7 @@ def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
         live[LIVE.refresh_at] = live[LIVE.rounds] + config[CONFIG.refresh]
 
 
-@part
+@inline
 def decide(me: Arrays, decision: Vector) -> None:
     """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a')."""
     settle_weights(me)

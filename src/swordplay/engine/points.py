@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline
 from swordplay.engine.blocks import dot
 from swordplay.engine.heading import lean_by, note_pull
 from swordplay.engine.layout import BOX, CONFIG, EXPERT, LIVE, VECTOR, Arrays, Products
@@ -16,7 +16,7 @@ from swordplay.engine.scalar import slope
 from swordplay.engine.weights import settle_weights
 
 
-@part
+@inline
 def predict(me: Arrays, of: Products, features: Vector) -> float:
     """<a, x_i> of every expert; returns their weighted sum."""
     settle_weights(me)
@@ -29,7 +29,7 @@ def predict(me: Arrays, of: Products, features: Vector) -> float:
     return prediction
 
 
-@part
+@inline
 def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
     """Both projected steps of every expert. Returns the smallest scale, as on a ball: there are none here."""
     numbers = me.numbers
@@ -48,7 +48,7 @@ def move(me: Arrays, of: Products, features: Vector, target: float) -> float:
     return math.inf
 
 
-@part
+@inline
 def fork(me: Arrays, of: Products, features: Vector, target: float) -> None:
     """Put the two experts that have just joined, and the padding behind them, where the fastest of their kind are."""
     coords, columns, experts = me.coords, me.numbers.shape[1], int(me.live[LIVE.experts])
@@ -60,7 +60,7 @@ def fork(me: Arrays, of: Products, features: Vector, target: float) -> None:
         look_ahead(me, child, features, target)
 
 
-@part
+@inline
 def look_ahead(me: Arrays, i: int, features: Vector, target: float) -> None:
     """x = Proj[xhat - eta m a] of expert i; gradient descent stays at xhat."""
     coords, numbers, config = me.coords, me.numbers, me.config
@@ -84,7 +84,7 @@ def look_ahead(me: Arrays, i: int, features: Vector, target: float) -> None:
     numbers[EXPERT.ahead, i] = dot(len(features), point, features)
 
 
-@part
+@inline
 def from_center(point: Vector, vectors: Matrix, config: Vector) -> float:
     """The squared distance of a point from the domain's centre."""
     total = 0.0
@@ -96,7 +96,7 @@ def from_center(point: Vector, vectors: Matrix, config: Vector) -> float:
     return total
 
 
-@part
+@inline
 def project(point: Vector, vectors: Matrix, config: Vector) -> None:
     """The nearest point of the domain, in place."""
     if config[CONFIG.domain] == BOX:
@@ -120,7 +120,7 @@ def project(point: Vector, vectors: Matrix, config: Vector) -> None:
         point[j] = max(point[j] - highest - threshold, 0.0)
 
 
-@part
+@inline
 def sort_descending(values: Vector) -> None:
     """Insertion sort: quickest for a few numbers, and it allocates nothing."""
     for k in range(1, len(values)):
@@ -131,7 +131,7 @@ def sort_descending(values: Vector) -> None:
         values[j] = value
 
 
-@part
+@inline
 def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
     """The features become the last ones."""
     last = me.vectors[VECTOR.last]
@@ -140,7 +140,7 @@ def keep(me: Arrays, of: Products, features: Vector, smallest: float) -> None:
     me.live[LIVE.last_norm] = of.norm
 
 
-@part
+@inline
 def decide(me: Arrays, decision: Vector) -> None:
     """x_t = sum of p_i x_i."""
     settle_weights(me)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline, kernel
 from swordplay.engine.layout import EXPERT, LIVE, VECTOR
 from swordplay.engine.scaling import scale_row
 
 
-@part
+@inline
 def decide_aside(coords: Any, numbers: Matrix, vectors: Matrix, live: Vector, share: Vector, decision: Vector) -> None:
     """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a'), with scratch of the caller's instead of the learner's."""
     experts = int(live[LIVE.experts])
@@ -87,7 +87,7 @@ def ask_experts(
                 answer[t, h, 0] += numbers[h][EXPERT.weight, i] * answer[t, h, 1 + i]
 
 
-@part
+@inline
 def product(one: Vector, other: Vector) -> float:
     """<one, other>."""
     total = 0.0

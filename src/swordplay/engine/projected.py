@@ -13,7 +13,6 @@ from swordplay.base.types import Vector
 from swordplay.engine import inputs, layout
 from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS, Engine, Played
 from swordplay.engine.layout import CONFIG, LIVE
-from swordplay.engine.patience import patiently
 from swordplay.engine.recipe import LOSSES, OF_ROWS, NotCompilable
 from swordplay.parts.domains import Ball, Box, Simplex
 from swordplay.parts.domains.enclosures import ON_THE_DOMAIN
@@ -125,7 +124,7 @@ class Projected:
             loss = (LOSSES[self.loss], self.threshold, self._none)
             outputs = (self._work, self._noted, predictions, losses, decisions)
             arrays = self.engine.memory.arrays
-            return int(patiently(self._kernels.play_projected, *arrays, features, targets, *domain, *loss, *outputs))
+            return int(self._kernels.play_projected(*arrays, features, targets, *domain, *loss, *outputs))
 
     def _one_by_one(self, features: Any, targets: Vector, predictions: Vector, losses: Vector, decisions: Any) -> int:
         """As a chunk, the projections made by whoever knows how."""
@@ -137,7 +136,7 @@ class Projected:
                 if t < len(decisions):
                     decisions[t] = x
                 predictions[t] = features[t] @ x
-                losses[t] = patiently(learn, *self.engine.memory.arrays, features[t], target, *loss, work, self._noted)
+                losses[t] = learn(*self.engine.memory.arrays, features[t], target, *loss, work, self._noted)
                 if losses[t] != losses[t]:
                     return t
         return len(targets)
@@ -147,7 +146,7 @@ class Projected:
         if self._fresh != self.engine.rounds:
             self.engine.require_held()
             domain = (self._kind, self._corners, self._total)
-            patiently(self._kernels.decide_projected, *self.engine.memory.arrays, *domain, self._work)
+            self._kernels.decide_projected(*self.engine.memory.arrays, *domain, self._work)
             if self._kind == STRANGE:
                 self._work[1] = self.domain.project(self._work[0].copy())
             self._fresh = self.engine.rounds

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline, kernel
 from swordplay.engine import ball
 from swordplay.engine.blocks import dot
 from swordplay.engine.layout import BOX, SIMPLEX, Arrays
@@ -26,7 +26,7 @@ LONGEST, LOWEST = 0, 1
 """What is noted of the gradients that the learner inside was told: the longest norm, the lowest value <g, y>."""
 
 
-@part
+@inline
 def project(kind: int, corners: Matrix, total: float, work: Matrix) -> None:
     """x = Proj_X(y)."""
     y, x = work[POINT], work[SHADOW]
@@ -40,7 +40,7 @@ def project(kind: int, corners: Matrix, total: float, work: Matrix) -> None:
             x[j] = y[j]
 
 
-@part
+@inline
 def onto_simplex(y: Vector, total: float, x: Vector, left: Vector) -> None:
     """max{y - theta, 0}, theta such that the sum is the total.
 
@@ -70,7 +70,7 @@ def onto_simplex(y: Vector, total: float, x: Vector, left: Vector) -> None:
         x[j] = max(y[j] - highest - theta, 0.0)
 
 
-@part
+@inline
 def bend(work: Matrix, features: Vector, steepness: float, none: float) -> float:
     """The gradient without its part that leads further away from the domain; returns its norm.
 
@@ -93,7 +93,7 @@ def bend(work: Matrix, features: Vector, steepness: float, none: float) -> float
     return math.sqrt(square)
 
 
-@part
+@inline
 def learn_shadow(
     me: Arrays, features: Vector, target: float, loss: int, threshold: float, none: float, work: Matrix, noted: Vector
 ) -> tuple[bool, float, float]:

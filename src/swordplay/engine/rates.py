@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import part
 from swordplay.base.types import Vector
+from swordplay.compile import inline
 from swordplay.engine.layout import CONFIG, DOUBLING, FIXED, LEARNED, LIVE, Products
 from swordplay.engine.scalar import fading
 from swordplay.parts.metas.optimism import TIED
 from swordplay.parts.rates import TIE
 
 
-@part
+@inline
 def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bool:
     """One step of ``rates.Fixed``, ``SelfConfident`` or ``Doubling``; True if the meta has to start afresh."""
     if config[CONFIG.rate] == FIXED:
@@ -38,7 +38,7 @@ def retune(live: Vector, config: Vector, mismatch: float, surprise: float) -> bo
     return False
 
 
-@part
+@inline
 def look_back(live: Vector, config: Vector, of: Products, h: float) -> None:
     """Judge the replayed gradient v a' against a guess of 0, and set the trust for the next one."""
     if config[CONFIG.optimism] == LEARNED:
@@ -49,7 +49,7 @@ def look_back(live: Vector, config: Vector, of: Products, h: float) -> None:
         live[LIVE.trust] = trust(config[CONFIG.kappa], live[LIVE.difference], live[LIVE.magnitude])
 
 
-@part
+@inline
 def trust(kappa: float, difference: float, magnitude: float) -> float:
     """1 / (1 + exp(kappa * difference)), 1/2 on a tie, as in ``metas.optimism``."""
     if abs(difference) <= TIE * magnitude:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.base.compiling import part
 from swordplay.base.state import UNKNOWN
 from swordplay.base.types import Vector
+from swordplay.compile import inline
 from swordplay.engine.layout import (
     ADAPTIVE,
     CHARGED,
@@ -92,7 +92,7 @@ def blocks_of(memory: Memory) -> Blocks:
     )
 
 
-@part
+@inline
 def read(record: Vector, at: int, answer: Any, count: int) -> int:
     """Copy the next numbers of a record; returns where it goes on."""
     for i in range(count):
@@ -100,7 +100,7 @@ def read(record: Vector, at: int, answer: Any, count: int) -> int:
     return at + count
 
 
-@part
+@inline
 def write(record: Vector, at: int, numbers: Any, count: int) -> int:
     """Copy numbers into a record; returns where it goes on."""
     for i in range(count):
@@ -108,7 +108,7 @@ def write(record: Vector, at: int, numbers: Any, count: int) -> int:
     return at + count
 
 
-@part
+@inline
 def read_round(record: Vector, at: int, me: Arrays) -> int:
     """The numbers of the round into the arrays of a learner."""
     for place in _ROUND_PLACES:
@@ -118,7 +118,7 @@ def read_round(record: Vector, at: int, me: Arrays) -> int:
     return at
 
 
-@part
+@inline
 def write_round(record: Vector, at: int, me: Arrays) -> int:
     """The numbers of the round into a record."""
     for place in _ROUND_PLACES:
@@ -127,7 +127,7 @@ def write_round(record: Vector, at: int, me: Arrays) -> int:
     return at
 
 
-@part
+@inline
 def read_experts(record: Vector, at: int, me: Arrays) -> int:
     """Last features, numbers and coordinates into the arrays; padded columns become copies, as ``Memory.mirror`` makes them."""
     coords, numbers = me.coords, me.numbers
@@ -148,7 +148,7 @@ def read_experts(record: Vector, at: int, me: Arrays) -> int:
     return at
 
 
-@part
+@inline
 def write_experts(record: Vector, at: int, me: Arrays) -> int:
     """Last features, numbers and coordinates into a record."""
     experts = int(me.live[LIVE.experts])
@@ -160,7 +160,7 @@ def write_experts(record: Vector, at: int, me: Arrays) -> int:
     return at
 
 
-@part
+@inline
 def read_proof(record: Vector, at: int, me: Arrays) -> int:
     """The certificate's sums into the arrays."""
     experts, columns = int(me.live[LIVE.experts]), me.numbers.shape[1]
@@ -178,7 +178,7 @@ def read_proof(record: Vector, at: int, me: Arrays) -> int:
     return at
 
 
-@part
+@inline
 def write_proof(record: Vector, at: int, me: Arrays) -> int:
     """The certificate's sums into a record."""
     record[at] = me.config[CONFIG.size]

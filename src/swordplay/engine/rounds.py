@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline, kernel
 from swordplay.engine import ball, ball_adaptive, ball_sparse, ball_steps, foresight, heading, points
 from swordplay.engine.adapting import strain, venture
 from swordplay.engine.growth import fork_numbers, is_growing
@@ -58,7 +58,7 @@ def make_round(
         ``(me, smallest scale)``: what the certificate keeps of the move, where it keeps vectors.
     """
 
-    @part
+    @inline
     def play_round(me: Arrays, features: Any, target: float) -> tuple[bool, float, float]:
         """Whether the round was played, its prediction and its loss."""
         live, config = me.live, me.config
@@ -86,7 +86,7 @@ def make_round(
     return play_round
 
 
-@part
+@inline
 def overflows(me: Arrays, of: Products, target: float) -> bool:
     """Whether some expert's squared gradient could pass what double precision can hold (or is NaN)."""
     reach = abs(target) + abs(of.offset) + me.config[CONFIG.size] * math.sqrt(of.norm)
@@ -109,7 +109,7 @@ dense_rows, points_rows = make_rows(ball.decide, dense_round), make_rows(points.
 sparse_rows, single, stream = make_sparse_rows(sparse_round), make_single(foreseen_round), make_stream(dense_round)
 
 
-@part
+@inline
 def hear(me: Arrays, asked: Matrix, t: int) -> None:
     """How many rounds ago a row was asked, and what the decision and every expert said then; 0 rounds for any other row."""
     if t < len(asked) and asked[t, 0] > 0.0:
@@ -119,7 +119,7 @@ def hear(me: Arrays, asked: Matrix, t: int) -> None:
             me.numbers[EXPERT.asked, i] = asked[t, 2 + min(i, experts - 1)]
 
 
-@part
+@inline
 def play_planned(me: Arrays, features: Matrix, targets: Vector, schedule: Matrix, asked: Matrix, predictions: Vector) -> int:
     """Dense rows on a ball whose rounds are all planned; only the predictions are kept."""
     for t in range(len(targets)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import bits_of, exact, number_of, part
+from swordplay.compile import bits_to_float, float_to_bits, inline, inline_exact
 from swordplay.engine.layout import HUBER, LINEAR, PINBALL, SQUARED
 
 SHIFTER = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number and leaves that in the low bits
@@ -14,7 +14,7 @@ LN2_LOW = 1.90821492927058770002e-10
 SMALLEST_EXPONENT = -500.0
 
 
-@part
+@inline
 def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
     """φ(z, y) of ``losses.SquaredLoss``, ``HuberLoss``, ``PinballLoss`` or ``LogisticLoss``; z itself of a linear one.
 
@@ -35,7 +35,7 @@ def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
     return max(-margin, 0.0) + math.log1p(math.exp(-abs(margin)))
 
 
-@part
+@inline
 def level(loss: int, threshold: float, prediction: float, target: float) -> float:
     """φ(z, y) again, of the losses that are neither squares nor linear, in a form that vector instructions can hold."""
     residual = prediction - target
@@ -48,7 +48,7 @@ def level(loss: int, threshold: float, prediction: float, target: float) -> floa
     return max(-margin, 0.0) + log_of_one_and(fading(-abs(margin)))
 
 
-@part
+@inline
 def slope(loss: int, threshold: float, prediction: float, target: float) -> float:
     """Derivative of φ in the prediction."""
     residual = prediction - target
@@ -67,7 +67,7 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
     return -sign * (small if margin > 0.0 else 1.0) / (1.0 + small)
 
 
-@part
+@inline
 def curvature(loss: int) -> float:
     """The largest second derivative of φ in the prediction; 0 where there is none, or none is known."""
     if loss in (PINBALL, LINEAR):
@@ -75,7 +75,7 @@ def curvature(loss: int) -> float:
     return 1.0 if loss in (SQUARED, HUBER) else 0.25
 
 
-@exact
+@inline_exact
 def fading(exponent: float) -> float:
     """exp of a number that is not positive, to the last bit or two, in a form that vector instructions can hold.
 
@@ -95,10 +95,10 @@ def fading(exponent: float) -> float:
     high = (1.0 / 40320.0 + r * (1.0 / 362880.0)) + (1.0 / 3628800.0 + r * (1.0 / 39916800.0)) * r2
     top = 1.0 / 479001600.0 + r * (1.0 / 6227020800.0)
     series = low + r4 * (middle + r4 * (high + r4 * top))
-    return series * number_of((bits_of(shifted) + 1023) << 52)
+    return series * bits_to_float((float_to_bits(shifted) + 1023) << 52)
 
 
-@exact
+@inline_exact
 def log_of_one_and(small: float) -> float:
     """log(1 + s) for s from 0 to 1, to the last digits.
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import exact, kernel, lane_loop, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline, inline_exact, kernel, unrolled_loop
 
 WARM_UP = 32
 """Rows that are measured together before the slow pursuit begins."""
@@ -35,7 +35,7 @@ TINY = 1e-300
 """Spreads below this are no spread."""
 
 
-@part
+@inline
 def scaled(value: float, center: float, spread: float, clip: float) -> float:
     """(value - center) / spread, clipped; 0 where the column has not spread yet or the entry is missing."""
     if not spread > TINY or value != value:
@@ -43,7 +43,7 @@ def scaled(value: float, center: float, spread: float, clip: float) -> float:
     return min(max((value - center) / spread, -clip), clip)
 
 
-@part
+@inline
 def scale_row(row: Vector, centers: Vector, spreads: Vector, clip: float, answer: Vector) -> float:
     """A row scaled, with an intercept of 1 behind it where ``answer`` has room; returns its squared norm."""
     norm = 0.0
@@ -58,7 +58,7 @@ def scale_row(row: Vector, centers: Vector, spreads: Vector, clip: float, answer
     return norm
 
 
-@part
+@inline
 def follow_row(row: Vector, centers: Vector, spreads: Vector, counts: Vector, first: Matrix, clip: float) -> None:
     """Let every column's centre and spread learn from a row. ``first`` holds the first rows, shape ``(WARM_UP, d)``."""
     settled = 0
@@ -82,7 +82,7 @@ def follow_row(row: Vector, centers: Vector, spreads: Vector, counts: Vector, fi
                 centers[j], spreads[j] = measure(first[:, j], WARM_UP, min(seen + 1, LONGEST_REST), clip)
 
 
-@lane_loop
+@unrolled_loop
 def pursue_row(row: Vector, centers: Vector, spreads: Vector, counts: Vector, clip: float) -> None:
     """:func:`pursue` for a row whose columns are all past their first values, bit by bit the same.
 
@@ -101,7 +101,7 @@ def pursue_row(row: Vector, centers: Vector, spreads: Vector, counts: Vector, cl
         counts[j] = counts[j] + 1.0 if known else counts[j]
 
 
-@part
+@inline
 def insert(values: Any, count: int, value: float) -> None:
     """Put a value among sorted ones."""
     place = count
@@ -111,7 +111,7 @@ def insert(values: Any, count: int, value: float) -> None:
     values[place] = value
 
 
-@part
+@inline
 def is_still(values: Any) -> bool:
     """Whether one value fills more than half of a full set of sorted ones, and would do so with one place less."""
     first = last = WARM_UP // 2  # a value that fills more than half is the one in the middle
@@ -122,7 +122,7 @@ def is_still(values: Any) -> bool:
     return last - first > WARM_UP // 2
 
 
-@part
+@inline
 def replace_usual(values: Any, value: float) -> bool:
     """Put a value in the place of one of the usual ones, which fill the middle; False if it is the usual value itself."""
     place = WARM_UP // 2
@@ -137,7 +137,7 @@ def replace_usual(values: Any, value: float) -> bool:
     return True
 
 
-@part
+@inline
 def measure(values: Any, count: int, rows: int, clip: float) -> tuple[float, float]:
     """Median and clipped standard deviation of so many rows, of which these sorted values are those that differ most."""
     center = 0.5 * (values[(count - 1) // 2] + values[count // 2])
@@ -148,7 +148,7 @@ def measure(values: Any, count: int, rows: int, clip: float) -> tuple[float, flo
     return center, deviation(values, count, rows, center, clip * spread)
 
 
-@part
+@inline
 def middle_deviation(values: Any, count: int, center: float) -> float:
     """Median of the distances from the centre, the upper one of two.
 
@@ -167,7 +167,7 @@ def middle_deviation(values: Any, count: int, center: float) -> float:
     return float(above if low == 0 else below if low == half else min(below, above))
 
 
-@part
+@inline
 def middle_of_others(values: Any, count: int, center: float) -> float:
     """Lower median of the distances from the centre that are not 0: of a rare indicator and an outlier, the indicator."""
     low, high = 0, count - 1
@@ -185,7 +185,7 @@ def middle_of_others(values: Any, count: int, center: float) -> float:
     return nearest
 
 
-@part
+@inline
 def deviation(values: Any, count: int, rows: int, center: float, limit: float) -> float:
     """Root of the mean squared distance from the centre, no distance counting for more than the limit."""
     total = 0.0
@@ -195,7 +195,7 @@ def deviation(values: Any, count: int, rows: int, center: float, limit: float) -
     return math.sqrt(total / rows)
 
 
-@exact
+@inline_exact
 def pursue(value: float, j: int, centers: Vector, spreads: Vector, pace: float, clip: float) -> None:
     """One step of centre and spread towards a value."""
     spread = spreads[j]
@@ -208,14 +208,14 @@ def pursue(value: float, j: int, centers: Vector, spreads: Vector, pace: float, 
         spreads[j] = spread * math.sqrt(1.0 + pace * (off * off - 1.0))
 
 
-@part
+@inline
 def scale_each(rows: Matrix, centers: Vector, spreads: Vector, clip: float, answer: Matrix) -> None:
     """Rows scaled by what is known now; nothing is learned."""
     for t in range(len(rows)):
         scale_row(rows[t], centers, spreads, clip, answer[t])
 
 
-@part
+@inline
 def scale_and_follow_each(
     rows: Matrix,
     centers: Vector,
@@ -232,7 +232,7 @@ def scale_and_follow_each(
         follow_row(rows[t], centers, spreads, counts, first, clip)
 
 
-@part
+@inline
 def locate_and_follow_each(
     values: Vector, centers: Vector, spreads: Vector, counts: Vector, first: Matrix, clip: float, where: Matrix
 ) -> None:

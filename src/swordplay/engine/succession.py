@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline
 from swordplay.engine import ball
 from swordplay.engine.ball_sparse import Entries
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, Arrays
 from swordplay.engine.weights import settle_weights
 
 
-@part
+@inline
 def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
     """What a round has of its own, where there is a schedule: weight, threshold of the Huber loss, size of the domain."""
     if t < len(schedule):
@@ -27,7 +27,7 @@ def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
         config[CONFIG.diameter] = config[CONFIG.diameter_per_size] * schedule[t, 2]
 
 
-@part
+@inline
 def write_weights(me: Arrays, weights: Matrix, t: int) -> None:
     """Keep the weights of a round if there is room for them; what is not an expert yet stays at 0."""
     if t < len(weights):
@@ -39,7 +39,7 @@ def write_weights(me: Arrays, weights: Matrix, t: int) -> None:
 def make_rows(decide: Any, play_round: Any) -> Any:
     """Dense rows in their order; ``decide(me, decision)`` writes what would be decided next."""
 
-    @part
+    @inline
     def play_rows(
         me: Arrays,
         features: Matrix,
@@ -69,7 +69,7 @@ def make_rows(decide: Any, play_round: Any) -> Any:
 def make_sparse_rows(play_round: Any) -> Any:
     """Sparse rows on a ball in their order: the cost is in proportion to their non-zeros."""
 
-    @part
+    @inline
     def play_sparse_rows(
         me: Arrays,
         values: Vector,
@@ -104,7 +104,7 @@ def make_sparse_rows(play_round: Any) -> Any:
 def make_single(play_round: Any) -> Any:
     """One row whose prediction may have been asked for before."""
 
-    @part
+    @inline
     def play_single(me: Arrays, features: Vector, target: float) -> float:
         """The loss; NaN if the row would overflow, and then nothing has changed."""
         played, _, loss = play_round(me, features, target)
@@ -119,7 +119,7 @@ def make_single(play_round: Any) -> Any:
 def make_stream(play_round: Any) -> Any:
     """Dense rows of one learner of a fleet."""
 
-    @part
+    @inline
     def play_stream(me: Arrays, features: Matrix, targets: Vector, predictions: Vector, losses: Vector) -> int:
         """How many were played."""
         for t in range(len(targets)):

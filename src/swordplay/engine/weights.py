@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import expert_loop, larger, part, smaller
 from swordplay.base.types import Vector
+from swordplay.compile import expert_loop, inline, larger, smaller
 from swordplay.engine.blocks import columns_of, dot
 from swordplay.engine.layout import CONFIG, EXPERT, LIVE, NO_OPTIMISM, Arrays, Products
 from swordplay.engine.scalar import fading, slope
@@ -15,7 +15,7 @@ STEADY = 100.0
 """Guesses that change no exponent by more: it may be positive then, and still no exponential is large."""
 
 
-@part
+@inline
 def weigh(me: Arrays, of: Products, target: float) -> None:
     """Replay the field at old weights and new points, then weigh the experts for the coming round."""
     numbers, live, config = me.numbers, me.live, me.config
@@ -72,7 +72,7 @@ def expect(n: int, guess: float, ahead: Vector, cumulative: Vector, guesses: Vec
     return least
 
 
-@part
+@inline
 def share(me: Arrays, least: float, rate: float) -> None:
     """p_i in proportion to prior times exp(-rate (loss so far + guess)), given the least of these sums; to be normalised."""
     numbers = me.numbers
@@ -90,7 +90,7 @@ def share(me: Arrays, least: float, rate: float) -> None:
     me.live[LIVE.share] = 1.0 / total
 
 
-@part
+@inline
 def settle_weights(me: Arrays) -> None:
     """Normalise the weights, if nobody has done so since they were made: whoever predicts does, and kernels when they end."""
     if me.live[LIVE.share] > 0.0:
@@ -98,7 +98,7 @@ def settle_weights(me: Arrays) -> None:
         me.live[LIVE.share] = 0.0
 
 
-@part
+@inline
 def taken_share(live: Vector) -> float:
     """What the weights are to be multiplied by, for somebody who does so now."""
     share = live[LIVE.share] if live[LIVE.share] > 0.0 else 1.0
@@ -134,7 +134,7 @@ def leaders(n: int, log_prior: Vector, cumulative: Vector, guesses: Vector, answ
     return total
 
 
-@part
+@inline
 def normalised(weight: float, share: float) -> float:
     """One weight."""
     return float(larger(weight * share, SMALLEST_WEIGHT))

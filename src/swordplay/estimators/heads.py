@@ -18,7 +18,6 @@ import numpy as np
 from swordplay.base import nested, state
 from swordplay.base.state import Range
 from swordplay.base.types import Matrix, State, Vector
-from swordplay.engine import patiently
 from swordplay.engine.driver import CHUNK, CHUNK_NUMBERS
 from swordplay.engine.stack import Stack
 from swordplay.estimators import head
@@ -161,7 +160,7 @@ class Heads:
                 self.leave_unscaled(raw, wanted, scratch)
             more = shares if self.voices is None else self.voices.take(raw, len(self))
             call = self.learning(raw, wanted, more, scratch, late=self.voices is not None)
-            done = patiently(call.func, *call.args)
+            done = call.func(*call.args)
             answer[part] = scratch.predictions.T
             if done < len(raw):
                 raise ValueError(f"row {first + done} {OVERFLOW} The {first + done} row(s) before it are learned.")

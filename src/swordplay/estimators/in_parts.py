@@ -10,7 +10,6 @@ from typing import Any, Self, final
 import numpy as np
 
 from swordplay.base.types import Matrix, Vector
-from swordplay.engine import patiently
 from swordplay.estimators.heads import NO_WEIGHTS, Heads
 from swordplay.estimators.model import LinearModel
 from swordplay.estimators.scratch import NONE_MISSING, Scratch, writable
@@ -54,7 +53,7 @@ class InParts:
         """Predict and learn some rows, those before them being learned: the same bits as ``predict_then_learn``."""
         rows, targets, part = self._rows[first:stop], self._targets[first:stop], self.scratch.part(first, stop)
         call = self._heads.learning(rows, targets, NO_WEIGHTS, part)
-        done: Any = patiently(call.func, *call.args)
+        done: Any = call.func(*call.args)
         if done < len(rows):
             raise ValueError(f"row {first + done} {OVERFLOW} The {first + done} row(s) before it are learned.")
         plan = self.plan[first:stop]

@@ -98,7 +98,7 @@ class Mixture:
 
     def _shares(self) -> Vector:
         """Weights of this combination and of each single forecast in the whole."""
-        from swordplay.base.compiling import uncompiled
+        from swordplay.compile import uncompiled
         from swordplay.engine.curved.mixing import weigh
 
         shares = np.zeros(self.forecasts + 1)

@@ -136,9 +136,9 @@ class SecondBench(NamedTuple):
 
 def quick(call: functools.partial[Any]) -> Callable[[], Any]:
     """A compiled call whose arguments stay what they are (see ``fixed``); numba is imported with the first one."""
-    from swordplay.base.compiling import fixed
+    from swordplay.compile import bound_call
 
-    return fixed(call)
+    return bound_call(call)
 
 
 def setting(loss: LossName, radius: float, columns: Scaler, target: Locator) -> Vector:

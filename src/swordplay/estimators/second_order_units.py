@@ -25,7 +25,7 @@ class RawUnits(NamedTuple):
 
 
 def _uncompiled(function: Any) -> Any:
-    from swordplay.base.compiling import uncompiled
+    from swordplay.compile import uncompiled
 
     return uncompiled(function)
 

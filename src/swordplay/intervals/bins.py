@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import lane_loop, part
 from swordplay.base.types import Vector
+from swordplay.compile import inline, unrolled_loop
 from swordplay.intervals.layout import EDGE, STEPS
 
 NONE = -1.0
 """The place of a column that is in no bin."""
 
 
-@part
+@inline
 def find(row: Vector, count: int, places: Vector) -> float:
     """Write which of ``count`` bins each scaled column lies in; returns how many lie in one."""
     found = 0.0
@@ -30,7 +30,7 @@ def find(row: Vector, count: int, places: Vector) -> float:
     return found
 
 
-@lane_loop
+@unrolled_loop
 def add(bins: Any, places: Vector, answers: Vector) -> None:
     """Add the numbers of a row's bins to what each expert says."""
     for j in range(len(places)):
@@ -40,7 +40,7 @@ def add(bins: Any, places: Vector, answers: Vector) -> None:
                 answers[k] += numbers[k]
 
 
-@lane_loop
+@unrolled_loop
 def move(bins: Any, places: Vector, factors: Vector) -> None:
     """Let the numbers of a row's bins move as the coefficient of a column that is 1."""
     for j in range(len(places)):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import exact, expert_loop, number_of
 from swordplay.base.types import Vector
+from swordplay.compile import bits_to_float, expert_loop, inline_exact
 from swordplay.engine.scalar import fading
 from swordplay.intervals.layout import STEPS
 
 
-@exact
+@inline_exact
 def halved(times: int) -> float:
     """1 halved so many times, written straight into the exponent bits: a power would call a function for every expert."""
-    return number_of((1023 - times) << 52)
+    return bits_to_float((1023 - times) << 52)
 
 
 @expert_loop
@@ -23,7 +23,7 @@ def weigh(losses: Vector, lowest: float, sharpness: float, shares: Vector) -> No
         shares[k] = fading(sharpness * (lowest - losses[k]))
 
 
-@exact
+@inline_exact
 def least(losses: Vector) -> float:
     """The smallest loss."""
     answer = math.inf
@@ -32,7 +32,7 @@ def least(losses: Vector) -> float:
     return answer
 
 
-@exact
+@inline_exact
 def summed(shares: Vector) -> float:
     """Their sum, in two halves that do not wait for each other."""
     even = odd = 0.0
@@ -42,7 +42,7 @@ def summed(shares: Vector) -> float:
     return even + odd
 
 
-@exact
+@inline_exact
 def dot(shares: Vector, answers: Vector) -> float:
     """The sum of products, likewise."""
     even = odd = 0.0

@@ -10,34 +10,34 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import part
 from swordplay.base.types import Vector
+from swordplay.compile import inline
 from swordplay.intervals.layout import BEND, FEW, GAIN, HASTE, LARGEST_SCORE, LIMIT, ROWS, SCORE
 
 POINT = -1.0
 """A radius that stands for an interval of the prediction alone."""
 
 
-@part
+@inline
 def answer(balance: float) -> float:
     """How much wider than the scale says, relatively."""
     near = balance / LIMIT
     return GAIN * balance * (1.0 + BEND * near * near)
 
 
-@part
+@inline
 def haste(alpha: float, balance: float, live: Vector) -> float:
     """How much more than that an interval narrows, where there were hits too many."""
     return float(live[HASTE] * alpha * alpha) if balance < 0.0 and len(live) > HASTE else 0.0
 
 
-@part
+@inline
 def nearer(location: float, alpha: float, balance: float, live: Vector) -> float:
     """Where the middle of an interval lies beside the prediction, which it has to hold: it narrows from there, too."""
     return location * max(1.0 + haste(alpha, balance, live) * answer(balance), 0.0)
 
 
-@part
+@inline
 def radius(alpha: float, quantile: float, balance: float, live: Vector) -> float:
     """How many spreads wide the interval is on either side: infinite for everything, :data:`POINT` for the prediction alone."""
     if live[ROWS] < FEW or balance >= LIMIT:
@@ -51,7 +51,7 @@ def radius(alpha: float, quantile: float, balance: float, live: Vector) -> float
     return float(max(own, 0.0))
 
 
-@part
+@inline
 def settled(alpha: float, balance: float, missed: bool) -> float:
     """The balance after a row."""
     if missed:

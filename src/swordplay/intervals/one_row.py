@@ -23,7 +23,7 @@ class OneRow:
     """
 
     def __init__(self, memory: Memory, alphas: Vector, scratch: tuple[Vector, Array]) -> None:
-        from swordplay.base.compiling import fixed  # numba is imported with the first row
+        from swordplay.compile import bound_call  # numba is imported with the first row
         from swordplay.intervals.rounds import play
 
         self.memory = memory
@@ -31,7 +31,7 @@ class OneRow:
         self._bounds: Any = np.empty((1, len(alphas), 2))
         given = alphas, *memory, self._columns, self._forecast, self._truth, *scratch, self._bounds
         modes = layout.GIVE, layout.LEARN, layout.BOTH
-        self._calls = {mode: fixed(functools.partial(play, mode, *given)) for mode in modes}
+        self._calls = {mode: bound_call(functools.partial(play, mode, *given)) for mode in modes}
 
     def play(self, mode: int, columns: Matrix, forecasts: Vector, truths: Vector, bounds: Array) -> None:
         """What ``rounds.play`` does, of one row; the bounds are read or written."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import kernel, part, uncompiled
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline, kernel, uncompiled
 from swordplay.engine.scaling import follow_row, scale_row
 from swordplay.intervals import bins, integrator, scale, shape
 from swordplay.intervals.integrator import POINT
@@ -20,7 +20,7 @@ CLIP = LARGEST_RATIO
 """Of the scaled columns."""
 
 
-@part
+@inline
 def say(
     prediction: float, location: float, spread: float, alphas: Vector, live: Vector, radii: Matrix, debts: Matrix,
     balances: Vector, shares: Vector, bounds: Any,
@@ -42,7 +42,7 @@ def say(
                 bounds[i, 0], bounds[i, 1] = min(bounds[i - 1, 0], bounds[i, 0]), max(bounds[i - 1, 1], bounds[i, 1])
 
 
-@part
+@inline
 def settle(target: float, alphas: Vector, balances: Vector, bounds: Any) -> None:
     """Count the misses."""
     for i in range(len(alphas)):
@@ -50,7 +50,7 @@ def settle(target: float, alphas: Vector, balances: Vector, bounds: Any) -> None
         balances[i] = integrator.settled(alphas[i], balances[i], missed)
 
 
-@part
+@inline
 def learn(
     residual: float, location: float, spread: float, alphas: Vector, live: Vector, places: Any, spreads: Any, steps: Any,
     losses: Any, radii: Matrix, debts: Matrix, row: Vector, where: Vector, inside: float, answers: Any,
@@ -137,5 +137,5 @@ def play(
             follow_row(columns[t], column_centers[1:], column_spreads[1:], column_counts[1:], column_first[:, 1:], CLIP)
 
 
-play_within = part(uncompiled(play))
-"""The same, for other kernels: these cannot call one of which nothing but machine code is kept (``base.kept_code``)."""
+play_within = inline(uncompiled(play))
+"""The same, for other kernels: a kernel cannot call another one, of which only machine code is kept."""

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import expert_loop, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import expert_loop, inline
 from swordplay.intervals.hedge import dot, halved, least, summed, weigh
 from swordplay.intervals.layout import (
     FEW,
@@ -35,14 +35,14 @@ from swordplay.intervals.layout import (
 )
 
 
-@part
+@inline
 def score_of(off: float, spread: float) -> float:
     """How many spreads a residual lies from its location."""
     score = min(abs(off) / spread, LARGEST_RAW_SCORE) if spread > 0.0 else 0.0
     return score if score >= SMALLEST_SCORE else 0.0
 
 
-@part
+@inline
 def quantile(alpha: float, radii: Vector, debts: Vector, shares: Vector) -> float:
     """Mean of a level's experts, weighted by exp(-SHARPNESS debt / alpha); ``shares`` is scratch."""
     weigh(debts, least(debts), SHARPNESS / alpha, shares)
@@ -60,7 +60,7 @@ def pursue(alpha: float, score: float, usual: float, radii: Vector, debts: Vecto
         radii[k] = max(radii[k] + step * halved(k) * move, 0.0)
 
 
-@part
+@inline
 def begin(alphas: Vector, radii: Matrix, live: Vector) -> None:
     """Let the experts of all levels begin as if scores were exponential; the largest so far is that of the newest residuals."""
     live[SCORE] = FIRST_SCORE
@@ -71,7 +71,7 @@ def begin(alphas: Vector, radii: Matrix, live: Vector) -> None:
             radii[i, k] = FIRST_SCORE * math.log(1.0 / alphas[i])
 
 
-@part
+@inline
 def follow_score(score: float, live: Vector) -> None:
     """Let the usual score follow a clipped one. One of 0 tells nothing about how large others will be."""
     if score > 0.0:
@@ -79,7 +79,7 @@ def follow_score(score: float, live: Vector) -> None:
         live[LARGEST_SCORE] = max(live[LARGEST_SCORE], score)
 
 
-@part
+@inline
 def clipped_score(score: float, usual: float) -> float:
     """A score as it is learned from."""
     return min(score, OUTLIER * usual)

@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import exact, expert_loop, lane_loop, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import expert_loop, inline, inline_exact, unrolled_loop
 from swordplay.intervals import bins
 from swordplay.intervals.hedge import dot, halved, least, summed, weigh
 from swordplay.intervals.layout import (
@@ -50,7 +50,7 @@ from swordplay.intervals.layout import (
 )
 
 
-@part
+@inline
 def own_columns(prediction: float, live: Vector, row: Vector) -> None:
     """The columns made of past residuals and of the last truth, in front of the row of the shape."""
     unit = live[TYPICAL]
@@ -65,13 +65,13 @@ def own_columns(prediction: float, live: Vector, row: Vector) -> None:
     row[5] = abs(row[4]) - 1.0
 
 
-@part
+@inline
 def columns_of(which: int, width: int) -> int:
     """How many columns a kind of experts looks at."""
     return 1 if which == 0 else OWN if which == 1 else width
 
 
-@lane_loop
+@unrolled_loop
 def dots(weights: Any, row: Vector, columns: int, answers: Vector) -> None:
     """<w, a> for the experts of one kind, which look at the first columns only."""
     for k in range(STEPS):
@@ -81,7 +81,7 @@ def dots(weights: Any, row: Vector, columns: int, answers: Vector) -> None:
             answers[k] += weights[j, k] * row[j]
 
 
-@lane_loop
+@unrolled_loop
 def moves(weights: Any, row: Vector, columns: int, seen: float, norm: float, answers: Vector) -> None:
     """w <- w + eta (seen - <w, a>) a / norm(a)^2, with eta = 1/2, 1/4, ...; ``answers`` become the factors of a."""
     for k in range(STEPS):
@@ -91,7 +91,7 @@ def moves(weights: Any, row: Vector, columns: int, seen: float, norm: float, ans
             weights[j, k] += answers[k] * row[j]
 
 
-@part
+@inline
 def mixed(losses: Matrix, answers: Matrix, shares: Vector) -> float:
     """Mean of the experts' answers, weighted by exp(-SHARPNESS loss); ``shares`` is scratch."""
     lowest = math.inf
@@ -105,7 +105,7 @@ def mixed(losses: Matrix, answers: Matrix, shares: Vector) -> float:
     return value / total
 
 
-@part
+@inline
 def guess(
     weights: Any, steps: Any, losses: Matrix, still: float, row: Vector, places: Vector, answers: Matrix, shares: Vector
 ) -> float:
@@ -128,7 +128,7 @@ def pay(losses: Vector, answers: Vector, seen: float, unit: float) -> None:
         losses[k] = (1.0 - 1.0 / MEMORY) * losses[k] + min(off * off, LARGEST_LOSS)
 
 
-@exact
+@inline_exact
 def squares(row: Vector, first: int, stop: int) -> float:
     """Sum of squares of some columns, in their order: columns of 0 that join change no bit of it."""
     answer = 0.0
@@ -137,7 +137,7 @@ def squares(row: Vector, first: int, stop: int) -> float:
     return answer
 
 
-@part
+@inline
 def learn(
     weights: Any, steps: Any, losses: Matrix, row: Vector, places: Vector, seen: float, unit: float, own: float, others: float,
     answers: Matrix,
@@ -152,13 +152,13 @@ def learn(
         pay(losses[SETS], answers[SETS], seen, unit)
 
 
-@part
+@inline
 def expects_nothing(losses: Matrix) -> bool:
     """Whether there are experts who expect nothing; in a state of before there are not, and it goes on as it began."""
     return len(losses) > SETS
 
 
-@part
+@inline
 def begin(spreads: Any, live: Vector) -> None:
     """Let the experts of spread begin at the usual size, which has just become known."""
     for i in range(SETS):
@@ -166,13 +166,13 @@ def begin(spreads: Any, live: Vector) -> None:
             spreads[i, 0, k] = live[TYPICAL]
 
 
-@part
+@inline
 def floored(spread: float, live: Vector) -> float:
     """A spread that is not too small."""
     return float(max(spread, FLOOR * live[TYPICAL]))
 
 
-@exact
+@inline_exact
 def middle_of_newest(live: Vector, count: int) -> float:
     """Lower median of the first ``count`` of the newest sizes."""
     answer = 0.0
@@ -186,7 +186,7 @@ def middle_of_newest(live: Vector, count: int) -> float:
     return answer
 
 
-@exact
+@inline_exact
 def middle_of_five(live: Vector) -> float:
     """The same of all of the newest sizes, without a branch: of two pairs, the smallest and the largest are not the middle."""
     a, b, c, d, e = live[NEWEST], live[NEWEST + 1], live[NEWEST + 2], live[NEWEST + 3], live[NEWEST + 4]
@@ -194,7 +194,7 @@ def middle_of_five(live: Vector) -> float:
     return float(max(min(low, high), min(max(low, high), e)))
 
 
-@part
+@inline
 def clipped(residual: float, live: Vector, paired: bool) -> float:
     """A residual as it is learned from: at most ``OUTLIER`` usual ones, or ``LATELY`` of the last few.
 
@@ -208,7 +208,7 @@ def clipped(residual: float, live: Vector, paired: bool) -> float:
     return float(min(max(residual, -most), most))
 
 
-@part
+@inline
 def remember(residual: float, live: Vector) -> None:
     """Put a residual among the newest; the first few are measured by their median."""
     rows = int(live[ROWS])
@@ -224,7 +224,7 @@ def remember(residual: float, live: Vector) -> None:
         live[LARGEST] = max(abs(residual), (1.0 - 1.0 / MEMORY) * live[LARGEST])
 
 
-@part
+@inline
 def follow(residual: float, live: Vector) -> None:
     """Let the usual sizes follow a clipped residual. One of 0 tells nothing about how large others will be."""
     live[LAST] = residual

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import kernel
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import kernel
 from swordplay.intervals.layout import BOTH, GIVE
 from swordplay.intervals.rounds import play_within
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline, kernel
 from swordplay.engine.plan import PLACE as LOCATED
 from swordplay.engine.plan import SETTING, Followed, Planned, prepare
 from swordplay.engine.preview import decide_aside, product
@@ -32,7 +32,7 @@ PLACE = 4
 __all__ = ["PLACE", "SETTING", "ask_keys", "play_keys"]
 
 
-@part
+@inline
 def unpack(record: Vector, me: Arrays, scaler: Matrix, place: Vector, recent: Vector) -> None:
     """A record into the arrays of a model."""
     at = read_round(record, 0, me)
@@ -45,7 +45,7 @@ def unpack(record: Vector, me: Arrays, scaler: Matrix, place: Vector, recent: Ve
         read_proof(record, at, me)
 
 
-@part
+@inline
 def pack(record: Vector, me: Arrays, scaler: Matrix, place: Vector, recent: Vector) -> None:
     """The arrays of a model into a record."""
     at = write_round(record, 0, me)

@@ -68,6 +68,7 @@ def _track(path: Path, target: str, quiet: bool) -> tuple[Any, Any]:
     warming.beside(["curves"])
     warming.beside(["steps"])  # the stream has classes, and no intervals
     with progress.shown(path.name, quiet) as watch:
+        warming.say_before_compiling(watch.say)
         found = run(Job(str(path), Settings(target, lags=options.AUTO, curves=options.AUTO)), watch=watch)
     return found, found.tracker.story(path.name, refused=found.refused, seconds=found.seconds)
 

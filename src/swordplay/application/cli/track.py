@@ -211,6 +211,7 @@ def _track(job: Job, asked: Asked, remark: str) -> int:
     with Interrupts() as interrupts:
         try:
             with in_words(), options.locked(job.state, job.wait, asked.quiet), shown as watch, in_words(lambda: watch.begun):
+                warming.say_before_compiling(watch.say)
                 watch.start(remark)
                 found = run(job, watch=watch, told=interrupts, compared=watch.compared, is_locked=True)
                 story = None if found.stopped else _story(found, name, asked.show_keys)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import exact, kernel
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline_exact, kernel
 
 
-@exact
+@inline_exact
 def follow(
     numbers: Any, said: Vector, targets: Vector, last: Vector, total: Vector, counts: Any, sums: Matrix, scored: Any
 ) -> None:
@@ -67,7 +67,7 @@ def sort_by_key(numbers: Any, ends: Any, places: Any) -> None:
         places[ends[numbers[t]]] = t
 
 
-@exact
+@inline_exact
 def add_figures(numbers: Any, targets: Vector, found: Matrix, figures: Matrix) -> None:
     """One by one: where a batch ends must not show in the last digit."""
     for t in range(len(numbers)):

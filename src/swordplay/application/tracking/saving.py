@@ -59,5 +59,5 @@ class RunClock:
 
 def _compiling() -> float:
     """Seconds that this process has spent compiling; none before numba was imported."""
-    kept_code = sys.modules.get("swordplay.base.kept_code")
-    return 0.0 if kept_code is None else float(kept_code.stopwatch.seconds)
+    kernel_cache = sys.modules.get("swordplay.compile.kernel_cache")
+    return 0.0 if kernel_cache is None else float(kernel_cache.compile_timer.seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.base.compiling import kernel
+from swordplay.compile import kernel
 
 QUOTE, LINE_FEED, CARRIAGE_RETURN = 34, 10, 13
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline, kernel
 from swordplay.engine.curved.bends import count_asked
 from swordplay.engine.curved.layout import (
     CENTER,
@@ -21,7 +21,7 @@ from swordplay.engine.curved.rounds import WITHOUT, bend, mean, mix, prepare
 from swordplay.engine.curved.saying import Setting, forecast, put_row, setting_of
 
 
-@part
+@inline
 def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk) -> float:
     """The mixture of all who do without the last targets, corrected along curves."""
     plain = mean(desk.said, desk.weights, 0, WITHOUT)
@@ -36,7 +36,7 @@ def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk) -> float:
     return float(total / share)
 
 
-@part
+@inline
 def note(book: Book, desk: Desk, count: int, noted: Vector) -> None:
     """What has to be known of a row once its target is there: how many corrected forecasts there are, last targets, forecasts.
 

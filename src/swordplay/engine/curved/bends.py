@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.base.compiling import exact
-from swordplay.base.fours import put, same
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline_exact
+from swordplay.compile.simd4 import broadcast, store_row
 from swordplay.engine.curved.layout import KNOWN, SHAPE, STRAIGHT, Book
 from swordplay.engine.curved.series import put_cosines
 
@@ -40,19 +40,19 @@ ROOT2 = math.sqrt(2.0)
 """Times a cosine: a wave has a mean square of 1."""
 
 
-@exact
+@inline_exact
 def near(rows: Matrix, place: float, first: int) -> float:
     """A scaled column of a row, cut."""
     return float(min(max(rows[first + int(place), 0], -FARTHEST), FARTHEST))
 
 
-@exact
+@inline_exact
 def put_bends(rows: Matrix, first: int, shapes: Matrix, angles: Vector, bent: Matrix) -> None:
     """Write one, and every curve at a row whose scaled columns begin at a place of ``rows``; ``angles`` is scratch."""
     count, kinks = len(shapes), 0
-    put(bent, 0, same(1.0))
+    store_row(bent, 0, broadcast(1.0))
     while kinks < count and shapes[kinks, 2] == 0.0:
-        put(bent, 1 + kinks, same(abs(near(rows, shapes[kinks, 0], first))))
+        store_row(bent, 1 + kinks, broadcast(abs(near(rows, shapes[kinks, 0], first))))
         kinks += 1
     for k in range(kinks, count):
         one, other = near(rows, shapes[k, 0], first), near(rows, shapes[k, 1], first)
@@ -60,10 +60,10 @@ def put_bends(rows: Matrix, first: int, shapes: Matrix, angles: Vector, bent: Ma
     waves = angles[count : 2 * count]
     put_cosines(angles[kinks:count], waves[kinks:])
     for k in range(kinks, count):
-        put(bent, 1 + k, same(ROOT2 * waves[k] if shapes[k, 2] != 0.0 else abs(near(rows, shapes[k, 0], first))))
+        store_row(bent, 1 + k, broadcast(ROOT2 * waves[k] if shapes[k, 2] != 0.0 else abs(near(rows, shapes[k, 0], first))))
 
 
-@exact
+@inline_exact
 def count_asked(book: Book, logistic: bool) -> int:
     """How many forecasts of the top are asked in this round: all, or those without curves where these are asleep."""
     everybody, active = len(book.top_behind), book.known[KNOWN.active]
@@ -79,7 +79,7 @@ def count_asked(book: Book, logistic: bool) -> int:
     return everybody if bending < straight + (ASLEEP if logistic else -LEAD) else STRAIGHT
 
 
-@exact
+@inline_exact
 def rests(book: Book, count: int) -> bool:
     """Whether nobody who corrects learns in this round, in which so many of the top are asked.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import exact
 from swordplay.base.types import Matrix
+from swordplay.compile import inline_exact
 from swordplay.engine.curved.layout import CENTER, COLUMN_ROWS, COUNT, FIRST, SPREAD, WARM_UP
 
 FEWEST_AWAY = 3
@@ -18,7 +18,7 @@ LEAST_SPREAD = 1e-80
 """Of any column: the largest values that there may be, 1e60, have squares in units of it that are still numbers."""
 
 
-@exact
+@inline_exact
 def follow_column(columns: Matrix, j: int, value: float, intercept: bool) -> None:
     """Count a value of a column whose scaling is not fixed; fix it once enough are known that differ.
 
@@ -49,7 +49,7 @@ def follow_column(columns: Matrix, j: int, value: float, intercept: bool) -> Non
         fix_column(columns, j, intercept)
 
 
-@exact
+@inline_exact
 def fix_column(columns: Matrix, j: int, intercept: bool) -> None:
     """Centre and spread of a column from its first values; the lower median of the distances of those that are away."""
     center = columns[FIRST + WARM_UP // 2, j] if intercept else 0.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from swordplay.base.compiling import kernel
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import kernel
 from swordplay.engine.curved import mixing
 
 MEMORY = 8000.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from swordplay.base.compiling import part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline
 from swordplay.engine.curved.newton import LANES
 
 
@@ -111,7 +111,7 @@ def forecasts(compete: float) -> int:
     return 2 + LANES if compete == 1.0 else 1 + LANES
 
 
-count_forecasts = part(forecasts)
+count_forecasts = inline(forecasts)
 """The same, for kernels."""
 
 
@@ -120,7 +120,7 @@ def tops(bends: float) -> int:
     return STRAIGHT + LANES if bends > 0.0 else STRAIGHT
 
 
-count_tops = part(tops)
+count_tops = inline(tops)
 """The same, for kernels."""
 
 
@@ -143,7 +143,7 @@ def parts_of(numbers: Vector, setting: Vector, N: int) -> Book:
     )
 
 
-book_of = part(parts_of)
+book_of = inline(parts_of)
 """The same, for kernels."""
 
 
@@ -153,7 +153,7 @@ def book_size(dim: int, recent: int, compete: bool, bends: int) -> int:
     return KNOWN_COUNT + 2 + recent + COLUMN_ROWS * (dim + 1) + 2 * N + 1 + 2 * tops(bends) + 1 + SHAPE * bends
 
 
-@part
+@inline
 def desk_of(scratch: Matrix, slate: Vector, setting: Vector) -> Desk:
     """The parts of the two scratch arrays."""
     width, corrections, bent = int(setting[SETTING.width]), int(setting[SETTING.corrections]), 1 + int(setting[SETTING.bends])

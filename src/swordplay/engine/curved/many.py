@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import exact, kernel
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline_exact, kernel
 from swordplay.engine.curved import mixing
 
 LAST, BEHIND, SHARP, STAY, NUMBERS = 0, 1, 4, 6, 11
@@ -31,7 +31,7 @@ PRIOR = 0.5
 """Weight of the probabilities as they are in the beginning."""
 
 
-@exact
+@inline_exact
 def put_logs(scores: Vector, logs: Vector) -> None:
     """Logarithms of the logistic of each score divided by their sum."""
     most = -math.inf
@@ -46,7 +46,7 @@ def put_logs(scores: Vector, logs: Vector) -> None:
         logs[k] = max(logs[k] - math.log(total), LEAST)
 
 
-@exact
+@inline_exact
 def put_chances(logs: Vector, last: int, sharp: float, stay: float, chances: Vector) -> None:
     """q of every class."""
     most = -math.inf
@@ -61,7 +61,7 @@ def put_chances(logs: Vector, last: int, sharp: float, stay: float, chances: Vec
         chances[k] /= total
 
 
-@exact
+@inline_exact
 def say(numbers: Vector, scores: Vector, last: int, logs: Vector, chances: Matrix, weights: Vector, answer: Vector) -> None:
     """What the three say of a row, in ``chances``, and their mixture; without a last label the third one is left out."""
     put_logs(scores, logs)
@@ -76,7 +76,7 @@ def say(numbers: Vector, scores: Vector, last: int, logs: Vector, chances: Matri
             answer[k] += weights[i] * chances[i, k]
 
 
-@exact
+@inline_exact
 def learn(numbers: Vector, label: int, last: int, weight: float, logs: Vector, chances: Matrix) -> None:
     """Judge the three, and let two of them take a Newton step."""
     behind, fade = numbers[BEHIND : BEHIND + EXPERTS], 1.0 - 1.0 / MEMORY
@@ -108,7 +108,7 @@ def learn(numbers: Vector, label: int, last: int, weight: float, logs: Vector, c
     numbers[STAY + 1] = between(numbers[STAY + 1] - between(stayer, LONGEST, -LONGEST), SURE, -SURE)
 
 
-@exact
+@inline_exact
 def between(value: float, most: float, least: float) -> float:
     """A number that lies in a range."""
     return float(min(max(value, least), most))

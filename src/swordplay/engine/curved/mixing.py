@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from swordplay.base.compiling import exact
 from swordplay.base.types import Vector
+from swordplay.compile import inline_exact
 from swordplay.engine.curved import series
 
 MEMORY = 500.0
@@ -52,14 +52,14 @@ class Cut(NamedTuple):
     """Of the usual range."""
 
 
-@exact
+@inline_exact
 def tamed(target: float, ends: Vector) -> float:
     """A target that leaves the usual range by no more than the range, as which an outlier counts; nor does it pass FARTHEST."""
     width = ends[1] - ends[0]
     return float(min(max(target, ends[0] - width, -FARTHEST), ends[1] + width, FARTHEST))
 
 
-@exact
+@inline_exact
 def follow_range(ends: Vector, target: float) -> None:
     """Let the usual range, ``ends``, learn from a target that is tamed; so it never becomes more than twice as wide at once."""
     width = ends[1] - ends[0]
@@ -67,14 +67,14 @@ def follow_range(ends: Vector, target: float) -> None:
     ends[1] = max(target, ends[1] - SHRINK * width)
 
 
-@exact
+@inline_exact
 def cut(forecast: float, ends: Vector) -> float:
     """A forecast that does not leave the usual range by more than ROOM of it."""
     room = ROOM * (ends[1] - ends[0])
     return float(min(max(forecast, ends[0] - room), ends[1] + room))
 
 
-@exact
+@inline_exact
 def weigh(behind: Vector, prior: float, weights: Vector) -> None:
     """w of every forecaster: the first has ``prior`` in the beginning, the others share what is left."""
     count = len(behind)
@@ -89,7 +89,7 @@ def weigh(behind: Vector, prior: float, weights: Vector) -> None:
         weights[i] *= share
 
 
-@exact
+@inline_exact
 def judge_numbers(behind: Vector, sums: Vector, forecasts: Vector, target: float, weight: float, cut_at: Cut) -> None:
     """Take in squared errors.
 
@@ -116,7 +116,7 @@ def judge_numbers(behind: Vector, sums: Vector, forecasts: Vector, target: float
     catch_up(behind)
 
 
-@exact
+@inline_exact
 def judge_labels(behind: Vector, forecasts: Vector, target: float, weight: float) -> None:
     """Take in log losses of log-odds; the target is 0 or 1."""
     sign = 1.0 if target > 0.5 else -1.0
@@ -124,7 +124,7 @@ def judge_labels(behind: Vector, forecasts: Vector, target: float, weight: float
     catch_up(behind)
 
 
-@exact
+@inline_exact
 def least(sums: Vector, count: int) -> float:
     """Mean loss of the best."""
     best = sums[0]
@@ -133,7 +133,7 @@ def least(sums: Vector, count: int) -> float:
     return float(best / sums[len(sums) - 1])
 
 
-@exact
+@inline_exact
 def leader(behind: Vector) -> float:
     """How far behind the best of some is."""
     best = behind[0]
@@ -142,7 +142,7 @@ def leader(behind: Vector) -> float:
     return float(best)
 
 
-@exact
+@inline_exact
 def catch_up(behind: Vector) -> None:
     """The leader at 0, nobody farther behind than FARTHEST_BEHIND."""
     best = leader(behind)
@@ -150,7 +150,7 @@ def catch_up(behind: Vector) -> None:
         behind[i] = min(behind[i] - best, FARTHEST_BEHIND)
 
 
-@exact
+@inline_exact
 def keep_distance(behind: Vector, count: int, before: float) -> None:
     """After a round in which only the first of all were judged: the others stay where they were, seen from the best of these.
 

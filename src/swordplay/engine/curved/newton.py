@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import exact, lane_loop
-from swordplay.base.fours import pick, put, same, smaller, take
 from swordplay.base.types import Matrix
+from swordplay.compile import inline_exact, unrolled_loop
+from swordplay.compile.simd4 import broadcast, load_row, select, smaller, store_row
 from swordplay.engine.curved.series import power_of_e, within
 
 LANES = 4
@@ -43,77 +43,83 @@ def rows_of(width: int) -> int:
     return 2 * width + 2 + width * (width - 1) // 2
 
 
-group_rows = exact(rows_of)
+group_rows = inline_exact(rows_of)
 """The same, for kernels."""
 
 
-@exact
+@inline_exact
 def column(width: int, j: int) -> int:
     """Where column j of U begins in a group."""
     return 2 * width + 2 + j * (j - 1) // 2
 
 
-@exact
+@inline_exact
 def along(group: Matrix, place: int, f: Any, v: Any, q: Any) -> Any:
     """One entry of U on the way along its row: it takes its part of the sum, and adds to it what it was."""
-    u = take(group, place)
-    put(group, place, u - f * q)
+    u = load_row(group, place)
+    store_row(group, place, u - f * q)
     return q + v * u
 
 
-@lane_loop
+@unrolled_loop
 def ask(group: Matrix, rows: Matrix, width: int, leaned: Matrix, notes: Matrix) -> None:
     """<theta, a> and a'P a of every lane; U'a is left in ``leaned`` for :func:`learn`.
 
     ``rows`` holds the row a that each lane is told, shape ``(w, LANES)`` like ``leaned``. The short columns of U that are left
     over come first, then four columns at a time: their sums do not wait for each other.
     """
-    z = s = same(0.0)
+    z = s = broadcast(0.0)
     first = width % 4
     for j in range(first):
-        b, r = column(width, j), take(rows, j)
+        b, r = column(width, j), load_row(rows, j)
         f = r
         for i in range(j):
-            f = f + take(group, b + i) * take(rows, i)
-        put(leaned, j, f)
-        z, s = z + take(group, j) * r, s + take(group, width + j) * f * f
+            f = f + load_row(group, b + i) * load_row(rows, i)
+        store_row(leaned, j, f)
+        z, s = z + load_row(group, j) * r, s + load_row(group, width + j) * f * f
     for j in range(first, width, 4):
         b = column(width, j)
         c = b + j
         d = c + j + 1
         e = d + j + 2
-        r0, r1, r2, r3 = take(rows, j), take(rows, j + 1), take(rows, j + 2), take(rows, j + 3)
-        z = z + take(group, j) * r0 + take(group, j + 1) * r1 + take(group, j + 2) * r2 + take(group, j + 3) * r3
+        r0, r1, r2, r3 = load_row(rows, j), load_row(rows, j + 1), load_row(rows, j + 2), load_row(rows, j + 3)
+        z = (
+            z
+            + load_row(group, j) * r0
+            + load_row(group, j + 1) * r1
+            + load_row(group, j + 2) * r2
+            + load_row(group, j + 3) * r3
+        )
         f0, f1, f2, f3 = r0, r1, r2, r3
         for i in range(j):
-            r = take(rows, i)
-            f0 = f0 + take(group, b + i) * r
-            f1 = f1 + take(group, c + i) * r
-            f2 = f2 + take(group, d + i) * r
-            f3 = f3 + take(group, e + i) * r
-        f1 = f1 + take(group, c + j) * r0
-        f2 = f2 + take(group, d + j) * r0 + take(group, d + j + 1) * r1
-        f3 = f3 + take(group, e + j) * r0 + take(group, e + j + 1) * r1 + take(group, e + j + 2) * r2
-        put(leaned, j, f0)
-        put(leaned, j + 1, f1)
-        put(leaned, j + 2, f2)
-        put(leaned, j + 3, f3)
-        s = s + take(group, width + j) * f0 * f0 + take(group, width + j + 1) * f1 * f1
-        s = s + take(group, width + j + 2) * f2 * f2 + take(group, width + j + 3) * f3 * f3
-    put(notes, SCORE, z)
-    put(notes, LEVERAGE, s)
+            r = load_row(rows, i)
+            f0 = f0 + load_row(group, b + i) * r
+            f1 = f1 + load_row(group, c + i) * r
+            f2 = f2 + load_row(group, d + i) * r
+            f3 = f3 + load_row(group, e + i) * r
+        f1 = f1 + load_row(group, c + j) * r0
+        f2 = f2 + load_row(group, d + j) * r0 + load_row(group, d + j + 1) * r1
+        f3 = f3 + load_row(group, e + j) * r0 + load_row(group, e + j + 1) * r1 + load_row(group, e + j + 2) * r2
+        store_row(leaned, j, f0)
+        store_row(leaned, j + 1, f1)
+        store_row(leaned, j + 2, f2)
+        store_row(leaned, j + 3, f3)
+        s = s + load_row(group, width + j) * f0 * f0 + load_row(group, width + j + 1) * f1 * f1
+        s = s + load_row(group, width + j + 2) * f2 * f2 + load_row(group, width + j + 3) * f3 * f3
+    store_row(notes, SCORE, z)
+    store_row(notes, LEVERAGE, s)
 
 
-@lane_loop
+@unrolled_loop
 def score(group: Matrix, rows: Matrix, width: int, notes: Matrix) -> None:
     """<theta, a> alone, in the same order of additions."""
-    z = same(0.0)
+    z = broadcast(0.0)
     for j in range(width):
-        z = z + take(group, j) * take(rows, j)
-    put(notes, SCORE, z)
+        z = z + load_row(group, j) * load_row(rows, j)
+    store_row(notes, SCORE, z)
 
 
-@lane_loop
+@unrolled_loop
 def miss_numbers(group: Matrix, width: int, target: float, weight: float, notes: Matrix) -> None:
     """Residuals of a squared loss, clipped at LOUDEST usual ones, which they then tell; curvature 1."""
     usual = 2 * width + 1
@@ -124,26 +130,26 @@ def miss_numbers(group: Matrix, width: int, target: float, weight: float, notes:
         notes[CURVATURE, k] = min(weight, HEAVIEST / max(notes[LEVERAGE, k], 1e-300))
 
 
-@exact
+@inline_exact
 def miss_labels(target: float, weight: float, offset: float, notes: Matrix) -> None:
     """Of a logistic loss of score and offset: (y - p)/h with h = p (1 - p), FLATTEST at the least."""
-    chance = 1.0 / (1.0 + power_of_e(0.0 - within(take(notes, SCORE) + offset, SUREST)))
-    slope, leverage = chance * (1.0 - chance), take(notes, LEVERAGE)
-    bend = pick(slope, FLATTEST, slope, FLATTEST)
-    put(notes, RESIDUAL, (target - chance) / bend)
-    put(notes, CURVATURE, smaller(weight * bend, HEAVIEST / pick(leverage, 1e-300, leverage, 1e-300)))
+    chance = 1.0 / (1.0 + power_of_e(0.0 - within(load_row(notes, SCORE) + offset, SUREST)))
+    slope, leverage = chance * (1.0 - chance), load_row(notes, LEVERAGE)
+    bend = select(slope, FLATTEST, slope, FLATTEST)
+    store_row(notes, RESIDUAL, (target - chance) / bend)
+    store_row(notes, CURVATURE, smaller(weight * bend, HEAVIEST / select(leverage, 1e-300, leverage, 1e-300)))
 
 
-@lane_loop
+@unrolled_loop
 def learn(group: Matrix, width: int, leaned: Matrix, gain: Matrix, notes: Matrix) -> None:
     r"""theta += P a r/(gamma/h + a'P a) and P <- (P - P a a'P/(gamma/h + a'P a))/gamma; ``gain`` is scratch like ``leaned``.
 
     U is walked through four rows at a time; the divisions of all columns are made on the way along the first four, and hidden
     by it.
     """
-    discount = take(group, 2 * width)
-    longer, alpha = same(1.0) / discount, discount / take(notes, CURVATURE)
-    inverse = same(1.0) / alpha
+    discount = load_row(group, 2 * width)
+    longer, alpha = broadcast(1.0) / discount, discount / load_row(notes, CURVATURE)
+    inverse = broadcast(1.0) / alpha
     for j in range(min(width, 4)):
         alpha, inverse = shrink(group, width, j, leaned, gain, longer, alpha, inverse)
     i = 0
@@ -152,32 +158,32 @@ def learn(group: Matrix, width: int, leaned: Matrix, gain: Matrix, notes: Matrix
         place = column(width, 4)
         for j in range(4, width):
             alpha, inverse = shrink(group, width, j, leaned, gain, longer, alpha, inverse)
-            f, v = take(leaned, j), take(gain, j)
+            f, v = load_row(leaned, j), load_row(gain, j)
             q0, q1 = along(group, place, f, v, q0), along(group, place + 1, f, v, q1)
             q2, q3 = along(group, place + 2, f, v, q2), along(group, place + 3, f, v, q3)
             place += j
-        move(group, 0, q0, q1, q2, q3, take(notes, RESIDUAL) * inverse)
+        move(group, 0, q0, q1, q2, q3, load_row(notes, RESIDUAL) * inverse)
         i = 4
-    residual = take(notes, RESIDUAL) * inverse
+    residual = load_row(notes, RESIDUAL) * inverse
     while i + 4 <= width:
         q0, q1, q2, q3 = begin(group, width, i, leaned, gain)
         place = column(width, i + 4) + i
         for j in range(i + 4, width):
-            f, v = take(leaned, j), take(gain, j)
+            f, v = load_row(leaned, j), load_row(gain, j)
             q0, q1 = along(group, place, f, v, q0), along(group, place + 1, f, v, q1)
             q2, q3 = along(group, place + 2, f, v, q2), along(group, place + 3, f, v, q3)
             place += j
         move(group, i, q0, q1, q2, q3, residual)
         i += 4
     while i < width:
-        q = take(gain, i)
+        q = load_row(gain, i)
         for j in range(i + 1, width):
-            q = along(group, column(width, j) + i, take(leaned, j), take(gain, j), q)
-        put(group, i, take(group, i) + q * residual)
+            q = along(group, column(width, j) + i, load_row(leaned, j), load_row(gain, j), q)
+        store_row(group, i, load_row(group, i) + q * residual)
         i += 1
 
 
-@exact
+@inline_exact
 def shrink(
     group: Matrix, width: int, j: int, leaned: Matrix, gain: Matrix, longer: Any, alpha: Any, inverse: Any
 ) -> tuple[Any, Any]:
@@ -186,35 +192,35 @@ def shrink(
     With :math:`f = U'a`, :math:`v = \Delta f` and :math:`\alpha_j = \gamma/h + \sum_{i \le j} f_i v_i`, the new entries are
     :math:`\Delta_j \alpha_{j-1}/(\alpha_j \gamma)`. v is left in ``gain``, and :math:`f_j/\alpha_{j-1}` in ``leaned``.
     """
-    f, delta = take(leaned, j), take(group, width + j)
+    f, delta = load_row(leaned, j), load_row(group, width + j)
     v = delta * f
-    put(gain, j, v)
-    put(leaned, j, f * inverse)
+    store_row(gain, j, v)
+    store_row(leaned, j, f * inverse)
     following = alpha + f * v
-    inverse = same(1.0) / following
-    put(group, width + j, smaller(delta * (alpha * inverse * longer), same(1.0 / RIDGE)))
+    inverse = broadcast(1.0) / following
+    store_row(group, width + j, smaller(delta * (alpha * inverse * longer), broadcast(1.0 / RIDGE)))
     return following, inverse
 
 
-@exact
+@inline_exact
 def begin(group: Matrix, width: int, i: int, leaned: Matrix, gain: Matrix) -> tuple[Any, Any, Any, Any]:
     """The triangle where four rows of U begin; their entries of P a as far as they are added up."""
-    v1, v2, v3 = take(gain, i + 1), take(gain, i + 2), take(gain, i + 3)
+    v1, v2, v3 = load_row(gain, i + 1), load_row(gain, i + 2), load_row(gain, i + 3)
     place = column(width, i + 1) + i
-    q0 = along(group, place, take(leaned, i + 1), v1, take(gain, i))
-    place, f = place + i + 1, take(leaned, i + 2)
+    q0 = along(group, place, load_row(leaned, i + 1), v1, load_row(gain, i))
+    place, f = place + i + 1, load_row(leaned, i + 2)
     q0, q1 = along(group, place, f, v2, q0), along(group, place + 1, f, v2, v1)
-    place, f = place + i + 2, take(leaned, i + 3)
+    place, f = place + i + 2, load_row(leaned, i + 3)
     return along(group, place, f, v3, q0), along(group, place + 1, f, v3, q1), along(group, place + 2, f, v3, v2), v3
 
 
-@exact
+@inline_exact
 def move(group: Matrix, i: int, q0: Any, q1: Any, q2: Any, q3: Any, residual: Any) -> None:
     """Four entries of theta, from i on, along their entries of P a."""
-    put(group, i, take(group, i) + q0 * residual)
-    put(group, i + 1, take(group, i + 1) + q1 * residual)
-    put(group, i + 2, take(group, i + 2) + q2 * residual)
-    put(group, i + 3, take(group, i + 3) + q3 * residual)
+    store_row(group, i, load_row(group, i) + q0 * residual)
+    store_row(group, i + 1, load_row(group, i + 1) + q1 * residual)
+    store_row(group, i + 2, load_row(group, i + 2) + q2 * residual)
+    store_row(group, i + 3, load_row(group, i + 3) + q3 * residual)
 
 
 def fresh(group: Any, discounts: Any) -> None:

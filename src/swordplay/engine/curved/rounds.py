@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from swordplay.base.compiling import exact, kernel, part
-from swordplay.base.fours import four_of, one_of, pick
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline, inline_exact, kernel
+from swordplay.compile.simd4 import extract, pack, select
 from swordplay.engine.curved import mixing, newton
 from swordplay.engine.curved.bends import count_asked, put_bends, rests
 from swordplay.engine.curved.columns import follow_column
@@ -40,7 +40,7 @@ PRIOR, TOP_PRIOR = 0.3, 0.5
 """Weight of the first-order forecast in the beginning, and of the plain mixture among those that are corrected."""
 
 
-@exact
+@inline_exact
 def mean(said: Vector, weights: Vector, first: int, last: int) -> float:
     """Of the forecasts from one place to another, by their weights."""
     total, share = 0.0, 0.0
@@ -50,19 +50,19 @@ def mean(said: Vector, weights: Vector, first: int, last: int) -> float:
     return total / share
 
 
-@exact
+@inline_exact
 def put_side(sides: Matrix, j: int, value: float) -> None:
     """One number, for every lane."""
     sides[j, 0] = sides[j, 1] = sides[j, 2] = sides[j, 3] = value
 
 
-@exact
+@inline_exact
 def near(value: float, me: Setting, ends: Vector) -> float:
     """A corrected forecast that does not leave the usual range, or what is sure."""
     return min(max(value, -mixing.SURE), mixing.SURE) if me.logistic else mixing.cut(value, ends)
 
 
-@part
+@inline
 def prepare(me: Setting, book: Book, desk: Desk) -> None:
     """All weights, and the curves of the row that was put: what does not wait for any forecast, while these are made."""
     count = count_asked(book, me.logistic)
@@ -72,7 +72,7 @@ def prepare(me: Setting, book: Book, desk: Desk) -> None:
         put_bends(desk.rows, me.width - (book.columns.shape[1] - 1), book.shapes, desk.angles, desk.bent)
 
 
-@part
+@inline
 def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> float:
     """The mixture of all forecasts, corrected: where the plain mixture leans too far towards a side, experts learn by how much.
 
@@ -102,7 +102,7 @@ def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> floa
     return mean(desk.top, desk.top_weights, 0, count)
 
 
-@part
+@inline
 def bend(me: Setting, book: Book, lanes: Matrix, desk: Desk, plain: float, ready: bool) -> None:
     """Let experts correct a mixture along the curves of a row; left in ``desk.top``."""
     group, width = lanes[newton.group_rows(me.width) + newton.group_rows(me.corrections) :], 1 + me.bends
@@ -114,7 +114,7 @@ def bend(me: Setting, book: Book, lanes: Matrix, desk: Desk, plain: float, ready
         desk.top[STRAIGHT + k] = near(plain + desk.bent_notes[SCORE, k], me, book.ends)
 
 
-@part
+@inline
 def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, weight: float, plain: float, judged: int) -> None:
     """Judge all forecasts of a round by its target, so many of the top, and let the experts learn."""
     group, count = lanes[newton.group_rows(me.width) :], count_asked(book, me.logistic)
@@ -150,7 +150,7 @@ def learn(me: Setting, book: Book, lanes: Matrix, desk: Desk, target: float, wei
         newton.learn(bending, 1 + me.bends, desk.bent_leaned, desk.gain, desk.bent_notes)
 
 
-@exact
+@inline_exact
 def remember(me: Setting, book: Book, target: float, before: float, without: float) -> None:
     """The target of a round that is over, the last one known when it was forecast, and what the steadiest without lags said."""
     known, recent = book.known, book.recent
@@ -169,24 +169,24 @@ def remember(me: Setting, book: Book, target: float, before: float, without: flo
     known[KNOWN.active] += 1.0
 
 
-@exact
+@inline_exact
 def worse(mixed: float, one: float, target: float, threshold: float, logistic: bool) -> float:
     """Loss of one forecast less that of another, as the first-order learner counts them: logistic, or Huber's."""
     if logistic:
         sign = 1.0 if target > 0.5 else -1.0
-        losses = far_log_loss(four_of(sign * mixed, sign * one, 0.0, 0.0))
-        return one_of(losses, 0) - one_of(losses, 1)
+        losses = far_log_loss(pack(sign * mixed, sign * one, 0.0, 0.0))
+        return extract(losses, 0) - extract(losses, 1)
     return huber(target - mixed, threshold) - huber(target - one, threshold)
 
 
-@exact
+@inline_exact
 def far_log_loss(right: Any) -> Any:
     """ln(1 + e^-s) of any s: a line where it is as good as one."""
     near = within(right, FARTHEST)
-    return log_loss(near) + pick(near, right, near - right, 0.0)
+    return log_loss(near) + select(near, right, near - right, 0.0)
 
 
-@exact
+@inline_exact
 def huber(miss: float, threshold: float) -> float:
     """Half the square of a miss; a line beyond the threshold."""
     off = abs(miss)
@@ -256,14 +256,14 @@ def learn_rows(
         book.known[KNOWN.rounds] += 1.0
 
 
-@exact
+@inline_exact
 def exchange(recent: Vector, note: Vector) -> None:
     """Let the last targets, and those that were the last when a row was asked, change places."""
     for j in range(len(recent)):
         recent[j], note[1 + j] = note[1 + j], recent[j]
 
 
-@exact
+@inline_exact
 def recall(forecasts: Vector, noted: Vector, count: int) -> None:
     """Put what was said when a row was asked in place of so many forecasts of now."""
     for i in range(count):

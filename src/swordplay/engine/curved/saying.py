@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from swordplay.base.compiling import exact, lane_loop, part
 from swordplay.base.types import Matrix, Vector
+from swordplay.compile import inline, inline_exact, unrolled_loop
 from swordplay.engine.curved import mixing, newton
 from swordplay.engine.curved.layout import CENTER, KNOWN, SETTING, SPREAD, Book, Desk
 from swordplay.engine.curved.newton import LANES, LEVERAGE, SCORE
@@ -32,7 +32,7 @@ class Setting(NamedTuple):
     bends: int
 
 
-@part
+@inline
 def setting_of(setting: Vector) -> Setting:
     """The setting as it is used."""
     return Setting(
@@ -46,7 +46,7 @@ def setting_of(setting: Vector) -> Setting:
     )
 
 
-@exact
+@inline_exact
 def put_row(me: Setting, book: Book, raw: Vector, middles: Vector, rows: Matrix) -> None:
     """Write the scaled row for every lane: one, lags, columns. The first two do without lags where these compete.
 
@@ -77,7 +77,7 @@ def put_row(me: Setting, book: Book, raw: Vector, middles: Vector, rows: Matrix)
         place += 1
 
 
-@exact
+@inline_exact
 def no_change(known: Vector, recent: Vector, logistic: bool) -> float:
     """The last target again; of labels, the log-odds that the last one stays."""
     if not logistic:
@@ -86,14 +86,14 @@ def no_change(known: Vector, recent: Vector, logistic: bool) -> float:
     return float(recent[0] * math.log(stays / (1.0 - stays)))
 
 
-@lane_loop
+@unrolled_loop
 def doubt(notes: Matrix, said: Vector) -> None:
     """Log-odds of every lane, told with doubt."""
     for k in range(LANES):
         said[k] = min(max(notes[SCORE, k] / math.sqrt(1.0 + DOUBT * notes[LEVERAGE, k]), -SUREST), SUREST)
 
 
-@part
+@inline
 def forecast(me: Setting, book: Book, lanes: Matrix, desk: Desk, first: float, ready: bool) -> None:
     """Forecasts of all for the row that was put, in ``desk.said``; with ``ready`` the experts can learn next."""
     if ready or me.logistic:

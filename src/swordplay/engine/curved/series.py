@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.base.compiling import bits_of, exact, lane_loop, number_of
-from swordplay.base.fours import SIDE_BY_SIDE, pick, put_into, take_from, two_to
 from swordplay.base.types import Vector
+from swordplay.compile import bits_to_float, float_to_bits, inline_exact, unrolled_loop
+from swordplay.compile.simd4 import SIDE_BY_SIDE, exp2_int, load_at, select, store_at
 
 WHOLE = 6755399441055744.0
 """1.5 * 2^52: added to a number of moderate size, what is left in its last bits is the nearest whole number."""
@@ -28,7 +28,7 @@ BRINK = math.sqrt(2.0) - 1.0
 LN2 = math.log(2.0)
 
 
-@exact
+@inline_exact
 def power_of_e(x: Any) -> Any:
     """e^x, for x between -700 and 700: 2^k e^r with a whole k and r below ln(2)/2 in magnitude."""
     shifted = x * PER_LN2 + WHOLE
@@ -36,10 +36,10 @@ def power_of_e(x: Any) -> Any:
     r = x - k * LN2_HIGH - k * LN2_LOW
     s = E7 + r * (E8 + r * (E9 + r * (E10 + r * (E11 + r * E12))))
     s = 1.0 + r * (1.0 + r * (E2 + r * (E3 + r * (E4 + r * (E5 + r * (E6 + r * s))))))
-    return s * two_to(shifted)
+    return s * exp2_int(shifted)
 
 
-@exact
+@inline_exact
 def cosine(x: float) -> float:
     """cos x, for x of some hundreds at the most: that of x - k pi, turned where k is odd."""
     shifted = x * (1.0 / math.pi) + WHOLE
@@ -48,43 +48,43 @@ def cosine(x: float) -> float:
     q = r * r
     s = C6 + q * (C7 + q * (C8 + q * (C9 + q * (C10 + q * C11))))
     s = 1.0 + q * (C1 + q * (C2 + q * (C3 + q * (C4 + q * (C5 + q * s)))))
-    return float(number_of(bits_of(s) ^ (bits_of(shifted) << 63)))
+    return float(bits_to_float(float_to_bits(s) ^ (float_to_bits(shifted) << 63)))
 
 
-@exact
+@inline_exact
 def log_loss(right: Any) -> Any:
     """ln(1 + e^-s): with e = e^-|s|, ln(1 + e) is 2 artanh(e/(2 + e)), or ln 2 and that of half of 1 + e."""
     wrong = 0.0 - right
-    e = power_of_e(pick(right, 0.0, wrong, right))
-    z = pick(e, BRINK, e - 1.0, e) / pick(e, BRINK, e + 3.0, e + 2.0)
+    e = power_of_e(select(right, 0.0, wrong, right))
+    z = select(e, BRINK, e - 1.0, e) / select(e, BRINK, e + 3.0, e + 2.0)
     q = z * z
     s = 1.0 / 11.0 + q * (1.0 / 13.0 + q * (1.0 / 15.0 + q * (1.0 / 17.0 + q * (1.0 / 19.0 + q * (1.0 / 21.0)))))
     s = 1.0 + q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * (1.0 / 9.0 + q * s))))
-    return 2.0 * z * s + pick(e, BRINK, LN2, 0.0) + pick(wrong, 0.0, wrong, 0.0)
+    return 2.0 * z * s + select(e, BRINK, LN2, 0.0) + select(wrong, 0.0, wrong, 0.0)
 
 
-@exact
+@inline_exact
 def within(number: Any, most: float) -> Any:
     """A number, cut at ``most`` in magnitude."""
-    low = pick(-most, number, -most, number)
-    return pick(low, most, most, low)
+    low = select(-most, number, -most, number)
+    return select(low, most, most, low)
 
 
-@lane_loop
+@unrolled_loop
 def put_powers(exponents: Vector, answer: Vector) -> None:
     """e^-x of each."""
     for i in range(len(exponents)):
         answer[i] = power_of_e(-exponents[i])
 
 
-@lane_loop
+@unrolled_loop
 def put_cosines(angles: Vector, answer: Vector) -> None:
     """cos of each."""
     for i in range(len(angles)):
         answer[i] = cosine(angles[i])
 
 
-@exact
+@inline_exact
 def add_log_losses(behind: Vector, forecasts: Vector, sign: float, most: float, fade: float, rate: float) -> None:
     """``fade`` of each, and ``rate`` of the log loss of a forecast, in log-odds that are cut at ``most``.
 
@@ -92,10 +92,10 @@ def add_log_losses(behind: Vector, forecasts: Vector, sign: float, most: float, 
     """
     end = len(behind) - SIDE_BY_SIDE
     if end >= 0:
-        before = take_from(behind, end)  # as they are before any of them is reached
+        before = load_at(behind, end)  # as they are before any of them is reached
         for i in range(0, end, SIDE_BY_SIDE):
-            put_into(behind, i, fade * take_from(behind, i) + rate * log_loss(within(sign * take_from(forecasts, i), most)))
-        put_into(behind, end, fade * before + rate * log_loss(within(sign * take_from(forecasts, end), most)))
+            store_at(behind, i, fade * load_at(behind, i) + rate * log_loss(within(sign * load_at(forecasts, i), most)))
+        store_at(behind, end, fade * before + rate * log_loss(within(sign * load_at(forecasts, end), most)))
     else:
         for i in range(len(behind)):
             behind[i] = fade * behind[i] + rate * log_loss(within(sign * forecasts[i], most))

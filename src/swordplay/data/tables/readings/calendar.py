@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.base.compiling import kernel, part
+from swordplay.compile import inline, kernel
 from swordplay.data.tables.readings.calendar_names import DAY_NAMES, MONTH_NAMES
 
 YEAR, MONTH, DAY = ord("y"), ord("m"), ord("d")
@@ -42,18 +42,18 @@ UNIVERSAL = np.array([packed("utc"), packed("gmt")])
 LENGTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
-@part
+@inline
 def _value(numbers: NDArray[np.integer[Any]], at: int) -> int:
     """An entry with room for arithmetic."""
     return np.int64(numbers[at])  # type: ignore[return-value]  # because compiled code knows no Python int
 
 
-@part
+@inline
 def _digit(byte: int) -> bool:
     return ZERO <= byte <= NINE
 
 
-@part
+@inline
 def _whole(data: NDArray[np.uint8], at: int, stop: int, least: int, most: int) -> tuple[int, int]:
     """A number of so many digits, and the place after it; -1 if there are fewer or more."""
     value, first = 0, at
@@ -63,7 +63,7 @@ def _whole(data: NDArray[np.uint8], at: int, stop: int, least: int, most: int) -
     return (value if least <= at - first <= most else -1), at
 
 
-@part
+@inline
 def _word(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
     """Letters packed into a number, and the place after them; 0 if there are none or too many."""
     code, first = 0, at
@@ -74,7 +74,7 @@ def _word(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
     return (code if at - first <= LONGEST_WORD else 0), at
 
 
-@part
+@inline
 def _gap(data: NDArray[np.uint8], at: int, stop: int) -> int:
     """The place after one to two signs between the parts of a date with a named month; -1 without any."""
     first = at
@@ -83,7 +83,7 @@ def _gap(data: NDArray[np.uint8], at: int, stop: int) -> int:
     return at if at > first else -1
 
 
-@part
+@inline
 def _fraction(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
     """Microseconds from the digits behind the point, of which there are one to nine; -1 otherwise."""
     first, value, unit = at, 0, SECOND // 10
@@ -94,7 +94,7 @@ def _fraction(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
     return (value if 1 <= at - first <= 9 else -1), at
 
 
-@part
+@inline
 def _clock(data: NDArray[np.uint8], at: int, stop: int, compact: bool) -> tuple[int, int]:
     """Microseconds since midnight, and the place after the time; -1 if there is none."""
     least = 2 if compact else 1
@@ -129,7 +129,7 @@ def _clock(data: NDArray[np.uint8], at: int, stop: int, compact: bool) -> tuple[
     return 60 * hour * MINUTE + minute * MINUTE + second * SECOND + fraction, at
 
 
-@part
+@inline
 def _zone(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
     """Minutes that a zone is ahead of UTC, and the place after it; :data:`NO_ZONE` if there is none."""
     while at < stop and data[at] == SPACE:
@@ -147,7 +147,7 @@ def _zone(data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
     return (0 if known else NO_ZONE), at
 
 
-@part
+@inline
 def _month(code: int) -> int:
     """The number of a month by its name; 0 if it is none."""
     for k in range(12):
@@ -156,7 +156,7 @@ def _month(code: int) -> int:
     return 9 if code == SEPTEMBER else 0
 
 
-@part
+@inline
 def _weekday(data: NDArray[np.uint8], at: int, stop: int) -> int:
     """The place after a day of the week and what separates it; the same place where there is none."""
     code, after = _word(data, at, stop)
@@ -167,7 +167,7 @@ def _weekday(data: NDArray[np.uint8], at: int, stop: int) -> int:
     return at
 
 
-@part
+@inline
 def _days(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01 in the calendar of today; a year begins in March, so that a leap day is its last."""
     year -= month <= 2
@@ -177,13 +177,13 @@ def _days(year: int, month: int, day: int) -> int:
     return 146_097 * era + 365 * of_era + of_era // 4 - of_era // 100 + of_year - 719_468
 
 
-@part
+@inline
 def _is_day(year: int, month: int, day: int) -> bool:
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     return year >= 1 and 1 <= month <= 12 and 1 <= day <= LENGTHS[month - 1] + (1 if leap and month == 2 else 0)
 
 
-@part
+@inline
 def _date(
     data: NDArray[np.uint8], at: int, stop: int, order: NDArray[np.uint8], separator: int, digits: int, named: bool
 ) -> tuple[int, int]:

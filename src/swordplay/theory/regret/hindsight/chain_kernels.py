@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import math
 
-from swordplay.base.compiling import kernel, part
 from swordplay.base.types import Array, Matrix, Vector
+from swordplay.compile import inline, kernel
 
 TINY = 1e-15
 """Smallest pivot relative to its diagonal entry: below it is rounding."""
 
 
-@part
+@inline
 def factor(A: Matrix, inverse: Vector) -> None:
     """Cholesky factor of a positive definite matrix, both in the lower triangle; and 1 over its diagonal."""
     n = len(A)
@@ -39,7 +39,7 @@ def factor(A: Matrix, inverse: Vector) -> None:
         inverse[i] = 1.0 / A[i, i]  # once, because divisions are slow
 
 
-@part
+@inline
 def pass_on(L: Matrix, c: float, p: Vector, M: Matrix, inverse: Vector, K: Matrix, Lp: Vector, J: Matrix) -> None:
     """Information that survives a move that yields by c I + p p': J <- L M^-1 L'; M becomes its factor."""
     n = len(L)
@@ -73,7 +73,7 @@ def pass_on(L: Matrix, c: float, p: Vector, M: Matrix, inverse: Vector, K: Matri
             J[i, j] = dot
 
 
-@part
+@inline
 def own_hessian(
     t: int,
     features: Matrix,
@@ -144,7 +144,7 @@ def eliminate(
                 here[i, i] = inverse[i]
 
 
-@part
+@inline
 def undo_lower(here: Matrix, x: Vector) -> None:
     """x <- L^-1 x."""
     for i in range(len(x)):
@@ -154,7 +154,7 @@ def undo_lower(here: Matrix, x: Vector) -> None:
         x[i] = (x[i] - dot) / here[i + 1, i]
 
 
-@part
+@inline
 def add_upper(here: Matrix, y: Vector, x: Vector) -> None:
     """x <- x + L'y."""
     n = len(x)
@@ -163,7 +163,7 @@ def add_upper(here: Matrix, y: Vector, x: Vector) -> None:
             x[j] += here[i + 1, j] * y[i]
 
 
-@part
+@inline
 def pass_force(here: Matrix, x: Vector) -> None:
     """x <- L M^-1 x."""
     n = len(x)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from swordplay.base.compiling import kernel
 from swordplay.base.types import Vector
+from swordplay.compile import kernel
 
 
 @kernel

@@ -10,40 +10,40 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
 import swordplay
-from swordplay.base import compiling, kept_code
+from swordplay.compile import jit, kernel_cache, kernel_folders
 
-pytestmark = pytest.mark.skipif(compiling.DISABLED, reason="nothing is compiled")
+pytestmark = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 
 
-@compiling.part
+@jit.inline
 def doubled(value):
     return 2.0 * value
 
 
-@compiling.expert_loop
+@jit.expert_loop
 def add_doubled(values, answer):
     for i in range(len(values)):
         answer[i] += doubled(values[i])
 
 
-@compiling.kernel
+@jit.kernel
 def of_pieces(values, answer):
     add_doubled(values, answer)
 
 
 def test_a_kernel_holds_its_pieces():
     answer = np.ones(5)
-    before = kept_code.stopwatch.seconds
+    before = kernel_cache.compile_timer.seconds
     of_pieces(np.arange(5.0), answer)
     assert answer.tolist() == [1.0, 3.0, 5.0, 7.0, 9.0]
-    assert kept_code.stopwatch.seconds > before or of_pieces.stats.cache_hits
+    assert kernel_cache.compile_timer.seconds > before or of_pieces.stats.cache_hits
     for found in (*doubled.overloads.values(), *add_doubled.overloads.values()):
         assert not found.library.codegen._engine.is_symbol_defined(found.fndesc.mangled_name)
 
 
-@compiling.kernel
+@jit.kernel
 def move_on(matrix, row, first, answer):
-    rest = compiling.onward(matrix[row], first)
+    rest = jit.tail_view(matrix[row], first)
     for i in range(len(answer)):
         answer[i] = rest[i]
         rest[i] += 100.0
@@ -59,7 +59,7 @@ def test_a_row_from_some_place_on_is_a_view_of_it(dtype):
     np.testing.assert_array_equal(matrix, wanted)
 
 
-@compiling.kernel
+@jit.kernel
 def twice(value):
     return doubled(value)
 
@@ -69,7 +69,7 @@ def test_a_kernel_that_was_kept_cannot_be_called_by_another():
     twice(1.0)
     (compiled,) = twice.overloads.values()
     if not twice.stats.cache_hits:  # nobody has run this test before
-        compiled = kept_code._rebuilt(cpu_target.target_context, *kept_code._bare(compiled))
+        compiled = twice._cache.load_overload(compiled.signature.args, cpu_target.target_context)
     with pytest.raises(TypeError, match="cannot call another one"):
         compiled.library._get_module_for_linking()  # as numba does when it links what is called
 
@@ -81,7 +81,7 @@ def test_no_kernel_calls_another():
         for found in vars(importlib.import_module(module.name)).values():
             if isinstance(found, Dispatcher):
                 seen[id(found)] = found
-                if isinstance(getattr(found, "_cache", None), kept_code.KeptCode):
+                if isinstance(getattr(found, "_cache", None), kernel_cache.KernelCache):
                     kernels.add(id(found))
     assert len(kernels) > 30
     for found in seen.values():
@@ -101,9 +101,9 @@ def test_python_may_call_a_piece():
 
 def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(kept_code, "folders", lambda source: [tmp_path / "file"])
+    monkeypatch.setattr(kernel_cache, "own_folders", lambda source: [kernel_folders.KernelFolder(tmp_path / "file")])
 
-    @compiling.kernel
+    @jit.kernel
     def halved(value):
         return 0.5 * value
 
@@ -112,15 +112,15 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
 
 
 def test_whoever_is_expected_is_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept_code, "folders", lambda source: [tmp_path])
+    monkeypatch.setattr(kernel_cache, "own_folders", lambda source: [kernel_folders.KernelFolder(tmp_path)])
     waited = []
 
-    @compiling.kernel
+    @jit.kernel
     def tripled(value):
         return 3.0 * value
 
-    kept_code.expect(tripled._cache.source, lambda: waited.append(True))
+    kernel_cache.wait_for_other_process(tripled._cache.source, lambda: waited.append(True))
     assert tripled(2.0) == 6.0
     assert tripled(5.0) == 15.0
     assert waited == [True]
-    assert list(tmp_path.glob("*.nbc"))
+    assert list(tmp_path.glob("*.kernel"))

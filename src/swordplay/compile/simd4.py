@@ -1,8 +1,8 @@
-"""Four numbers side by side that go through a kernel as one: a vector register, without hoping that LLVM finds them.
+"""Four doubles as one value of a kernel (type ``FOUR``): a vector register, independent of LLVM's vectorisers.
 
-Kernels take them from rows of four columns or from any place of a vector, add, multiply and divide them, with each other or
-with one number, and put them back. Where numba is switched off they are arrays of NumPy, and the same lines run in Python.
-``pick`` and ``two_to`` take a single number as well, so that one function can be written for both.
+Kernels load them from rows of four columns or from any place of a vector, add, multiply and divide them, with each other or
+with one number, and store them. With numba switched off they are numpy arrays, and the same lines run in Python. ``select`` and
+``exp2_int`` also take a single number, so that one function can be written for both.
 """
 
 # mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any, disable-error-code="attr-defined"
@@ -19,15 +19,15 @@ from numba.core.errors import TypingError
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from swordplay.base.compiling import CHECKED, DISABLED
+from swordplay.compile.jit import CHECKED, DISABLED
 
 SIDE_BY_SIDE = 4
-"""Doubles of a vector register of today."""
+"""Doubles in a vector register of 256 bits."""
 _VECTOR = ir.VectorType(ir.DoubleType(), SIDE_BY_SIDE)
 
 
 class _Four(types.Type):
-    """What numba calls them."""
+    """numba's type of four doubles."""
 
     def __init__(self) -> None:
         super().__init__(name="four")
@@ -38,7 +38,7 @@ FOUR = _Four()
 
 @register_model(_Four)
 class _Model(models.PrimitiveModel):
-    """What LLVM calls them."""
+    """LLVM's type of four doubles."""
 
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _VECTOR)
@@ -59,7 +59,7 @@ def _operation(symbol: Any, name: str) -> None:
 
 
 def _spread(builder: Any, value: Any) -> Any:
-    """Four times a number; four numbers as they are."""
+    """A number four times; four numbers unchanged."""
     return value if value.type == _VECTOR else _gathered(builder, [value] * SIDE_BY_SIDE)
 
 
@@ -76,14 +76,14 @@ for _symbol, _name in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator
 
 
 def _array(context: Any, builder: Any, kinds: Any, values: Any) -> tuple[Any, Any]:
-    """An array, and a place in it."""
-    from numba.np.arrayobj import make_array  # takes its time, which only those have who compile
+    """An array argument and an index."""
+    from numba.np.arrayobj import make_array  # imported only to compile
 
     return make_array(kinds[0])(context, builder, values[0]), context.cast(builder, values[1], kinds[1], types.intp)
 
 
 def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
-    """Where the four numbers of a row begin; that a row is four numbers long is known, and not read from the array."""
+    """Address of a row of four numbers; the length of rows is a constant and not read from the array."""
     array, row = _array(context, builder, kinds, values)
     if CHECKED:
         last = [row, context.get_constant(types.intp, SIDE_BY_SIDE - 1)]
@@ -92,7 +92,7 @@ def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
 
 
 def _start(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
-    """Where four numbers of a vector begin."""
+    """Address of four numbers of a vector."""
     array, first = _array(context, builder, kinds, values)
     if CHECKED:
         for place in (first, builder.add(first, context.get_constant(types.intp, SIDE_BY_SIDE - 1))):
@@ -101,19 +101,19 @@ def _start(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
 
 
 def _in_a_row(numbers: Any) -> Any:
-    """Refuse what does not lie in memory number by number."""
+    """Refuse vectors that are not contiguous."""
     if not (isinstance(numbers, types.Array) and numbers.ndim == 1 and numbers.layout == "C"):
         raise TypingError(f"four numbers are taken from a vector without gaps, and not from {numbers}.")
     return numbers
 
 
 def _one_or_four(*kinds: Any) -> Any:
-    """FOUR if any of them is, else a double."""
+    """FOUR if any argument is FOUR, else a double."""
     return FOUR if FOUR in kinds else types.float64
 
 
 def _rows_of_four(rows: Any) -> Any:
-    """Refuse what does not lie in memory row by row."""
+    """Refuse matrices that are not C-contiguous."""
     if not (isinstance(rows, types.Array) and rows.ndim == 2 and rows.layout == "C"):
         raise TypingError(f"fours lie in matrices of four columns, row by row, and not in {rows}.")
     return rows
@@ -121,51 +121,51 @@ def _rows_of_four(rows: Any) -> Any:
 
 if DISABLED:
 
-    def take(rows: Any, i: int) -> Any:
-        """The four numbers of row i of a matrix of four columns."""
+    def load_row(rows: Any, i: int) -> Any:
+        """Row i of a matrix of four columns."""
         return rows[i].copy()
 
-    def put(rows: Any, i: int, numbers: Any) -> None:
-        """Write them there."""
+    def store_row(rows: Any, i: int, numbers: Any) -> None:
+        """Write row i of a matrix of four columns."""
         rows[i] = numbers
 
-    def same(number: float) -> Any:
-        """Four times the same."""
+    def broadcast(number: float) -> Any:
+        """One number four times."""
         return np.full(SIDE_BY_SIDE, number)
 
     def smaller(some: Any, others: Any) -> Any:
-        """The smaller of each pair."""
+        """The smaller number of each pair."""
         return np.minimum(some, others)
 
-    def take_from(vector: Any, i: int) -> Any:
-        """The four numbers of a vector from place i on."""
+    def load_at(vector: Any, i: int) -> Any:
+        """Four numbers of a vector from index i on."""
         return vector[i : i + SIDE_BY_SIDE].copy()
 
-    def put_into(vector: Any, i: int, numbers: Any) -> None:
-        """Write them there."""
+    def store_at(vector: Any, i: int, numbers: Any) -> None:
+        """Write four numbers into a vector from index i on."""
         vector[i : i + SIDE_BY_SIDE] = numbers
 
-    def four_of(a: float, b: float, c: float, d: float) -> Any:
-        """Four numbers."""
+    def pack(a: float, b: float, c: float, d: float) -> Any:
+        """Four numbers as one value."""
         return np.array([a, b, c, d])
 
-    def one_of(numbers: Any, k: int) -> float:
+    def extract(numbers: Any, k: int) -> float:
         """Number k of four."""
         return float(numbers[k])
 
-    def pick(above: Any, below: Any, yes: Any, no: Any) -> Any:
-        """One number where the first of two is above the second, else another."""
+    def select(above: Any, below: Any, yes: Any, no: Any) -> Any:
+        """``yes`` where ``above > below``, else ``no``."""
         return np.where(above > below, yes, no)[()]
 
-    def two_to(shifted: Any) -> Any:
-        """2^k, where k is what the last bits of a number say that 1.5 * 2^52 was added to."""
+    def exp2_int(shifted: Any) -> Any:
+        """2^k for an integer k that is given as the double k + 1.5 * 2^52, whose last bits are those of k."""
         return ((np.asarray(shifted).view(np.int64) + 1023) << 52).view(np.float64)[()]
 
 else:
 
     @intrinsic
-    def take(typing_context: Any, rows: Any, i: Any) -> Any:
-        """The four numbers of row i of a matrix of four columns."""
+    def load_row(typing_context: Any, rows: Any, i: Any) -> Any:
+        """Row i of a matrix of four columns."""
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
             return builder.load(_place(context, builder, what.args, values), align=8)
@@ -173,8 +173,8 @@ else:
         return FOUR(_rows_of_four(rows), i), generate
 
     @intrinsic
-    def put(typing_context: Any, rows: Any, i: Any, numbers: Any) -> Any:
-        """Write them there."""
+    def store_row(typing_context: Any, rows: Any, i: Any, numbers: Any) -> Any:
+        """Write row i of a matrix of four columns."""
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
             builder.store(values[2], _place(context, builder, what.args, values), align=8)
@@ -183,8 +183,8 @@ else:
         return types.void(_rows_of_four(rows), i, numbers), generate
 
     @intrinsic
-    def same(typing_context: Any, number: Any) -> Any:
-        """Four times the same."""
+    def broadcast(typing_context: Any, number: Any) -> Any:
+        """One number four times."""
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
             return _spread(builder, values[0])
@@ -193,7 +193,7 @@ else:
 
     @intrinsic
     def smaller(typing_context: Any, some: Any, others: Any) -> Any:
-        """The smaller of each pair."""
+        """The smaller number of each pair."""
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
             return builder.select(builder.fcmp_ordered("<", *values), *values)
@@ -201,8 +201,8 @@ else:
         return FOUR(some, others), generate
 
     @intrinsic
-    def take_from(typing_context: Any, vector: Any, i: Any) -> Any:
-        """The four numbers of a vector from place i on."""
+    def load_at(typing_context: Any, vector: Any, i: Any) -> Any:
+        """Four numbers of a vector from index i on."""
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
             return builder.load(_start(context, builder, what.args, values), align=8)
@@ -210,8 +210,8 @@ else:
         return FOUR(_in_a_row(vector), i), generate
 
     @intrinsic
-    def put_into(typing_context: Any, vector: Any, i: Any, numbers: Any) -> Any:
-        """Write them there."""
+    def store_at(typing_context: Any, vector: Any, i: Any, numbers: Any) -> Any:
+        """Write four numbers into a vector from index i on."""
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
             builder.store(values[2], _start(context, builder, what.args, values), align=8)
@@ -220,8 +220,8 @@ else:
         return types.void(_in_a_row(vector), i, numbers), generate
 
     @intrinsic
-    def four_of(typing_context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-        """Four numbers."""
+    def pack(typing_context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        """Four numbers as one value."""
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
             return _gathered(builder, values)
@@ -229,7 +229,7 @@ else:
         return FOUR(*[types.float64] * SIDE_BY_SIDE), generate
 
     @intrinsic
-    def one_of(typing_context: Any, numbers: Any, k: Any) -> Any:
+    def extract(typing_context: Any, numbers: Any, k: Any) -> Any:
         """Number k of four."""
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
@@ -238,8 +238,8 @@ else:
         return types.float64(FOUR, k), generate
 
     @intrinsic
-    def pick(typing_context: Any, above: Any, below: Any, yes: Any, no: Any) -> Any:
-        """One number where the first of two is above the second, else another."""
+    def select(typing_context: Any, above: Any, below: Any, yes: Any, no: Any) -> Any:
+        """``yes`` where ``above > below``, else ``no``."""
         kind = _one_or_four(above, below, yes, no)
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
@@ -249,8 +249,8 @@ else:
         return kind(above, below, yes, no), generate
 
     @intrinsic
-    def two_to(typing_context: Any, shifted: Any) -> Any:
-        """2^k, where k is what the last bits of a number say that 1.5 * 2^52 was added to."""
+    def exp2_int(typing_context: Any, shifted: Any) -> Any:
+        """2^k for an integer k that is given as the double k + 1.5 * 2^52, whose last bits are those of k."""
 
         def generate(context: Any, builder: Any, what: Any, values: Any) -> Any:
             double, whole = values[0].type, ir.IntType(64)

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from swordplay.base import fours
+from swordplay.compile import simd4
 from swordplay.engine.curved import series
 from tolerances import ROUNDING
 
@@ -14,19 +14,19 @@ RNG = np.random.default_rng(0)
 @numba.njit
 def worked_out(vector, i, number, answer):
     """Every operation, of four and of a number before and behind them."""
-    some = fours.take_from(vector, i)
-    others = fours.four_of(vector[0], vector[1], vector[2], vector[3])
-    fours.put_into(answer, 0, some + others)
-    fours.put_into(answer, 4, some - number)
-    fours.put_into(answer, 8, number * others)
-    fours.put_into(answer, 12, number / some)
-    fours.put_into(answer, 16, fours.pick(some, others, some, number))
-    fours.put_into(answer, 20, fours.smaller(some, others))
-    fours.put_into(answer, 24, fours.two_to(fours.same(series.WHOLE + 3.0)))
-    answer[28] = fours.pick(number, 0.5, 1.0, 2.0)
-    answer[29] = fours.two_to(series.WHOLE - 2.0)
+    some = simd4.load_at(vector, i)
+    others = simd4.pack(vector[0], vector[1], vector[2], vector[3])
+    simd4.store_at(answer, 0, some + others)
+    simd4.store_at(answer, 4, some - number)
+    simd4.store_at(answer, 8, number * others)
+    simd4.store_at(answer, 12, number / some)
+    simd4.store_at(answer, 16, simd4.select(some, others, some, number))
+    simd4.store_at(answer, 20, simd4.smaller(some, others))
+    simd4.store_at(answer, 24, simd4.exp2_int(simd4.broadcast(series.WHOLE + 3.0)))
+    answer[28] = simd4.select(number, 0.5, 1.0, 2.0)
+    answer[29] = simd4.exp2_int(series.WHOLE - 2.0)
     for k in range(4):
-        answer[30 + k] = fours.one_of(some, k)
+        answer[30 + k] = simd4.extract(some, k)
 
 
 @pytest.mark.parametrize("i", [0, 1, 3, 5])
@@ -53,7 +53,7 @@ def test_what_kernels_do_with_them(i, number):
 def test_four_numbers_of_a_vector_with_gaps_are_refused():
     @numba.njit
     def read(vector):
-        return fours.one_of(fours.take_from(vector, 0), 0)
+        return simd4.extract(simd4.load_at(vector, 0), 0)
 
     with pytest.raises(numba.core.errors.TypingError, match="without gaps"):
         read(np.zeros(20)[::2])

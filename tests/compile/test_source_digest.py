@@ -10,15 +10,15 @@ import sys
 
 import pytest
 
-from swordplay.base import compiling
+from swordplay.compile import source_digest
+from swordplay.compile.kernel_folders import PACKAGE
 
-PACKAGE = compiling.PACKAGE
 FILES = sorted(PACKAGE.rglob("*.py"))
-WITH_KERNELS = [file for file in FILES if "from swordplay.base.compiling import" in file.read_text(encoding="utf-8")]
+WITH_KERNELS = [file for file in FILES if "from swordplay.compile import" in file.read_text(encoding="utf-8")]
 
 
 def named(file):
-    """What ``compiling.sources`` reads from the text, from the syntax tree instead."""
+    """What ``source_digest.sources`` reads from the text, from the syntax tree instead."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "swordplay":
             for alias in node.names:
@@ -35,7 +35,7 @@ def located(module):
 def reached(file):
     found, ahead = {file}, [file]
     while ahead:
-        new = {located(module) for module in named(ahead.pop())} - found
+        new = {located(module) for module in named(ahead.pop())} - found - source_digest.KEEPERS
         found |= new
         ahead += new
     return found
@@ -43,25 +43,25 @@ def reached(file):
 
 @pytest.mark.parametrize("file", WITH_KERNELS, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_a_kernel_depends_on_every_file_that_its_own_imports(file):
-    assert compiling.sources(file) == reached(file)
+    assert source_digest.sources(file) == reached(file)
 
 
 def test_the_kernels_are_where_they_were_looked_for():
     names = {str(file.relative_to(PACKAGE)) for file in WITH_KERNELS}
     assert {"engine/rounds.py", "engine/ladder.py", "keyed/kernel.py", "data/tables/quotes.py"} <= names
     assert "theory/regret/hindsight/chain_kernels.py" in names
-    for file in set(FILES) - {PACKAGE / "base" / "compiling.py"}:
+    for file in set(FILES) - {PACKAGE / "compile" / "jit.py"}:
         assert "numba.njit" not in file.read_text(encoding="utf-8"), f"{file} compiles by itself"
 
 
 def test_constants_from_other_rooms_count_and_rooms_that_nothing_is_taken_from_do_not():
-    found = {str(file.relative_to(PACKAGE)) for file in compiling.sources(PACKAGE / "engine" / "rounds.py")}
+    found = {str(file.relative_to(PACKAGE)) for file in source_digest.sources(PACKAGE / "engine" / "rounds.py")}
     assert {
         "parts/rates.py",
         "parts/metas/optimism.py",
         "parts/metas/hedge.py",
         "engine/layout.py",
-        "base/compiling.py",
+        "compile/jit.py",
     } <= found
     assert not {"__init__.py", "theory/game.py", "parts/learners/sword.py", "engine/driver.py"} & found
 
@@ -90,10 +90,10 @@ def fresh(package, code):
 
 
 KERNEL = """
-from swordplay.base.compiling import kernel, part
+from swordplay.compile import inline, kernel
 from swordplay.parts.rates import TIE
 
-@part
+@inline
 def doubled(number):
     return 2.0 * number
 
@@ -114,6 +114,11 @@ def test_a_changed_constant_reaches_the_machine_code_on_disk(tmp_path):
     (package / "probe.py").write_text(KERNEL, encoding="utf-8")
     assert fresh(package, ASK) == [2e-12, 0]
     changed(package / "theory" / "game.py", "The repeated game,", "The game, repeated,")  # nothing of it can be frozen
+    with (package / "parts" / "rates.py").open("a", encoding="utf-8") as rates:
+        rates.write("# a comment\n")
+    changed(package / "probe.py", "    return 2.0", '    """Twice a number."""\n\n    return 2.0')
+    assert fresh(package, ASK) == [2e-12, 1]
+    changed(package / "compile" / "kernel_cache.py", "FORMAT = b", "CACHED = True\nFORMAT = b")  # keeps kernels, makes none
     assert fresh(package, ASK) == [2e-12, 1]
     changed(package / "parts" / "rates.py", "TIE = 1e-12", "TIE = 1e-3")
     assert fresh(package, ASK) == [2e-3, 0]

@@ -1,0 +1,39 @@
+"""Decorators that compile kernels with numba, and a cache of their machine code on disk."""
+
+from swordplay.compile.jit import (
+    CHECKED,
+    DISABLED,
+    bits_to_float,
+    bound_call,
+    expert_loop,
+    float_to_bits,
+    inline,
+    inline_exact,
+    kernel,
+    larger,
+    machine_code,
+    smaller,
+    tail_view,
+    uncompiled,
+    unrolled_loop,
+    vector_loop,
+)
+
+__all__ = [
+    "CHECKED",
+    "DISABLED",
+    "bits_to_float",
+    "bound_call",
+    "expert_loop",
+    "float_to_bits",
+    "inline",
+    "inline_exact",
+    "kernel",
+    "larger",
+    "machine_code",
+    "smaller",
+    "tail_view",
+    "uncompiled",
+    "unrolled_loop",
+    "vector_loop",
+]
