@@ -61,7 +61,7 @@ def test_every_option_is_in_the_signature_and_in_the_help():
 def test_those_of_track_are_all_described():
     pytest.importorskip("pyarrow")
     parameters = inspect.signature(sp.track).parameters
-    assert len(parameters) == 25
+    assert len(parameters) == 26
     assert parameters["encoding"].default == "utf-8"
     assert {parameters[name].annotation for name in ("lags", "curves", "force")} == {"int | str", "str | None", "bool"}
     about = sp.track.__doc__.partition("Returns")[0]

@@ -235,6 +235,21 @@ def test_threads_take_turns(tmp_path):
     assert max(most) == 1
 
 
+def test_the_lock_of_a_removed_file_is_no_lock(tmp_path, monkeypatch):
+    """The process that had it removed the file between our opening and our locking it: the next one makes a new file."""
+    path, lock = tmp_path / "state.lock", state_lock.files.lock
+
+    def removed_before(descriptor, *, wait):
+        path.unlink()
+        return lock(descriptor, wait=wait)
+
+    monkeypatch.setattr(state_lock.files, "lock", removed_before)
+    assert state_lock._LockFile.taken(str(path)) is None
+    monkeypatch.undo()
+    with state_lock.locked(str(tmp_path / "state"), wait=0.0):
+        assert path.exists()
+
+
 def test_nothing_is_written_through_a_link_in_the_place_of_the_lock(tmp_path):
     (tmp_path / "victim").write_text("precious")
     (tmp_path / "state.lock").symlink_to(tmp_path / "victim")

@@ -658,6 +658,17 @@ MUTANTS = [
         ("multipliers = 0.5 * 2.0", "multipliers = 2.0"),
     ),
     *_in(
+        "data/tables/digests.py",
+        ("tests/tables/test_memory.py::test_any_row_that_has_changed_is_noticed",),
+        ("                self._hash.update(digest(piece(self._pending)).encode())\n", ""),
+        ("PLACES_PER_DOUBLING = 16", "PLACES_PER_DOUBLING = 1"),
+    ),
+    *_in(
+        "application/tracking/state_lock.py",
+        ("tests/cli/test_two_runs.py::test_the_lock_of_a_removed_file_is_no_lock",),
+        ("found._descriptor, wait=False) and found._is_at_path():", "found._descriptor, wait=False):"),
+    ),
+    *_in(
         "data/tables/partial.py",
         (
             f"{SYNCED}::test_a_table_is_on_the_disk_before_it_has_its_name",
