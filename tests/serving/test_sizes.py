@@ -146,6 +146,8 @@ def test_rows_times_columns():
 def test_columns_of_all_series():
     served = Served(all_columns=30)
     served.send("ask", row("a", numbers(0, 10)), row("b", numbers(0, 10), key="k"), model="one")
+    with pytest.raises(Refusal, match="would have 31"):
+        served.send("ask", row("a", numbers(0, 6)), row("b", numbers(0, 5), key="k"), model="two")
     with pytest.raises(Refusal, match="at most 30 columns, and would have 31"):
         served.send("ask", row("a", numbers(0, 11)), model="two")
     served.send("ask", row("a", numbers(0, 10)), model="two")
