@@ -132,7 +132,7 @@ def test_track_tells_a_nul_apart(tmp_path):
 def test_track_refuses_labels_that_are_the_same_in_text():
     for column in ("y", "a"):
         table = FRAME.assign(y=FIRST.astype(int)).assign(**{column: pd.Series(labels(MIXED), dtype=object)})
-        with pytest.raises(ValueError, match=rf"column '{column}' holds 1 \(int\) and '1' \(str\), which are the same as text"):
+        with pytest.raises(ValueError, match=rf"column '{column}' holds .* and .*, which are the same as text"):
             sp.track(table, "y")
     found = sp.track(FRAME.assign(y=pd.Series(labels((1, "one")), dtype=object)), "y")
     assert set(found.predictions["truth"].to_pylist()) == {"1", "one"}

@@ -265,7 +265,7 @@ def test_targets_that_are_no_numbers_are_told_by_one_of_them(y, message, encode)
 
 
 def test_targets_of_nothing_are_not_called_too_large():
-    with pytest.raises(ValueError, match=r"^y must be finite, got nan at index 0\. Drop or repair that entry\.$"):
+    with pytest.raises(ValueError, match=r"^y must not be missing, got None at index 0\. Leave out such rows\.$"):
         SwordRegressor().fit(np.zeros((100, 2)), pd.Series([None] * 100))
 
 

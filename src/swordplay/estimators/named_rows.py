@@ -185,7 +185,7 @@ def frame_of(X: Any) -> nw.DataFrame[Any]:
     import narwhals.stable.v2 as nw
 
     try:
-        return nw.from_native(X, eager_only=True)  # type: ignore[no-any-return]  # of any make
+        return nw.from_native(X, eager_only=True)
     except TypeError as error:
         raise TypeError(
             f"X must be a data frame (pandas, polars or another that narwhals knows), got {shown(X)} ({type(X).__name__}). "
