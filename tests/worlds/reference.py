@@ -58,8 +58,7 @@ KINDS = ("learners", "engines", "theory", "hindsight", "estimators", "river_mode
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",  # sums of matrix products must not depend on how many cores are free
     "OPENBLAS_NUM_THREADS": "1",
-    "SWORDPLAY_SHIPPED": "0",  # compile here: machine code made for other processors rounds otherwise
-    "SWORDPLAY_BUNDLED_KERNELS": "0",
+    "SWORDPLAY_BUNDLED_KERNELS": "0",  # compile here: machine code made for other processors rounds otherwise
     "NO_COLOR": "1",
     "TZ": "UTC",
     "LC_ALL": "C.UTF-8",
