@@ -14,7 +14,7 @@ from worlds.reference_cases import Cases
 from worlds.reference_cases.games import COMPILED, GAMES, META, RATES, READABLE, Make, bounds_of, constants, game
 
 drift = sp.streams.drift
-SHOWN = ("weights", "points", "step_sizes", "effective_step_size", "trust", "advantages")
+SHOWN = ("weights", "step_sizes", "effective_step_size", "trust")
 """Attributes that a learner may have; a learner without experts has none."""
 
 
