@@ -131,7 +131,7 @@ def test_a_state_goes_on_where_it_was(prices, tmp_path):
     later = sp.track(prices, "price", state=state)
     assert later.predictions.equals(whole)
     assert later.summary["files"] == {"predictions": f"{state}.predictions.parquet", "state": str(state)}
-    with pytest.raises(ValueError, match="is not the table that this state was saved with"):
+    with pytest.raises(ValueError, match="is not the input that this state was saved with: it begins differently"):
         sp.track(prices[50:], "price", state=state)
     with pytest.raises(TrackingError, match=r"now it is lags=3\..*force=True"):
         sp.track(prices, "price", state=state, lags=3)

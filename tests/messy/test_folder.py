@@ -71,7 +71,7 @@ def test_going_on_never_guesses_anew(name: str, tmp_path: Path) -> None:
     messy = FOLDER[name]
     with opened(messy, tmp_path) as table:
         whole = list(table.batches())
-    with opened(messy, tmp_path, block_size=1) as table:
+    with opened(messy, tmp_path, block_size=1, resumable=True) as table:
         small = list(table.batches())
     for column in table.schema.names:
         assert values(small, column) == values(whole, column)

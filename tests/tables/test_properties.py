@@ -81,7 +81,7 @@ def test_csv_is_read_back(file: tuple[bytes, list[dict[str, Any]]], block_size: 
 @given(csv_files(), BLOCKS, BLOCKS, st.randoms(use_true_random=False))
 def test_csv_goes_on_from_any_position(file: Any, first: int, second: int, random: Any) -> None:
     content, meant = file
-    batch = random.choice(read(content, block_size=first))
+    batch = random.choice(read(content, block_size=first, resumable=True))
     done = int(batch.numbers[-1])
     rest = read(content, block_size=second, position=batch.position)
     assert [list(row.values()) for row in rows(rest)] == [list(row.values()) for row in meant[done:]]
@@ -98,7 +98,7 @@ def test_ndjson_is_read_back(
     table: list[dict[str, Any]], ascii_only: bool, ending: str, block_size: int, data: st.DataObject
 ) -> None:
     content = "".join(json.dumps(row, ensure_ascii=ascii_only) + ending for row in table).encode()
-    batches = read(content, "a.ndjson", block_size=block_size)
+    batches = read(content, "a.ndjson", block_size=block_size, resumable=True)
     for name in ("w", "t"):
         assert [row[name] for row in rows(batches)] == [row[name] for row in table]
     assert [row["n"] for row in rows(batches)] == [None if row["n"] is None else float(row["n"]) for row in table]

@@ -413,7 +413,7 @@ def test_standard_input_and_resuming_it(tmp_path: Path) -> None:
             os.dup2(keep, 0)
             os.close(keep)
 
-    batches = standard_input()
+    batches = standard_input(resumable=True)
     assert [n for batch in batches for n in batch.numbers] == list(range(1, 51))
     again = standard_input(position=batches[2].position)
     assert [n for batch in again for n in batch.numbers] == list(range(int(batches[2].numbers[-1]) + 1, 51))

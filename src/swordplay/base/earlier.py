@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 HOUSES = {
-    "base": ("arguments", "checkpoint", "compiling", "extras", "guard", "settings", "state", "types"),
+    "base": ("arguments", "checkpoint", "extras", "guard", "settings", "state", "types"),
     "parts": ("domains", "experts", "learners", "losses", "metas", "pools", "rates", "streams"),
     "theory": ("conformance", "game", "regret", "reproduce", "sweeps"),
     "data": ("datasets", "encoding", "tables"),

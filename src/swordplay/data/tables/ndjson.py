@@ -255,7 +255,7 @@ def _decided(head: Head, name: str, values: list[Any], choice: Choice) -> tuple[
     if any(type(value) is int and abs(value) >= columns.LARGEST_EXACT for value in known):
         head.remarks.append(columns.rounded(name))
     # A whole number may be larger than a double; its row is refused when it is read.
-    numbers = [one if type(one) is float else max(-LARGEST_DOUBLE, min(one, LARGEST_DOUBLE)) for one in known]
+    numbers = [float(max(-LARGEST_DOUBLE, min(one, LARGEST_DOUBLE))) if type(one) is int else one for one in known]
     return deciding.of_numbers_stored(name, pa.array(numbers, NUMBER), choice), NUMBER
 
 
