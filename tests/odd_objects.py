@@ -317,7 +317,9 @@ def river_doors():
                 model.learn_one(x, y)
             return (model,)
 
-        def call(method, *given, copy=copies(grown), **options):
+        copy = copies(grown)
+
+        def call(method, *given, copy=copy, **options):
             model, before = copy()
             return model, before, lambda: getattr(model, method)(*given, **options)
 
@@ -358,7 +360,9 @@ def late_doors():
             model.tell_many(model.ask_many(rows), targets.tolist())
             return model, model.ask_many(rows)
 
-        def call(use, copy=copies(grown)):
+        copy = copies(grown)
+
+        def call(use, copy=copy):
             model, tickets, before = copy()
             return model, before, lambda: use(model, tickets)
 
@@ -389,7 +393,9 @@ def late_doors():
             model.tell_many(model.ask_many(list(X)), L.tolist())
             return model, model.ask_many(list(X))
 
-        def call(use, copy=copies(grown)):
+        copy = copies(grown)
+
+        def call(use, copy=copy):
             model, tickets, before = copy()
             return model, before, lambda: use(model, tickets)
 

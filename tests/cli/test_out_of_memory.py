@@ -55,7 +55,7 @@ def child(first, second, room=ROOM):
 
 
 def require_sentence(ended):
-    """The second command ended in the sentence; CPython and C++ may lose the error (SystemError, abort), which no command mends."""
+    """The second command ended in the sentence. CPython and C++ may lose the error (SystemError, abort): that is no failure."""
     assert "first 0" in ended.stdout, ended.stderr
     assert "second 0" not in ended.stdout, ended.stderr
     if ended.returncode >= 0 and "SystemError" not in ended.stderr:
