@@ -7,6 +7,7 @@ value is refused. An error is *in words* if a ``raise`` of swordplay, or of a va
 import datetime
 import decimal
 import fractions
+import functools
 import inspect
 import io
 import linecache
@@ -169,6 +170,17 @@ def state_of(model):
     return pickle.dumps(vars(model) if not hasattr(model, "state") else model.state())
 
 
+def copies(grow):
+    """A function that gives a copy of one grown model (with whatever ``grow`` gives beside it), and the state of the model."""
+
+    @functools.cache
+    def grown():
+        kept = pickle.dumps(grow())
+        return kept, state_of(pickle.loads(kept)[0])
+
+    return lambda: (*pickle.loads(grown()[0]), grown()[1])
+
+
 def doors():
     """Name, function of one value, and the model whose state must stay (or None)."""
     yield from sklearn_doors()
@@ -190,13 +202,14 @@ def sklearn_doors():
     ]
     for name, kind, options, targets, learn in kinds:
         encode = bool(options)
+        grown = {
+            named: copies(lambda k=kind, o=options, t=targets, good=good: (k(**o).fit(good, t),))
+            for named, good in ((False, X), (True, WORDS if encode else FRAME))
+        }
         for method in ("fit", "partial_fit", learn, "predict"):
 
-            def call(X, y, kind=kind, options=options, targets=targets, method=method, encode=encode):
-                model = kind(**options)
-                if method != "fit":
-                    model.fit(WORDS if encode else X_like(X), targets)
-                before = None if method == "fit" else state_of(model)
+            def call(X, y, kind=kind, options=options, grown=grown, method=method, encode=encode):
+                model, before = (kind(**options), None) if method == "fit" else grown[encode or has_names(X)]()
                 return (
                     model,
                     before,
@@ -242,9 +255,9 @@ def sklearn_doors():
                 yield f"{name}({option}=)", lambda v, o=option, w=with_option: w(v, o)
         if not encode:
 
-            def weights(value, kind=kind, targets=targets):
-                model = kind().fit(X, targets)
-                return model, state_of(model), lambda: model.partial_fit(X, targets, sample_weight=value)
+            def weights(value, grown=grown, targets=targets):
+                model, before = grown[False]()
+                return model, before, lambda: model.partial_fit(X, targets, sample_weight=value)
 
             yield f"{name}.partial_fit(sample_weight=)", weights
             yield f"{name}.partial_fit(sample_weight list)", lambda v, w=weights: w(spoiled([1.0] * 30, v))
@@ -252,9 +265,9 @@ def sklearn_doors():
             if "Aggregator" not in name:
                 how = "predict_set" if "Classifier" in name else "predict_interval"
 
-                def level(value, kind=kind, targets=targets, how=how):
-                    model = kind().fit(X, targets)
-                    return model, state_of(model), lambda: getattr(model, how)(X, level=value)
+                def level(value, grown=grown, how=how):
+                    model, before = grown[False]()
+                    return model, before, lambda: getattr(model, how)(X, level=value)
 
                 yield f"{name}.{how}(level=)", level
             if "Classifier" in name:
@@ -274,10 +287,10 @@ def sklearn_doors():
                 yield f"{name}.partial_fit(later classes=)", later
                 yield f"{name}.partial_fit(later classes list)", lambda v, c=later: c([0, 1, v])
 
+    fitted = copies(lambda: (sp.sklearn.TableEncoder().fit(WORDS),))
+
     def encoder(value, method):
-        model = sp.sklearn.TableEncoder()
-        if method == "transform":
-            model.fit(WORDS)
+        model = fitted()[0] if method == "transform" else sp.sklearn.TableEncoder()
         return model, None, lambda: getattr(model, method)(value)
 
     for method in ("fit", "transform"):
@@ -286,9 +299,9 @@ def sklearn_doors():
         yield f"TableEncoder.{method}(column)", lambda v, m=method: encoder(all_odd_frame(v, WORDS), m)
 
 
-def X_like(rows):
-    """Good rows of the make of these: with names, or without."""
-    return FRAME if isinstance(rows, pd.DataFrame) and list(rows.columns) == NAMES else X
+def has_names(rows):
+    """Whether these are rows of the frame."""
+    return isinstance(rows, pd.DataFrame) and list(rows.columns) == NAMES
 
 
 def river_doors():
@@ -302,11 +315,13 @@ def river_doors():
             model = kind()
             for x, y in zip(rows, targets.tolist(), strict=True):
                 model.learn_one(x, y)
-            return model
+            return (model,)
 
-        def call(method, *given, grown=grown, **options):
-            model = grown()
-            return model, state_of(model), lambda: getattr(model, method)(*given, **options)
+        copy = copies(grown)
+
+        def call(method, *given, copy=copy, **options):
+            model, before = copy()
+            return model, before, lambda: getattr(model, method)(*given, **options)
 
         good = targets.tolist()[0]
         yield f"{name}.learn_one(x[a])", lambda v, c=call, g=good: c("learn_one", rows[0] | {"a": v}, g)
@@ -343,12 +358,12 @@ def late_doors():
         def grown(task=task, targets=targets):
             model = LateModel(task)
             model.tell_many(model.ask_many(rows), targets.tolist())
-            return model
+            return model, model.ask_many(rows)
 
-        def call(use, grown=grown):
-            model = grown()
-            tickets = model.ask_many(rows)
-            before = state_of(model)
+        copy = copies(grown)
+
+        def call(use, copy=copy):
+            model, tickets, before = copy()
             return model, before, lambda: use(model, tickets)
 
         name = f"LateModel({task})"
@@ -376,12 +391,13 @@ def late_doors():
         def grown(kind=kind):
             model = LateModel(kind())
             model.tell_many(model.ask_many(list(X)), L.tolist())
-            return model
+            return model, model.ask_many(list(X))
 
-        def call(use, grown=grown):
-            model = grown()
-            tickets = model.ask_many(list(X))
-            return model, state_of(model), lambda: use(model, tickets)
+        copy = copies(grown)
+
+        def call(use, copy=copy):
+            model, tickets, before = copy()
+            return model, before, lambda: use(model, tickets)
 
         name = f"LateModel({kind.__name__}())"
         yield f"{name}.ask(x)", lambda v, c=call: c(lambda m, t: m.ask(v))
@@ -401,11 +417,13 @@ def keyed_doors():
             return model
 
         def states(model):
-            return b"".join(pickle.dumps(model.model(key).coef_) for key in sorted(set(keys)))
+            return pickle.dumps(model.model("north").coef_)  # the key of the first row and of the odd one
 
-        def call(*given, grown=grown, fresh=False, task=task):
-            model = Keyed(task) if fresh else grown()
-            return model, None if fresh else states(model), lambda: model.predict_then_learn(*given), states
+        def call(*given, grown=grown, kept=[], fresh=False, task=task):  # noqa: B006  # one model until it learns; none is pickled
+            if not fresh and not (kept and states(kept[0]) == kept[1]):
+                kept[:] = [model := grown(), states(model)]
+            model, before = (Keyed(task), None) if fresh else kept
+            return model, before, lambda: model.predict_then_learn(*given), states
 
         name = f"Keyed({task})"
         for fresh in (False, True):
@@ -526,6 +544,8 @@ def learner_doors():
         for option in inspect.signature(kind).parameters:
 
             def make(value, kind=kind, option=option):
+                if option == "make" and callable(value):
+                    value = lambda ball, made=value: made  # noqa: E731  # an error of a user's own function is the user's
                 given = {"domain": sp.Ball(dim=3)}
                 for other, one in inspect.signature(kind).parameters.items():
                     if one.default is inspect.Parameter.empty and other != "domain":
@@ -574,9 +594,9 @@ def learner_doors():
     for name in ("Sword", "SwordBest", "OGD"):
 
         def observe(value, name=name):
-            kind = getattr(sp, name)
-            learner = kind(sp.Ball(dim=3))
-            return None, None, lambda: learner.observe(value)
+            needed = {"SwordBest": options, "OGD": {"step_size": 0.1}}.get(name, {})
+            learner = getattr(sp, name)(sp.Ball(dim=3), **needed)
+            return learner, state_of(learner), lambda: learner.observe(value)
 
         yield f"{name}.observe(loss)", observe
     yield "play(learner)", lambda v: (None, None, lambda: sp.play(v, sp.LinearStream(X, Y)))
@@ -587,7 +607,8 @@ def learner_doors():
     yield "online.play(X list)", lambda v: (None, None, lambda: online().play(odd_rows(v), Y))
     yield "online.play(y list)", lambda v: (None, None, lambda: online().play(X, spoiled(Y, v)))
     yield "online.play(y)", lambda v: (None, None, lambda: online().play(X, v))
-    yield "hindsight(stream)", lambda v: (None, None, lambda: sp.hindsight(v, sp.Ball(dim=3)))
+    yield "hindsight.best_fixed(stream)", lambda v: (None, None, lambda: sp.hindsight.best_fixed(v, sp.Ball(dim=3)))
+    yield "hindsight.best_sequence(stream)", lambda v: (None, None, lambda: sp.hindsight.best_sequence(v, sp.Ball(dim=3)))
 
 
 HOME = str(pathlib.Path(sp.__file__).parent)

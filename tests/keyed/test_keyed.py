@@ -217,7 +217,7 @@ def test_labels_are_compared_exactly_and_never_lost():
     assert keyed._shelf.tally(0).tolist() == [1, 1]
     for bad, words in (
         (np.ma.masked_array(near, mask=[False, True]), "y must not be masked"),
-        ([None, None], "labels of one kind"),
+        ([None, None], "y must not be missing, got None at index 0"),
         (pd.array([near[0], None], dtype="Int64"), "y "),
         (np.array([2**63, 2**53], dtype=np.uint64), "y holds the label 9223372036854775808"),
     ):

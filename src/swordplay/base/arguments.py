@@ -19,6 +19,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SMALLEST_SIZE, LARGEST_SIZE = 1e-100, 1e100
 """Sizes of domains: their squares, times squared gradients, are still numbers."""
+LARGEST_DIMENSION = 1 << 40
+"""A point of so many coordinates takes eight terabytes; numpy itself refuses 2^60."""
 LARGEST_GRADIENT = 1e150
 """Longer gradients have squares that overflow, and a state of NaN after them."""
 LARGEST = 1e60
@@ -120,6 +122,20 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     if number < least:
         raise ValueError(f"{name} must be at least {least}, got {shown(number)}.")
     return number
+
+
+def dimension(name: str, value: Any, least: int = 1) -> int:
+    """A whole number of coordinates that an array can have."""
+    number = whole(name, value, least)
+    if number > LARGEST_DIMENSION:
+        raise ValueError(f"{name} must be at most {LARGEST_DIMENSION}, got {shown(number)}. Give the number of coordinates.")
+    return number
+
+
+def one_of(name: str, value: Any, allowed: Iterable[str]) -> None:
+    """Refuse a value that is none of these strings; nothing else is compared with them, as it may refuse comparison."""
+    if not (isinstance(value, str) and value in (allowed := tuple(allowed))):
+        raise ValueError(f"{name} must be one of {sorted(allowed)}, got {shown(value)}.")
 
 
 def unmasked(name: str, value: Any) -> Any:
@@ -259,7 +275,7 @@ def domain(value: Any) -> Domain:
 
 def stream(value: Any) -> Iterable[Loss]:
     """Something that losses can be taken from, one after the other."""
-    if not isinstance(value, Iterable):
+    if not isinstance(value, Iterable) or (isinstance(value, np.ndarray) and value.ndim == 0):
         raise TypeError(
             f"stream must be an iterable of losses such as sp.LinearStream, got {shown(value)} ({type(value).__name__})."
         )

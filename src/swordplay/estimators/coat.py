@@ -114,6 +114,8 @@ class Coat(Saved, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         X, y = self._framed(X, reset=reset), label_arrays.require_entries("y", y)
+        if np.ndim(y) == 0:
+            raise ValueError(f"y should be a 1d array, got {arguments.shown(y)} ({type(y).__name__}). Give one target per row.")
         targets = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         encoder = frames.encoder_of(X, None if reset else self.encoder_)
         rows = encoder.learn(X)

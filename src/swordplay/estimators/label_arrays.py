@@ -124,8 +124,15 @@ def load(saved: Any) -> Any:
 
 
 def _are_labels(classes: Any) -> bool:
-    """Whether labels can be like these: of doubles, whole numbers only."""
-    return classes.dtype.kind != "f" or bool((np.isfinite(classes) & (np.floor(classes) == classes)).all())
+    """Whether labels can be like these: strings or numbers, of doubles whole numbers only."""
+    if classes.dtype.kind == "f":
+        return bool((np.isfinite(classes) & (np.floor(classes) == classes)).all())
+    return _have_an_order(classes)
+
+
+def _have_an_order(labels: Any) -> bool:
+    """Whether labels are numbers or strings, which numpy can sort."""
+    return labels.dtype.kind in "iubfU" or (labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels))
 
 
 def _words(dtype: Any, labels: list[str]) -> Any:
@@ -138,7 +145,7 @@ def _words(dtype: Any, labels: list[str]) -> Any:
 def _require_kind(classes: Any, labels: Any) -> None:
     """Labels that can be saved; strings and numbers have no common order, and a label of the other kind is a mistake."""
     for some in (classes, labels):
-        if some.dtype.kind not in "iubfUO" or (some.dtype.kind == "O" and not all(isinstance(label, str) for label in some)):
+        if not _have_an_order(some):
             raise ValueError(
                 f"labels must be numbers, truth values or strings, got {shown(some.tolist())} of {some.dtype}. "
                 "Convert y, such as with y.astype(str)."

@@ -92,7 +92,7 @@ class ParquetTable(TypedTable):
         try:
             return self._read_again(stored, position, progress)
         except (OSError, pa.ArrowException) as error:
-            raise self._damaged(error, 1) from error
+            raise self._unreadable(error, 1) from error
 
     def _opened(self, source: Source) -> pyarrow.parquet.ParquetFile:
         path = source.name
@@ -103,6 +103,8 @@ class ParquetTable(TypedTable):
         try:
             return pyarrow.parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
         except (pa.ArrowInvalid, OSError) as error:
+            if is_out_of_memory(error):
+                raise MemoryError(str(error)) from error
             if isinstance(error, OSError) and error.errno is not None:
                 raise unreadable(path, error) from error
             raise TableError(
@@ -113,10 +115,8 @@ class ParquetTable(TypedTable):
         """The first rows of some columns."""
         try:
             return next(self._file.iter_batches(HEAD_ROWS, columns=list(names), use_threads=False))
-        except MemoryError:
-            raise
         except (OSError, pa.ArrowException) as error:
-            raise self._damaged(error, 1) from error
+            raise self._unreadable(error, 1) from error
 
     def _beyond_exact(self, names: set[str]) -> Iterator[str]:
         """Those of some columns with whole numbers that a double rounds, by the statistics of the first row group."""
@@ -153,10 +153,8 @@ class ParquetTable(TypedTable):
         while True:
             try:
                 rows = next(stored, None)
-            except MemoryError:
-                raise
             except (OSError, pa.ArrowException) as error:
-                raise self._damaged(error, self._position.row + 1) from error
+                raise self._unreadable(error, self._position.row + 1) from error
             if rows is None:
                 return
             beyond = rows[passed:]
@@ -164,7 +162,10 @@ class ParquetTable(TypedTable):
             if len(beyond):
                 yield from self._batch(beyond)
 
-    def _damaged(self, error: Exception, row: int) -> TableError:
+    def _unreadable(self, error: Exception, row: int) -> Exception:
+        """Why rows cannot be read: for want of memory, or because the file is damaged."""
+        if is_out_of_memory(error):
+            return MemoryError(str(error))
         return TableError(f"{self.name} is damaged behind row {row} ({shown(str(error), 60)[1:-1]}). Fetch it again.")
 
     def _rest(self) -> tuple[list[int], int]:
@@ -176,3 +177,8 @@ class ParquetTable(TypedTable):
                 return list(range(group, metadata.num_row_groups)), done
             done -= metadata.row_group(group).num_rows
         return [], 0
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether there was not enough memory: Arrow says so by class, its Parquet reader by an OSError with Arrow's words."""
+    return isinstance(error, MemoryError) or "alloc of size" in str(error)  # malloc, or realloc

@@ -32,7 +32,7 @@ class Ball:
     """
 
     def __init__(self, dim: int, radius: float = 1.0, center: Any = None) -> None:
-        self.dim = arguments.whole("dim", dim)
+        self.dim = arguments.dimension("dim", dim)
         self.radius = arguments.moderate("radius", radius)
         self.center: Vector = np.zeros(self.dim) if center is None else arguments.vector("center", center, self.dim).copy()
         self.center.flags.writeable = False

@@ -29,8 +29,10 @@ class Box:
     """
 
     def __init__(self, lower: Any, upper: Any) -> None:
-        self.lower: Vector = arguments.vector("lower", np.atleast_1d(lower)).copy()
-        self.upper: Vector = arguments.vector("upper", np.atleast_1d(upper), len(self.lower)).copy()
+        self.lower: Vector = arguments.vector("lower", np.atleast_1d(arguments.unmasked("lower", lower))).copy()
+        self.upper: Vector = arguments.vector(
+            "upper", np.atleast_1d(arguments.unmasked("upper", upper)), len(self.lower)
+        ).copy()
         crossed = np.flatnonzero(self.lower > self.upper)
         if crossed.size:
             j = int(crossed[0])

@@ -28,7 +28,7 @@ class Simplex:
     """
 
     def __init__(self, dim: int, total: float = 1.0) -> None:
-        self.dim = arguments.whole("dim", dim, least=2)
+        self.dim = arguments.dimension("dim", dim, least=2)
         self.total = arguments.moderate("total", total)
         self.center: Vector = np.full(self.dim, self.total / self.dim)
         self.center.flags.writeable = False

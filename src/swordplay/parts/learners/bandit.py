@@ -69,7 +69,7 @@ class PBGD(Wrapper):
     ) -> None:
         D, G = arguments.domain(domain).diameter, arguments.positive("gradient_bound", gradient_bound)
         T = arguments.whole("horizon", horizon)
-        if points not in (1, 2):
+        if arguments.whole("points", points) not in (1, 2):
             raise ValueError(f"points must be 1 or 2, got {arguments.shown(points)}.")
         if points == 1 and value_bound is None:
             raise ValueError("value_bound must be given where points is 1: no value on the domain may be larger in magnitude.")

@@ -69,6 +69,8 @@ class MetaGrad(Baseline):
     @representable
     def __init__(self, domain: Domain, *, horizon: int, gradient_bound: float, diagonal: bool = False) -> None:
         self._ball = enclosing_ball(arguments.domain(domain))
+        if not isinstance(diagonal, bool | np.bool_ | int):
+            raise TypeError(f"diagonal must be True or False, got {arguments.shown(diagonal)} ({type(diagonal).__name__}).")
         self.diagonal = bool(diagonal)
         self.rates = metagrad_rates(self._ball.diameter, arguments.moderate("gradient_bound", gradient_bound), horizon)
         """eta_i, shape ``(N,)``, largest first."""

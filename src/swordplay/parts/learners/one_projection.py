@@ -48,6 +48,8 @@ class OneProjection(Wrapper):
     """
 
     def __init__(self, domain: Domain, make: Callable[[Ball], Any]) -> None:
+        if not callable(make):
+            raise TypeError(f"make must be a function such as lambda ball: sp.Ader(ball, ...), got {arguments.shown(make)}.")
         super().__init__(arguments.domain(domain), stateful(make(enclosing_ball(domain))))
 
     def certificate(self, path_length: float, since: Moment | None = None) -> float:

@@ -221,7 +221,7 @@ class SwordBest(_Tuned):
         variation = _steps("variation_pool", variation_pool, safe)
         small_loss = _steps("small_loss_pool", small_loss_pool, safe)
         kappa = 1 / (8 * G) / G if optimism_rate is None else optimism_rate
-        if kappa != math.inf:
+        if not (isinstance(kappa, float) and kappa == math.inf):
             kappa = arguments.positive("optimism_rate", kappa)
         super().__init__(
             domain,

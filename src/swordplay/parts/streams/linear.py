@@ -72,9 +72,8 @@ class LinearStream:
         level: float = 0.5,
         on_bad: Literal["raise", "skip"] = "raise",
     ) -> None:
-        if loss not in _FAMILIES:
-            raise ValueError(f"loss must be one of {sorted(_FAMILIES)}, got {arguments.shown(loss)}.")
-        if on_bad not in ("raise", "skip"):
+        arguments.one_of("loss", loss, _FAMILIES)
+        if not isinstance(on_bad, str) or on_bad not in ("raise", "skip"):
             raise ValueError(f"on_bad must be 'raise' or 'skip', got {arguments.shown(on_bad)}.")
         self.loss: LossName | Literal["pinball"] = loss
         self.threshold = arguments.positive("threshold", threshold)

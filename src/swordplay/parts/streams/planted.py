@@ -35,8 +35,7 @@ class PlantedStream(LinearStream):
         comparators: Any,
         threshold: float = 1.0,
     ) -> None:
-        if loss not in get_args(LossName):
-            raise ValueError(f"loss must be one of {sorted(get_args(LossName))} where comparators are planted, got {loss!r}.")
+        arguments.one_of("loss", loss, get_args(LossName))  # of the pinball loss, no comparator is planted
         super().__init__(features, targets, loss, threshold=threshold)
         self.domain = domain
         self.comparators: Matrix = arguments.array("comparators", comparators, ndim=2)
