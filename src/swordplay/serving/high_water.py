@@ -59,8 +59,7 @@ class HighWater:
     def put(self, boundary: Boundary) -> None:
         """Note that the log was acknowledged up to a boundary."""
         slot = 1 - self._slot
-        self._file.seek(slot * SLOT_BYTES)
-        self._file.write(_encoded(self.identity, self._count + 1, boundary))
+        os.pwrite(self._file.fileno(), _encoded(self.identity, self._count + 1, boundary), slot * SLOT_BYTES)
         self._count, self._slot, self.boundary = self._count + 1, slot, boundary
 
     def sync(self) -> None:

@@ -147,13 +147,13 @@ class Log:
 
     def _write(self, *parts: bytes) -> None:
         """Append bytes to the newest segment, down to the disk."""
-        file = self._opened()
+        file, size = self._opened(), sum(map(len, parts))
         try:
-            file.seek(self._end)
-            for part in parts:
-                view = memoryview(part)
-                while view:
-                    view = view[file.write(view) :]
+            # One system call: each lets go of Python's lock, which the event loop then keeps for a while.
+            written = os.pwritev(file.fileno(), parts, self._end)
+            rest = memoryview(b"".join(parts))[written:] if written < size else memoryview(b"")
+            while rest:  # a signal or a nearly full disk
+                rest = rest[os.pwrite(file.fileno(), rest, self._end + size - len(rest)) :]
             _sync(file.fileno())
             if not self._end:
                 sync_folder(self._path)
@@ -162,7 +162,6 @@ class Log:
             file.truncate(self._end)
             self._is_broken = False
             raise
-        size = sum(map(len, parts))
         self._end += size
         self._size += size
 
