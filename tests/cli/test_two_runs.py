@@ -87,7 +87,8 @@ def race_often(tables, folder, rounds, seed, *, kill):
                 (found,) = race(one | {"killed": None, "delay": 0.0})
                 assert found["code"] == 0, found
             assert rows_in(state) == sum(ROWS)
-            assert not (killed_files := list(folder.glob("*.lock"))), killed_files
+            left = list(folder.glob("*.lock"))
+            assert kill or not left, left  # a run that is killed behind its last save leaves the file, which does no harm
     return killed
 
 
